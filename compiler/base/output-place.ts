@@ -3,7 +3,7 @@ import type { Stats } from "node:fs";
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
-export interface OutputPlace {
+interface OutputPlace {
   /** Path without links, as far as its folder is there. */
   readonly target: string;
   /** Of the file that is there; null where nothing is. */

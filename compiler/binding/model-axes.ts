@@ -19,7 +19,7 @@ export interface InputAxes {
 }
 
 /** The axes of a model's inputs, and the mistakes in what a spec says of them. */
-export interface ModelAxes {
+interface ModelAxes {
   readonly inputs: readonly InputAxes[];
   readonly mistakes: readonly Mistake[];
 }

@@ -21,7 +21,7 @@ export interface OutputShapes {
   readonly isByRow: boolean;
 }
 
-export interface Probed {
+interface Probed {
   /** Whether the model takes several rows at once. */
   readonly takesRows: boolean;
   /** By the model's own names; those that are of no type that is served are left out. */

@@ -24,12 +24,13 @@ export function withRequirements(command: Command): Command {
     );
 }
 
-/** Adds what load there is. */
-export function withArrivals(command: Command): Command {
+/** Adds what load there is. @param more forms of arrivals that only this command has. */
+export function withArrivals(command: Command, more = ""): Command {
   return command
-    .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
-    .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
-    .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
+    .requiredOption(
+      "--arrivals <process>",
+      `poisson:QPS, gamma:QPS,CV2, or trace:FILE with arrivals or rates, plain or .gz${more}`,
+    )
     .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
     .addOption(seedOption());
 }

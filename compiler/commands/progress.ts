@@ -5,7 +5,7 @@ const MIN_REDRAW_MS = 50;
 /** Between two lines where there is no terminal. */
 const LINE_INTERVAL_MS = 5000;
 
-export interface Progress {
+interface Progress {
   /** @param stage what the work is at, where there are several stages. */
   update(done: number, total: number, stage?: string): void;
   /** Leaves a line that is to be read while the work goes on. */
@@ -15,7 +15,7 @@ export interface Progress {
 }
 
 /** What tells the time, and calls back as it goes by. */
-export interface ProgressClock {
+interface ProgressClock {
   /** Monotonic. */
   readonly nowMs: () => number;
   /** Calls back every so often until what it gives is called. */
@@ -23,7 +23,7 @@ export interface ProgressClock {
 }
 
 /** Where progress is written: `isTTY` for what can go back in its line. */
-export type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
+type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
 
 /** A bar on `stream` if it is a terminal; otherwise a line each 5 s, and none of shorter work. */
 export function startProgress(
@@ -84,7 +84,7 @@ function titleOf(label: string, stage: string | undefined): string {
 }
 
 /** `label ████░░░░ 3/12, 4 s left`. @param elapsedMs since the first unit of work began. */
-export function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
+function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
   const filled = Math.round((BAR_WIDTH * done) / total);
   const bar = "█".repeat(filled) + "░".repeat(BAR_WIDTH - filled);
   return `${label} ${bar} ${done}/${total}${timeLeft(done, total, elapsedMs)}`;

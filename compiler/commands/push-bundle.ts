@@ -31,7 +31,7 @@ import {
   type RegistryOptions,
 } from "stratagem-runtime/internal/registry/registry";
 
-export interface PushOptions extends Pick<RegistryOptions, "auth" | "signal"> {
+interface PushOptions extends Pick<RegistryOptions, "auth" | "signal"> {
   /** Path of the bundle. */
   readonly bundle: string;
   readonly reference: RegistryReference;

@@ -16,7 +16,6 @@ const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
 interface KeygenFlags extends TokenFlags {
   readonly out?: string;
-  readonly cosign?: boolean;
 }
 
 export function addKeygen(program: Command, { print }: Tools): void {
@@ -29,21 +28,18 @@ export function addKeygen(program: Command, { print }: Tools): void {
       new Option("-o, --out <name>", "path of both files, without .key and .pub").conflicts(
         "token",
       ),
-    )
-    .addOption(
-      new Option("--cosign", "make a pair for sign --cosign-key instead, P-256").conflicts("token"),
     );
   withTokens(command)
     .addHelpText("after", `\nWhere ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
-    .action(async ({ out: name, cosign = false, ...flags }: KeygenFlags) => {
+    .action(async ({ out: name, ...flags }: KeygenFlags) => {
       const token = await tokenOf(flags);
       if (token !== null) return print(token);
       if (name === undefined) {
-        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME, or --token, got neither");
+        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME or --token NAME, got neither");
       }
       const { keygenCommand } = await import("../signing/keygen.ts");
       const passphrase = process.env[PASSPHRASE];
-      print(await keygenCommand({ name, isForCosign: cosign, passphrase }));
+      print(await keygenCommand({ name, passphrase }));
     });
 }
 
@@ -53,9 +49,8 @@ interface SignFlags {
   readonly expires?: string;
   readonly scope?: Labels;
   readonly add?: true;
-  readonly provenance?: true;
+  readonly provenance?: string;
   readonly builder?: string;
-  readonly spec?: string;
   readonly cosignKey?: string;
 }
 
@@ -73,21 +68,21 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
       labelsFlag,
     )
     .option("--add", "add to the signatures that there are, as they say it")
-    .option("--provenance", "write how the bundle was made beside it, signed (SLSA provenance)")
+    .option(
+      "--provenance <spec>",
+      "write SLSA provenance beside the bundle, signed; the spec's files are compared",
+    )
     .option("--builder <uri>", "who made it, in that; such as the URL of a workflow")
-    .option("--spec <file>", "what it was compiled from, in that; its files are compared")
     .option(
       "--cosign-key <file>",
-      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, such as that " +
-        "of keygen --cosign",
+      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, P-256 or Ed25519",
     )
     .addHelpText("after", `\nThe passphrase of an encrypted key is that of ${PASSPHRASE}.`)
     .action(async (bundle: string, flags: SignFlags) => {
       const { signCommand } = await import("../signing/sign.ts");
       const { key: keyFiles, serial = null, expires = null, scope = {} } = flags;
-      const { builder = null, spec = null, cosignKey = null } = flags;
-      const { add = false, provenance = false } = flags;
-      const about = { serial, expires, scope, add, provenance, builder, spec, cosignKey };
+      const { add = false, provenance = null, builder = null, cosignKey = null } = flags;
+      const about = { serial, expires, scope, add, provenance, builder, cosignKey };
       const around = { passphrase: process.env[PASSPHRASE], compiler, nowEpochMs: epochMs() };
       print(await signCommand({ bundle, keyFiles, ...about }, around));
     });

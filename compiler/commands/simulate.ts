@@ -6,18 +6,14 @@ import { collect, withArrivals } from "./options.ts";
 import type { SimulateOptions } from "./simulate/simulate.ts";
 import { MORTAL, type Tools } from "./watched.ts";
 
+const LOGGED = "; log:PLACE for those of a decision log, an access log, or a URL with either";
+
 export function addSimulate(program: Command, { watched, print, nowMs }: Tools): void {
   const command = program
     .command("simulate")
     .description("run a bundle's decisions on a virtual clock")
     .argument("<bundle>", "policy bundle");
-  withPolicy(withMachine(withArrivals(command)))
-    .addOption(
-      new Option(
-        "--arrivals <log>",
-        "when requests came, by a decision log, an access log, or a URL",
-      ).conflicts(["poisson", "gamma", "trace"]),
-    )
+  withPolicy(withMachine(withArrivals(command, LOGGED)))
     .addOption(
       new Option(
         "--fanout <kind>",
@@ -26,7 +22,7 @@ export function addSimulate(program: Command, { watched, print, nowMs }: Tools):
         .choices(["rounded", "poisson"])
         .default("rounded"),
     )
-    .option("--write-trace <file>", "write these arrivals as a trace, for specs and --trace")
+    .option("--write-trace <file>", "write the arrivals of a log as a trace, for specs too")
     .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
       const { simulateCommand } = await import("./simulate/simulate.ts");
       const jobs = availableParallelism();
@@ -39,15 +35,15 @@ export function addSimulate(program: Command, { watched, print, nowMs }: Tools):
 /** Adds the options that say how the machine differs from its profile. */
 function withMachine(command: Command): Command {
   return command
-    .option("--pace <factor>", "service times of all workers relative to the profile, such as 1.5")
+    .option(
+      "--pace <factor>",
+      "service times relative to the profile, of all workers, such as 1.5, or of one, such as " +
+        "3=2.0 (repeatable)",
+      collect,
+    )
     .option(
       "--slow <share,factor,spell>",
       "slow spells of each worker: part of the time, factor, mean length, such as 0.5,1.5,200ms",
-    )
-    .option(
-      "--worker-pace <worker=factor>",
-      "service times of one worker, such as 3=2.0; repeat for more workers",
-      collect,
     )
     .option("--lose <n@time>", "workers lost for good at a time, such as 4@10s")
     .addOption(

@@ -8,14 +8,14 @@ import { startProgress } from "./progress.ts";
 export type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
 
-export interface Clock {
+interface Clock {
   /** Monotonic, ms. */
   readonly nowMs: () => number;
   /** Calls back until what it gives is called. */
   readonly every: (intervalMs: number, callback: () => void) => () => void;
 }
 
-export interface WatchedOptions {
+interface WatchedOptions {
   /** Whether a signal ends it at once unless other processes work for it. */
   readonly isMortal: boolean;
   /** Whether its progress is told in lines where there is no terminal. */
@@ -30,7 +30,7 @@ export const MORTAL = { isMortal: true, hasLines: false };
 /** Where there is no terminal either, progress is told. */
 export const TOLD = { isMortal: false, hasLines: true };
 
-export type Watched = <T>(
+type Watched = <T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
   options?: WatchedOptions,

@@ -1,4 +1,4 @@
-/** `stratagem explain LOG… --policy BUNDLE --request ID | --minute TIME`. */
+/** `stratagem explain LOG… --policy BUNDLE --request ID | --time SPAN`. */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -6,7 +6,7 @@ import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundle
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
-import { type AskedSpan, askedSpan, type Span } from "./asked-span.ts";
+import { askedSpan, type Span } from "./asked-span.ts";
 import { explainRequest } from "./explained-request.ts";
 import { timesProfiled } from "./explained-run.ts";
 import { SpanGatherer } from "./explained-span.ts";
@@ -22,11 +22,13 @@ import { sourceJson, sourceLines } from "./source-told.ts";
 import { spanJson } from "./span-json.ts";
 import { spanText } from "./span-text.ts";
 
-export interface ExplainOptions extends AskedSpan {
+export interface ExplainOptions {
   readonly logs: readonly string[];
   readonly policy: string;
-  /** Id of the request to explain; or else a span of time is asked for. */
+  /** Id of the request to explain. */
   readonly request?: string | undefined;
+  /** Or else a span of time. */
+  readonly time?: string | undefined;
 }
 
 /**
@@ -34,13 +36,13 @@ export interface ExplainOptions extends AskedSpan {
  * bundle; InputError for a log, BundleError for a bundle that cannot be read.
  */
 export async function explainCommand(
-  { logs, policy, request: id, ...asked }: ExplainOptions,
+  { logs, policy, request: id, time }: ExplainOptions,
   signal: AbortSignal,
 ): Promise<CommandResult> {
-  const span = askedSpan(asked);
-  if ((id === undefined) === (span === null)) {
-    throw usage("expected --request, --minute, or --from and --to, and one of them only");
+  if ((id === undefined) === (time === undefined)) {
+    throw usage("expected either --request or --time");
   }
+  const span = time === undefined ? null : askedSpan(time);
   const file = await loadBundle(policy);
   const files = await logPaths(logs);
   if (id !== undefined) return aboutRequest(files, id, file, signal);
@@ -132,7 +134,7 @@ function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundl
 }
 
 /** Against the profile, for every batch of the log. */
-export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
+function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
   return ({ run, kind }: SeenBatch) => {
     const { task, variant, batch, level, worker, places } = run;
     // Its times depend on no state, and to look one up takes longer.

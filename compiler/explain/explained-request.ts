@@ -34,7 +34,7 @@ export interface ExplainedRequest {
   readonly context: RequestContext;
 }
 
-export interface ExplainedDecision {
+interface ExplainedDecision {
   /** As `inspect --state` takes it. */
   readonly state: string;
   readonly levelQps: number;

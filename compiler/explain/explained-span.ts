@@ -11,7 +11,7 @@ import { SLOW_FACTOR, type TimesProfiledOf } from "./reasons.ts";
 import { latencyMs, STEPS, type StepName, stepsOf } from "./steps.ts";
 import { type Stillness, StillnessFinder } from "./stillness.ts";
 
-export type Verdicts = Readonly<Record<Verdict, number>>;
+type Verdicts = Readonly<Record<Verdict, number>>;
 
 export interface ExplainedSpan {
   readonly span: Span;

@@ -62,7 +62,7 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-export interface LogKind {
+interface LogKind {
   /** Whether a compressed file may end in the middle, as one does that is written to. */
   readonly isGrowing?: boolean;
   /** Of `serve`, that writes it, as messages say; left out for `--access-log`. */

@@ -79,7 +79,7 @@ export function runTime(run: ExplainedRun): string {
   return `${rounded(workerMs)} ms, ${times(timesProfiled)} ${of} ${profiledMs} ms`;
 }
 
-export function times(factor: number): string {
+function times(factor: number): string {
   return `${factor >= 10 ? Math.round(factor) : factor.toFixed(1)}x`;
 }
 

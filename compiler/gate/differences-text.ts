@@ -35,7 +35,7 @@ function countLevels(before: Bundle, after: Bundle): number {
   return new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps)).size;
 }
 
-export interface DiffTextOptions {
+interface DiffTextOptions {
   /** Levels of both bundles together; null where it is not known. */
   readonly levelCount?: number | null;
   /** What shows the rest of it where a screen does not; null to show all of it. */

@@ -46,7 +46,7 @@ export function gateMarkdown(outcome: GateOutcome): string {
 }
 
 /** `letters: 2 regressions in 24 comparisons` */
-export function summary({ rows, requirements, after }: GateOutcome): string {
+function summary({ rows, requirements, after }: GateOutcome): string {
   const judged = rows.filter(({ verdict }) => verdict !== "unjudged" && verdict !== "new");
   const regressions = regressionsOf(rows).length;
   const broken = requirements.filter(({ holds }) => !holds).length;

@@ -13,7 +13,7 @@ export function judgedLines(judged: readonly Judged[]): string[] {
 }
 
 /** `BROKEN accuracy >= 97%: 96.100% at level 3200 qps, and at 2400, 2800 qps` */
-export function brokenLine(judged: Judged): string {
+function brokenLine(judged: Judged): string {
   return `BROKEN ${judged.text}: ${brokenReason(judged)}`;
 }
 
@@ -23,7 +23,7 @@ export function brokenReason({ broken }: Judged): string {
   return `${breakText(worst)}${othersText(worst, others)}`;
 }
 
-export function breakText({ reason, loadQps }: Break): string {
+function breakText({ reason, loadQps }: Break): string {
   return loadQps === null ? reason : `${reason} at level ${short(loadQps)} qps`;
 }
 

@@ -1,7 +1,7 @@
 /** Which levels a clause is about: those that decide for the loads it names. */
 import type { Scope } from "../spec/document/clause.ts";
 
-export interface ScopedLevels<L> {
+interface ScopedLevels<L> {
   readonly levels: readonly L[];
   /** A load of the scope above the highest level, for which nothing is promised; null for none. */
   readonly uncoveredQps: number | null;

@@ -2,14 +2,16 @@
  * Percentiles of latency of levels that do not state them: what a simulation of the level's load
  * gives, the same for the same bundle.
  */
+
 import { setImmediate } from "node:timers/promises";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
+import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
-import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { steadyArrivals } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { Scope } from "../spec/document/clause.ts";
 import type { Figure } from "../spec/schema/promise-figures.ts";
 import type { Requirement } from "../spec/schema/requirement.ts";
@@ -111,4 +113,13 @@ function withLatencies(
     const all: Figures = { ...found?.[name]?.latencyMs, ...figures };
     return { name, figures: all };
   });
+}
+
+/**
+ * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
+ * take what they take there; those of any other with promises, which know percentiles.
+ */
+function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+  const isServed = bundle.cluster.serving !== undefined;
+  return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";
 }

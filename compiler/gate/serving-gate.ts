@@ -17,7 +17,7 @@ const NO_BYTES = 0;
 export function servingGate(
   allowed: string | null,
 ): (before: Bundle, after: Bundle) => Promise<readonly string[]> {
-  const tolerances = allowed === null ? [] : tolerancesOf(allowed, "--canary-gate");
+  const tolerances = allowed === null ? [] : tolerancesOf(allowed, "--limit canaryGate");
   return async (before, after) => {
     const promised = [
       await promisedBundle(before, NO_BYTES),

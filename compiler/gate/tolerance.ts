@@ -17,7 +17,7 @@ import {
 } from "../spec/schema/promise-figures.ts";
 
 /** By how much: in the figure's unit, as a part of what was promised, or however much. */
-export type Room =
+type Room =
   | { readonly kind: "amount"; readonly amount: number }
   | { readonly kind: "share"; readonly share: number }
   | { readonly kind: "any" };
@@ -32,7 +32,7 @@ export interface Tolerance {
   readonly scope: Scope;
 }
 
-export const TOLERANCE_FORM =
+const TOLERANCE_FORM =
   "tolerances such as accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000; feasible @ 4000";
 
 const NAMES = ["feasible", ...Object.keys(FIGURES)];

@@ -4,13 +4,13 @@ import { readQuantity } from "../spec/document/quantity.ts";
 
 export type Ask = (question: string) => Promise<string>;
 
-export interface Answers {
+interface Answers {
   readonly slo: string;
   readonly loads: readonly number[];
 }
 
 /** Asks until an answer can be read. */
-export async function askedFor<T>(
+async function askedFor<T>(
   ask: Ask,
   question: string,
   otherwise: string,
@@ -46,7 +46,7 @@ export function askedAccuracy(ask: Ask, name: string): Promise<number | null> {
 
 export const SLO_EXPECTED = "a time with its unit such as 150 ms";
 export const LOADS_EXPECTED = "rates above 0, ascending, such as 1, 10, 100";
-export const ACCURACY_EXPECTED = "a ratio such as 0.93 or 93%, or unknown";
+const ACCURACY_EXPECTED = "a ratio such as 0.93 or 93%, or unknown";
 
 export function readSlo(text: string): string | undefined {
   const reading = readQuantity(text, "time", false);

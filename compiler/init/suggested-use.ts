@@ -207,7 +207,7 @@ function stateOf({ model }: DescribedModel): Record<string, string> {
   for (const output of model.outputs) {
     const [, behind, before] = NEXT_STATE.exec(output.name) ?? [];
     const input = model.inputs.find(({ name }) => name === (behind ?? before));
-    if (input === undefined || input.dtype !== output.dtype) continue;
+    if (input?.dtype !== output.dtype) continue;
     if (input.shape.length !== output.shape.length) continue;
     const areAlike = input.shape.every((size, axis) => {
       const other = output.shape[axis] ?? -1;

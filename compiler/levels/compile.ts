@@ -21,11 +21,11 @@ import {
   servingPlanOf,
 } from "./serving-plan.ts";
 
-export type MoveRequest = LevelRequest & { readonly kind: "move" };
+type MoveRequest = LevelRequest & { readonly kind: "move" };
 type Solving = Promise<readonly SolvedLevel[]>;
 export type OnSolved = (solved: SolvedLevel) => void;
 
-export interface DividedSearch {
+interface DividedSearch {
   /** Undefined for a level that is searched by one. */
   readonly asked: (loadQps: number) => AskedBranches | undefined;
   /** Told of each branch once it is searched. */

@@ -7,7 +7,7 @@ import type { Application, Cluster, MeasuredServing } from "../spec/application.
 import { conflict, type Mistake } from "../spec/document/mistakes.ts";
 
 /** Plans of an application that reckon with the way through the server. */
-export interface ServingPlan extends PathMargins {
+interface ServingPlan extends PathMargins {
   readonly stretch: number;
 }
 

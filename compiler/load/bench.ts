@@ -5,7 +5,6 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
-  type ArrivalArguments,
   parseArrivals,
   parseCount,
   parseDurationMs,
@@ -22,8 +21,9 @@ import {
 } from "./run-load.ts";
 
 /** As given on the command line. */
-export interface BenchOptions extends ArrivalArguments {
+export interface BenchOptions {
   readonly url: string;
+  readonly arrivals: string;
   readonly duration?: string;
   readonly slo?: string;
   /** The class that all queries name, or `all`: each names one, drawn by the stated shares. */
@@ -37,7 +37,7 @@ export interface BenchOptions extends ArrivalArguments {
   readonly labels?: string;
 }
 
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
+type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
 
 /** Part of the SLO that the generator may lose before the text warns of it. */
 const LAG_SHARE = 0.1;
@@ -51,7 +51,7 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const arrivals = parseArrivals(options);
+  const arrivals = parseArrivals(options.arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,

@@ -23,7 +23,7 @@ export interface LoadModel {
 }
 
 /** What a reply says that a load generator wants to know. */
-export interface Reply {
+interface Reply {
   readonly variant: string | null;
   /** Accuracy of that variant as the server states it, 0..1. */
   readonly accuracy: number | null;

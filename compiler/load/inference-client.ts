@@ -9,7 +9,7 @@ export interface HttpReply {
   readonly body: Buffer;
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   /** Such as http://127.0.0.1:8000, with or without a path in front of /v2. */
   readonly url: string;
   /** A request on which nothing happens for this long fails. */

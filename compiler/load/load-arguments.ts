@@ -4,27 +4,22 @@ import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
 import { readTrace } from "../spec/trace.ts";
 
-export interface ArrivalArguments {
-  readonly poisson?: string;
-  readonly gamma?: string;
-  readonly trace?: string;
-}
-
 const DEFAULT_DURATION_MS = 30_000;
 
-/** @throws RuntimeError for an option, InputError for a trace. */
-export function parseArrivals({ poisson, gamma, trace }: ArrivalArguments): ArrivalProcess {
-  if (poisson !== undefined) return { kind: "poisson", qps: parseRate("--poisson", poisson) };
-  if (trace !== undefined) return { kind: "trace", trace: readTrace(trace) };
-  if (gamma === undefined) {
-    throw usage("one of --poisson QPS, --gamma QPS,CV2 and --trace FILE", "none");
+/** Reads a value of `--arrivals`. @throws RuntimeError RUNTIME_USAGE, InputError for a trace. */
+export function parseArrivals(text: string): ArrivalProcess {
+  const colon = text.indexOf(":");
+  const [kind, value] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
+  if (kind === "poisson") return { kind, qps: parseRate("--arrivals poisson:QPS", value) };
+  if (kind === "trace" && value !== "") return { kind, trace: readTrace(value) };
+  const [qps = "", cv2 = "", ...rest] = value.split(",");
+  if (kind !== "gamma" || rest.length > 0) {
+    throw usage("--arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE", `"${text}"`);
   }
-  const [qps = "", cv2 = "", ...rest] = gamma.split(",");
-  if (rest.length > 0) throw usage("--gamma QPS,CV2", `"${gamma}"`);
   return {
-    kind: "gamma",
-    qps: parseRate("--gamma QPS", qps),
-    cv2: parsePositive("--gamma CV2", "a number above 0 such as 4", cv2, "none", true),
+    kind,
+    qps: parseRate("--arrivals gamma:QPS", qps),
+    cv2: parsePositive("--arrivals gamma:QPS,CV2", "a number above 0 such as 4", cv2, "none", true),
   };
 }
 

@@ -38,7 +38,7 @@ export interface LoadOutcome {
   readonly sendLagMs: { readonly p50: number; readonly p99: number; readonly max: number } | null;
 }
 
-export interface VariantLoadOutcome {
+interface VariantLoadOutcome {
   /** Queries answered, within the SLO or not. */
   readonly queries: number;
   readonly satisfied: number;
@@ -47,7 +47,7 @@ export interface VariantLoadOutcome {
   readonly correct: number;
 }
 
-export interface Answer {
+interface Answer {
   readonly variant: string | null;
   readonly accuracy: number | null;
   /** Null for a query without a label. */

@@ -1,7 +1,6 @@
 /** Asks a server under test what its model takes. */
-
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
-import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/tensors";
 import type { LoadModel, LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 

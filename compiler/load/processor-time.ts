@@ -11,7 +11,7 @@ export interface ProcessorTicks {
 }
 
 /** Of the time of all processors, 0..1. */
-export interface ProcessorShares {
+interface ProcessorShares {
   readonly stealShare: number;
   /** That anything here took. */
   readonly busyShare: number;

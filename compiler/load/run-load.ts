@@ -45,7 +45,7 @@ export interface LoadResult extends LoadOutcome {
 }
 
 /** Of the time of all processors from the first moment to the last reply, 0..1. */
-export interface LoadShares {
+interface LoadShares {
   /** That this process took, which sends the load. */
   readonly generatorShare: number;
   /** That other guests of the host took; null where the system does not tell. */

@@ -15,7 +15,7 @@ export const RUNTIME_COMMAND = [
   "/opt/stratagem/node_modules/stratagem-runtime/dist/cli.js",
 ];
 
-export type Component = "front-end" | "worker" | "scaler" | "policy";
+type Component = "front-end" | "worker" | "scaler" | "policy";
 
 /** Labels that select the pods of a component; those of workers name the pool too. */
 export function selectorOf(

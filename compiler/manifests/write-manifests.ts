@@ -18,7 +18,7 @@ import { needsOf, readmeOf } from "./readme.ts";
 /** Not applied: kubectl passes over what is no manifest. */
 const README = "README.md";
 
-export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
+interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
   /** Path of the bundle. */
   readonly bundle: string;
   /** Folder for the files; null for all of them as one text. */

@@ -13,7 +13,7 @@ import type { Trace } from "../spec/trace.ts";
  * A bundle without its levels: what they all share, and all that a solver needs to compute one.
  * Plain data, so it can cross processes.
  */
-export type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
+type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;

@@ -49,3 +49,21 @@ function leastSquaresLine(rows: readonly MeasuredRow[]): { interceptMs: number; 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
+
+/**
+ * Service time for batches 1 … the largest row's, ms, non-decreasing: that of the next larger size
+ * that was measured, since a batch can be padded to it.
+ * @param rows ascending in batch, at least one. Source: the page's conservative reading of
+ * InferLine §4.1, whose prototype brackets.
+ */
+export function nextMeasuredTimes(rows: readonly MeasuredRow[]): Float64Array {
+  const times = new Float64Array(rows.at(-1)?.batch ?? 0);
+  let from = 0;
+  let floorMs = 0;
+  for (const { batch, ms } of rows) {
+    floorMs = Math.max(floorMs, ms);
+    times.fill(floorMs, from, batch);
+    from = batch;
+  }
+  return times;
+}

@@ -138,7 +138,7 @@ export class Frontier {
  * The least latency for each number of cores, while two frontiers are merged; grows as needed, all
  * Infinity in between.
  */
-export interface Buckets {
+interface Buckets {
   latencyMs: Float64Array;
   pair: Float64Array;
 }

@@ -2,7 +2,7 @@
  * Which queries of a join become ready in what order, from the sorted ends of what it waits for.
  */
 
-export interface Settled {
+interface Settled {
   readonly count: number;
   /** Non-decreasing, ms. */
   readonly atMs: Float64Array;

@@ -12,7 +12,7 @@ export interface PlaceClass {
   readonly overheadMs: number;
 }
 
-export interface StagePartition {
+interface StagePartition {
   /** Layers of each stage, each at least 1. */
   readonly cut: readonly number[];
   /** Class of the place of each stage. */
@@ -180,76 +180,4 @@ function prefixSums(values: readonly number[]): Float64Array {
     sums[index + 1] = sums[index]! + values[index]!;
   }
   return sums;
-}
-
-/**
- * A partition by merging: the lightest group joins its lighter neighbour until there are as many as
- * stages, then layers at its ends leave the heaviest stage while that helps. Quick to tell, and the
- * baseline that exact partitions are compared with. After Shisha (Soomro et al., 2022), which tunes
- * on line from such a start.
- * @param layerMs of each layer, at least 0 and finite.
- * @param stageCount at least 1, at most as many as layers.
- * @returns layers of each stage, each at least 1.
- */
-export function mergedPartition(layerMs: readonly number[], stageCount: number): number[] {
-  const stageMs = [...layerMs];
-  const cut = stageMs.map(() => 1);
-  while (cut.length > stageCount) {
-    const lightest = lowestIndex(stageMs);
-    const left = stageMs[lightest - 1] ?? Number.POSITIVE_INFINITY;
-    const right = stageMs[lightest + 1] ?? Number.POSITIVE_INFINITY;
-    const first = left <= right ? lightest - 1 : lightest;
-    stageMs.splice(first, 2, stageMs[first]! + stageMs[first + 1]!);
-    cut.splice(first, 2, cut[first]! + cut[first + 1]!);
-  }
-  relieve(layerMs, cut, stageMs);
-  return cut;
-}
-
-/**
- * Moves one layer at a time off the heaviest stage, to the neighbour that is lighter with it, while
- * that stays below what the stage was. Each move leaves fewer or lighter heaviest stages, so they
- * end.
- */
-function relieve(layerMs: readonly number[], cut: number[], stageMs: number[]): void {
-  const mostMoves = layerMs.length * cut.length;
-  for (let move = 0; move < mostMoves; move++) {
-    const heaviest = highestIndex(stageMs);
-    if (cut[heaviest] === 1) return;
-    const start = sum(cut, heaviest);
-    const toLeft = (stageMs[heaviest - 1] ?? Number.POSITIVE_INFINITY) + layerMs[start]!;
-    const last = layerMs[start + cut[heaviest]! - 1]!;
-    const toRight = (stageMs[heaviest + 1] ?? Number.POSITIVE_INFINITY) + last;
-    if (!(Math.min(toLeft, toRight) < stageMs[heaviest]!)) return;
-    const step = toLeft <= toRight ? -1 : 1;
-    const ms = step < 0 ? layerMs[start]! : last;
-    cut[heaviest] = cut[heaviest]! - 1;
-    cut[heaviest + step] = cut[heaviest + step]! + 1;
-    stageMs[heaviest] = stageMs[heaviest]! - ms;
-    stageMs[heaviest + step] = stageMs[heaviest + step]! + ms;
-  }
-}
-
-/** Of the first `count`. */
-function sum(values: readonly number[], count: number): number {
-  let total = 0;
-  for (let index = 0; index < count; index++) total += values[index]!;
-  return total;
-}
-
-/** The first wins a tie. */
-function lowestIndex(values: readonly number[]): number {
-  let lowest = 0;
-  for (let index = 1; index < values.length; index++) {
-    if (values[index]! < values[lowest]!) lowest = index;
-  }
-  return lowest;
-}
-
-function highestIndex(values: readonly number[]): number {
-  let highest = 0;
-  for (let index = 1; index < values.length; index++) {
-    if (values[index]! > values[highest]!) highest = index;
-  }
-  return highest;
 }

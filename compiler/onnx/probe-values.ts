@@ -33,7 +33,7 @@ export interface ValueTensor {
   readonly shape: readonly number[];
 }
 
-export interface ProbedGraph {
+interface ProbedGraph {
   readonly inputs: readonly TensorInfo[];
   /** Values to look at. */
   readonly names: readonly string[];

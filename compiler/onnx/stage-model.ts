@@ -17,7 +17,7 @@ export const MAX_MODEL_BYTES = 2 ** 31 - 1;
 /** Before this version of the format, initializers are listed among the inputs. */
 const FIRST_IR_WITH_OWN_INITIALIZERS = 4n;
 
-export interface StageGraph {
+interface StageGraph {
   readonly steps: readonly FlowNode[];
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly ValueInfoProto[];

@@ -3,7 +3,7 @@ import { type Choice, chooseRound, FIRST_RUNS } from "./budget.ts";
 import { type Bench, type Cell, turnOf, WARM_UP_RUNS } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly budgetMs: number;
   /** What earlier runs of the same plan took of it. */
   readonly spentMs: number;

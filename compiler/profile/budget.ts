@@ -6,7 +6,7 @@ import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise } from "./noise.ts";
 
 /** A cell with what its neighbours say of it. */
-export interface Outlook {
+interface Outlook {
   /** What a run takes: its median, or what the cells beside it make likely. */
   readonly costMs: number;
   /**
@@ -23,7 +23,7 @@ export interface Choice {
   readonly isFirst: boolean;
 }
 
-export interface BudgetState {
+interface BudgetState {
   readonly cells: readonly Cell[];
   /** Runs of a cell that are enough if it is not noisy. */
   readonly repeat: number;

@@ -24,7 +24,7 @@ export interface Quantiles {
 }
 
 /** What is known of the starts of variants, by their names. */
-export type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
+type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
 
 /** Beside a profile: how it was measured, and what processor time says of the same runs. */
 export interface Measurement {

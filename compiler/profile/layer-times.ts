@@ -1,7 +1,7 @@
 /** Times of runs of layers → times of layers that add up. */
 
 /** What was measured of one model, all of one instance, inside the worker, in ms. */
-export interface LayerRuns {
+interface LayerRuns {
   /** Of each layer as a model of its own, at least one. */
   readonly unitMs: readonly number[];
   readonly wholeMs: number;

@@ -71,7 +71,7 @@ export interface BenchOptions {
 export const WARM_UP_RUNS = 2;
 
 /** A cell of a plan, by the index of its variant. */
-export interface PlannedCell {
+interface PlannedCell {
   readonly variant: number;
   readonly batch: number;
   readonly cores: number;

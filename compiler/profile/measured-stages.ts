@@ -8,7 +8,7 @@ import { type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import { planSegments, type Segment, type SegmentPlan } from "./segments.ts";
 
-export interface StageTimes {
+interface StageTimes {
   readonly variant: string;
   readonly from: number;
   readonly to: number;
@@ -38,7 +38,7 @@ export interface StagePlan extends SegmentPlan {
 }
 
 /** Layers of each of d stages, in row d − 1. */
-export type Cuts = readonly (readonly number[])[];
+type Cuts = readonly (readonly number[])[];
 
 /** Every stage of every cut. @param cutsOf by variant. */
 export async function planStages(

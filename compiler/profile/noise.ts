@@ -7,7 +7,7 @@ import { quantileRanks, type RankInterval } from "../numeric/quantile-interval.t
 import type { Cell } from "./measure.ts";
 
 /** What is allowed of a machine. */
-export const NOISE_LIMITS = {
+const NOISE_LIMITS = {
   /** Mean over the cells of p95 ÷ p50. */
   tail: 2,
   /** Half of the interval of a cell's p95, and what its median drifts, as parts of it. */
@@ -29,7 +29,7 @@ export interface P95Interval {
 }
 
 /** What the wall times of a cell say of themselves. */
-export interface CellNoise {
+interface CellNoise {
   /** p95 ÷ p50. */
   readonly tail: number;
   readonly p95Interval: P95Interval;

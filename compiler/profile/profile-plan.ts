@@ -14,7 +14,7 @@ import {
   type Provider,
   type WorkerDevice,
 } from "stratagem-runtime/internal/exec/models/worker-device";
-import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/frame-protocol";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/worker-channel";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -68,7 +68,7 @@ export interface ProfileOptions {
 }
 
 /** What of a worker's device a provider alone does not say. */
-export type DeviceChoice = Omit<WorkerDevice, "provider">;
+type DeviceChoice = Omit<WorkerDevice, "provider">;
 
 export interface ProfilePlan {
   readonly application: string;

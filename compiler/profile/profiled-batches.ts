@@ -8,7 +8,7 @@ interface Batched {
 }
 
 /** Rows that a model takes and no others; null where it takes any number. */
-export function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
+function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
   return inputs.map(({ shape }) => shape[0] ?? -1).find((rows) => rows !== -1) ?? null;
 }
 

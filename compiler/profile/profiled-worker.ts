@@ -34,7 +34,7 @@ export interface ProfiledWorker {
 /** Time limit of a batch on another server. */
 const REMOTE_TIMEOUT_MS = 60_000;
 
-export interface ProfiledWorkers {
+interface ProfiledWorkers {
   readonly workers: readonly ProfiledWorker[];
   close(): Promise<void>;
 }

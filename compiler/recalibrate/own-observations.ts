@@ -3,7 +3,7 @@ import type { Bundle, ProfileReference } from "stratagem-runtime/internal/bundle
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
-export interface Whose {
+interface Whose {
   readonly profile: ProfileSpec;
   /** Name of its file, without folders. */
   readonly file: string;

@@ -16,11 +16,10 @@ import {
   feedbackDocument,
   withObservedAccuracy,
 } from "./observed-accuracy.ts";
-import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-times.ts";
+import { meanBusyWorkers, type ObservedTimes, observedTimes, stretchAt } from "./observed-times.ts";
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
-import { stretchAt } from "./stretch.ts";
 import { type ToldText, toldText } from "./told-text.ts";
 
 export interface RecalibrateCommand {
@@ -37,7 +36,7 @@ export interface RecalibrateCommand {
 const MIN_SAMPLES = 100;
 
 /** What observed times were divided by, and why. */
-export interface Stretch {
+interface Stretch {
   readonly factor: number;
   readonly busyWorkers: number | null;
   /** Whether the profile has a curve of contention. */

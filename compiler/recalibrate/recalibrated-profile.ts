@@ -5,7 +5,7 @@ import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 type Row = RowsSpec[string];
 
 /** Observed: enough was. Scaled: as the observed ones of its variant. Kept: none of it was. */
-export type CellSource = "observed" | "scaled" | "kept";
+type CellSource = "observed" | "scaled" | "kept";
 
 export interface RecalibratedCell {
   readonly variant: string;
@@ -20,14 +20,14 @@ export interface RecalibratedCell {
   readonly after: Row;
 }
 
-export interface RecalibrateOptions {
+interface RecalibrateOptions {
   /** Fewer are not taken for more than noise. */
   readonly minSamples: number;
   /** What observed times are divided by: how much longer they took than on an idle machine. */
   readonly stretch: number;
 }
 
-export interface Recalibrated {
+interface Recalibrated {
   readonly profile: ProfileSpec;
   readonly cells: readonly RecalibratedCell[];
 }

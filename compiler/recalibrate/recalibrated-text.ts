@@ -9,7 +9,7 @@ import {
 import type { AccuracyChange } from "./observed-accuracy.ts";
 import { quantileOf, type RecalibratedCell } from "./recalibrated-profile.ts";
 
-export interface RecalibratedTold {
+interface RecalibratedTold {
   readonly out: string;
   readonly stretch: {
     readonly factor: number;

@@ -7,7 +7,7 @@ import { eachLine, logPaths } from "../explain/log-files.ts";
 import { ReplayPass } from "./replay-pass.ts";
 import { replayJson, replayText } from "./replay-told.ts";
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly logs: readonly string[];
   /** Bundles: of several, each decides for the requests that it decided. */
   readonly policy: readonly string[];

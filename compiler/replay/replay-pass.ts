@@ -31,7 +31,7 @@ export interface Difference {
   readonly replayed: string;
 }
 
-export interface ReplayCounts {
+interface ReplayCounts {
   /** Requests that have a line. */
   requests: number;
   /** Decisions of theirs that the bundle gives again, does not, or cannot be asked for. */
@@ -241,7 +241,7 @@ function placeOf(
   { worker, places }: Pick<LoggedEntry, "worker" | "places">,
   atMs: number,
 ): string {
-  const who = places === undefined ? worker : places.join("+");
+  const who = places?.join("+") ?? worker;
   return `${application} ${who} ${Math.round(1000 * atMs)}`;
 }
 

@@ -19,7 +19,7 @@ export interface DifferentCommands {
   readonly replayed: readonly RecordedEntry[];
 }
 
-export interface CoreListener {
+interface CoreListener {
   /** Commands of an event are as they were: so many. */
   onSame(commands: number): void;
   onDifferent(found: DifferentCommands): void;
@@ -30,7 +30,7 @@ export interface CoreListener {
 }
 
 /** @returns the bundle of a digest that has so many levels; undefined where it is not at hand. */
-export type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
+type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
 
 export class ReplayedCore {
   readonly #replayer: Replayer;

@@ -3,7 +3,7 @@ import type { Loads } from "../spec/application.ts";
 import { type Fleet, type PresentPart, shardsText } from "./fleet.ts";
 import { type ShardWork, workOf } from "./shard-work.ts";
 
-export type ShardState = "done" | "unfinished" | "lost" | "double";
+type ShardState = "done" | "unfinished" | "lost" | "double";
 
 export interface ShardStatus {
   readonly shard: number;

@@ -41,7 +41,7 @@ export class KnownLevels {
   }
 }
 
-export interface KnownFirst {
+interface KnownFirst {
   /** Digest of the frame. */
   readonly frame: string;
   readonly known: KnownLevels;

@@ -23,7 +23,7 @@ import { KnownLevels, knownFirst } from "./known-levels.ts";
 import { digestOf, fleetOf, type PartHeader } from "./part.ts";
 import { stagesOfParts } from "./part-stages.ts";
 
-export type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
+type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
 
 export interface Merged extends Compiled {
   readonly files: readonly BundleFile[];
@@ -93,7 +93,7 @@ export async function mergeParts(
 }
 
 /** In the order of the shards. */
-export function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
+function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
   const known = new KnownLevels();
   for (const { part } of parts) {
     for (const level of part.levels) known.add(level);

@@ -33,7 +33,7 @@ export function branchLine(branch: PartBranch): string {
   return line({ searched: branch });
 }
 
-export function stagesLine(stages: PartStages): string {
+function stagesLine(stages: PartStages): string {
   return line({ stages });
 }
 

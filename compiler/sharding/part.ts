@@ -10,7 +10,7 @@ import { exactText } from "./exact-json.ts";
 import type { Shard } from "./shard.ts";
 
 /** All that a merge needs of an application, so that it reads neither spec nor models. */
-export interface PartSource {
+interface PartSource {
   readonly application: Application;
   readonly inputs: readonly InputFile[];
   /** By `modelKey`. */

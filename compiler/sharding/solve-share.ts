@@ -20,7 +20,7 @@ import { type Shard, shareOfList } from "./shard.ts";
 import { type ShardWork, workOf } from "./shard-work.ts";
 import { solveShareOfRange } from "./share-of-range.ts";
 
-export interface ShareOptions extends CompileOptions {
+interface ShareOptions extends CompileOptions {
   readonly shard: Shard;
   /** Levels of an earlier try, which are not solved again. */
   readonly known: KnownLevels;

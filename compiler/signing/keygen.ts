@@ -5,32 +5,27 @@ import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import { keyIdOf } from "stratagem-runtime/internal/bundles/trust/keys";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { UnwritableError } from "../base/errors.ts";
-import { P256 } from "./private-key.ts";
 
 /** Nobody else reads a private key. */
 const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const CIPHER = "aes-256-cbc";
 
-export interface KeygenOptions {
+interface KeygenOptions {
   /** Path of both files, without their endings. */
   readonly name: string;
-  /** Whether the pair is for cosign: P-256, which every version of it verifies. */
-  readonly isForCosign: boolean;
   /** That the private key is encrypted with; undefined or empty for none. */
   readonly passphrase: string | undefined;
 }
 
 /**
- * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless they are for cosign. A key
+ * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519. A key
  * that is there is never replaced: what it has signed could not be signed again.
  * @throws UnwritableError
  */
 export async function keygenCommand(options: KeygenOptions): Promise<CommandResult> {
-  const { name, isForCosign, passphrase = "" } = options;
-  const { privateKey, publicKey } = isForCosign
-    ? generateKeyPairSync("ec", { namedCurve: P256 })
-    : generateKeyPairSync("ed25519");
+  const { name, passphrase = "" } = options;
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const isEncrypted = passphrase !== "";
   const secret = privateKey.export({
     type: "pkcs8",
@@ -47,13 +42,10 @@ export async function keygenCommand(options: KeygenOptions): Promise<CommandResu
     throw error;
   }
   const id = keyIdOf(publicKey);
-  const use = isForCosign
-    ? `${publicPath} verifies: cosign verify-blob --key`
-    : `${publicPath} verifies: give it to every site (serve --require-signature)`;
   const text = [
     `key ${id}`,
     `${keyPath} signs, ${isEncrypted ? "encrypted" : "unencrypted"}: keep it secret`,
-    use,
+    `${publicPath} verifies: give it to every site (serve --require-signature)`,
   ];
   const json = { key: id, privateKey: keyPath, publicKey: publicPath, encrypted: isEncrypted };
   return { exitCode: EXIT_CODES.ok, text: text.join("\n"), json };

@@ -33,7 +33,7 @@ export function packageDigest(name: string): PackageDigest {
 }
 
 /** @param paths relative to the folder, with forward slashes. */
-export function dirHashOf(folder: string, paths: readonly string[]): string {
+function dirHashOf(folder: string, paths: readonly string[]): string {
   const hash = createHash("sha256");
   for (const path of [...paths].sort(byBytes)) {
     const digest = createHash("sha256")

@@ -17,9 +17,9 @@ export interface SigningKey {
 }
 
 const EXPECTED = "an Ed25519 private key in PEM, as stratagem keygen writes it into NAME.key";
-const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 as of keygen --cosign, or Ed25519";
+const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 or Ed25519";
 /** As OpenSSL calls P-256. */
-export const P256 = "prime256v1";
+const P256 = "prime256v1";
 const OTHERS = 0o077;
 
 /**

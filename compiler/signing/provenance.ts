@@ -15,11 +15,11 @@ import type { SignedFile } from "stratagem-runtime/internal/bundles/trust/statem
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
 /** What `buildDefinition` has, as docs/ship.md describes it. */
-export const BUILD_TYPE = "urn:stratagem:compile:1";
+const BUILD_TYPE = "urn:stratagem:compile:1";
 /** Where nobody says who made it. */
 export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";
 
-export interface Making {
+interface Making {
   readonly bundle: Bundle;
   /** Of its file. */
   readonly path: string;
@@ -30,8 +30,8 @@ export interface Making {
   readonly compiler: string;
   /** URI of whoever had it compiled; null where nobody says. */
   readonly builder: string | null;
-  /** Path of the spec it was compiled from; null where nobody says. */
-  readonly spec: string | null;
+  /** Path of the spec it was compiled from. */
+  readonly spec: string;
 }
 
 /** An artifact, as in-toto describes one. */
@@ -49,7 +49,7 @@ const PACKAGES = ["stratagem", "stratagem-runtime"];
  */
 export async function provenanceBytes(making: Making): Promise<Uint8Array> {
   const { inputs, compiler } = making.bundle.provenance;
-  if (making.spec !== null) await expectInputs(making.spec, inputs);
+  await expectInputs(making.spec, inputs);
   const packages = compiler === making.compiler ? PACKAGES.map(packageDigest) : [];
   return Buffer.from(JSON.stringify(provenanceOf(making, packages)));
 }
@@ -58,7 +58,7 @@ export async function provenanceBytes(making: Making): Promise<Uint8Array> {
  * @param packages those that compiled it; none where another version did, of which only the name is
  * known.
  */
-export function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
+function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
   const { bundle, path, sha256, models, builder, spec } = making;
   const { application, method, provenance } = bundle;
   const isInput = ({ sha256: digest }: SignedFile) => {
@@ -76,11 +76,7 @@ export function provenanceOf(making: Making, packages: readonly PackageDigest[])
     predicate: {
       buildDefinition: {
         buildType: BUILD_TYPE,
-        externalParameters: {
-          ...(spec === null ? {} : { spec: basename(spec) }),
-          application,
-          method,
-        },
+        externalParameters: { spec: basename(spec), application, method },
         internalParameters: { compiler: provenance.compiler, formatVersion: FORMAT_VERSION },
         resolvedDependencies: [...provenance.inputs.map(inputOf), ...packages.map(packageOf)],
       },
@@ -120,5 +116,5 @@ async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promi
 }
 
 function mismatch(place: string, expected: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `--spec: ${place}: expected ${expected}`);
+  return new RuntimeError("RUNTIME_USAGE", `--provenance: ${place}: expected ${expected}`);
 }

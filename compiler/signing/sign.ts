@@ -28,7 +28,7 @@ import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";
 import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";
 
-export interface SignOptions {
+interface SignOptions {
   /** Path of the bundle. */
   readonly bundle: string;
   /** Files of private keys, one at least. */
@@ -40,16 +40,15 @@ export interface SignOptions {
   readonly scope: Labels;
   /** Whether the signatures that there are stay, and say what is signed. */
   readonly add: boolean;
-  readonly provenance: boolean;
+  /** The spec it was compiled from, for provenance; null to write none. */
+  readonly provenance: string | null;
   /** URI of who made the bundle; null where nobody says. */
   readonly builder: string | null;
-  /** The spec it was compiled from; null where nobody says. */
-  readonly spec: string | null;
   /** File of the key that signs what cosign verifies; null to write nothing for it. */
   readonly cosignKey: string | null;
 }
 
-export interface SignSurroundings {
+interface SignSurroundings {
   /** Of encrypted keys. */
   readonly passphrase: string | undefined;
   /** Name and version. */
@@ -80,8 +79,8 @@ export async function signCommand(
   const payload = before?.payload ?? statementBytes(statementOf(options, made, models, nowEpochMs));
   const envelope = signed({ payloadType: SIGNATURE_TYPE, payload }, keys, before);
   const files: WrittenFile[] = [];
-  if (options.provenance) {
-    const { builder, spec } = options;
+  const { provenance: spec, builder } = options;
+  if (spec !== null) {
     const from = { bundle, path: options.bundle, sha256, models, compiler, builder, spec };
     const provenance = { payloadType: PROVENANCE_TYPE, payload: await provenanceBytes(from) };
     const path = sidecarOf(options.bundle, "provenance");
@@ -101,14 +100,13 @@ export async function signCommand(
 
 /** @throws RuntimeError RUNTIME_USAGE */
 function expectSense(options: SignOptions, nowMs: number): void {
-  const { add, serial, expires, scope, provenance, builder, spec } = options;
+  const { add, serial, expires, scope, provenance, builder } = options;
   if (add && (serial !== null || expires !== null || Object.keys(scope).length > 0)) {
     const message = "--add: expected no --serial, --expires or --scope: what is signed stays";
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
-  if ((builder !== null || spec !== null) && !provenance) {
-    const flag = builder === null ? "--spec" : "--builder";
-    throw new RuntimeError("RUNTIME_USAGE", `expected --provenance beside ${flag}`);
+  if (builder !== null && provenance === null) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --provenance beside --builder");
   }
   if (builder !== null && !URL.canParse(builder)) {
     const message = `--builder: expected a URI such as ${UNNAMED_BUILDER}, got ${builder}`;

@@ -54,7 +54,7 @@ export type Arrivals =
   | { readonly process: "trace"; readonly file: string; readonly trace: Trace };
 
 /** `file` is a path that can be opened as it is. */
-export interface DayTrace {
+interface DayTrace {
   readonly file: string;
   readonly trace: Trace;
 }

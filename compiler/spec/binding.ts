@@ -30,7 +30,7 @@ export interface BoundOutput {
   readonly blank: number | null;
 }
 
-export interface ResizeFrom extends Resize {
+interface ResizeFrom extends Resize {
   /** Height and width of what comes in. */
   readonly size: readonly [number, number];
 }

@@ -52,7 +52,7 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
 }
 
 /** Whether a module is named as a file, not as what a package has. */
-export function isModulePath(model: string): boolean {
+function isModulePath(model: string): boolean {
   return /^(\.{0,2}[\\/]|[a-z]:[\\/])/i.test(model);
 }
 

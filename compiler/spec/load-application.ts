@@ -25,7 +25,7 @@ import {
   applicationSchema,
   type TaskSpec,
 } from "./schema/application-schema.ts";
-import { requiredMistakes, requiredPart } from "./schema/required.ts";
+import { requiredMistakes, requiredPart } from "./schema/requirement.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
@@ -48,7 +48,7 @@ export interface LoadedApplication<P extends Policy = Policy> {
 }
 
 /** Files that take the place of those that a spec names. */
-export interface ApplicationFiles {
+interface ApplicationFiles {
   /** A profile in which variants are looked up by the names that the spec has; null for none. */
   readonly profile?: string | null;
 }

@@ -12,8 +12,8 @@ import type {
 export const LATENCY_SHARE = 0.2;
 export const LATENCY_MS = 2;
 /** Ratios of late and lost requests, and accuracies, may be so far from theirs. */
-export const VIOLATION_POINTS = 0.005;
-export const ACCURACY_POINTS = 0.002;
+const VIOLATION_POINTS = 0.005;
+const ACCURACY_POINTS = 0.002;
 /** A promise below this part of the ceiling is taken to keep it. */
 const SAFE_SHARE = 0.5;
 

@@ -6,7 +6,7 @@ import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
 /** Between two looks. */
-export const LOOK_MS = 250;
+const LOOK_MS = 250;
 /** Of Linux, per second of one processor: USER_HZ. */
 const TICKS_PER_SECOND = 100;
 

@@ -45,7 +45,7 @@ export interface Stand {
  * A run in which others took so much of the processors may be repeated: other guests of the host,
  * beyond what they took while the profile was made, and other processes here.
  */
-export const DISTURBED_SHARE = 0.05;
+const DISTURBED_SHARE = 0.05;
 /** A request that has not been answered after so many SLOs, or after so long, is given up. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;

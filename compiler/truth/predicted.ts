@@ -16,7 +16,7 @@ import { InputError } from "../spec/document/input-error.ts";
 import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
 
-export interface Run {
+interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
@@ -84,7 +84,7 @@ export async function expected(
 }
 
 /** @throws InputError where service times are to be drawn and the bundle holds no quantiles. */
-export async function predict(
+async function predict(
   bundle: Bundle,
   { pace, stations, ...run }: Run,
   serviceTimes: ServiceTimeMode,

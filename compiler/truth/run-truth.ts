@@ -13,18 +13,17 @@ import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { Application } from "../spec/application.ts";
 import { loadApplication } from "../spec/load-application.ts";
-import { runCommand } from "./command-process.ts";
 import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
 import { samplePace } from "./pace-samples.ts";
 import { serviceTimesOf } from "./predicted.ts";
-import { type ServerProcess, startServerProcess } from "./server-process.ts";
+import { runCommand, type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
-export interface TruthOptions {
+interface TruthOptions {
   /** Path of the application spec. */
   readonly app: string;
   /** Where bundle, log and, if it is measured, the profile are written. */

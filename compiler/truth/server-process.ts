@@ -1,4 +1,4 @@
-/** A server of a bundle in a process of its own, that ends with whoever started it. */
+/** Servers and commands of the product, each in a process that ends with its parent. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ export interface ServerProcess {
 }
 
 /** The product's own command line. */
-export const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
 
 /** A server that does not stop by then is killed. */
 const STOP_MS = 15_000;
@@ -83,4 +83,19 @@ async function urlFrom(stdout: NodeJS.ReadableStream): Promise<string | null> {
       if (url !== undefined) resolve(url);
     });
   });
+}
+
+/**
+ * Runs a command; what it tells people goes on to them, its result is not wanted.
+ * @returns its exit code. @throws the reason of the signal, once the process is gone.
+ */
+export async function runCommand(args: readonly string[], signal: AbortSignal): Promise<number> {
+  signal.throwIfAborted();
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+  const onAbort = (): void => void child.kill("SIGTERM");
+  signal.addEventListener("abort", onAbort, { once: true });
+  const [code]: (number | null)[] = await once(child, "exit");
+  signal.removeEventListener("abort", onAbort);
+  signal.throwIfAborted();
+  return code ?? 1;
 }

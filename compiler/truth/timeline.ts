@@ -13,7 +13,7 @@ export interface MachineSample {
   readonly serverShare: number | null;
 }
 
-export interface TimelineSources {
+interface TimelineSources {
   readonly durationMs: number;
   readonly sloMs: number;
   readonly measured: RequestTimes;

@@ -24,7 +24,7 @@ export interface TruthDocument {
   readonly holds: boolean;
 }
 
-export interface TruthMachine {
+interface TruthMachine {
   readonly processors: number;
   readonly cpu: string;
   /** What other guests took of the processors while the profile was made; null if unknown. */

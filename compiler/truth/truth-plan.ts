@@ -1,12 +1,6 @@
 /** Which loads are sent, for how long and in what order. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
 
-export interface TruthPlan {
-  /** In the order in which they are sent. */
-  readonly points: readonly PlannedPoint[];
-  readonly durationMs: number;
-}
-
 export interface PlannedPoint {
   readonly loadQps: number;
   /** From 1. */

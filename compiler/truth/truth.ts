@@ -19,7 +19,7 @@ import { expectedMs, planPoints, thinnedLoads } from "./truth-plan.ts";
 import { truthText } from "./truth-table.ts";
 
 /** As given on the command line. */
-export interface TruthCommand {
+interface TruthCommand {
   readonly app: string;
   /** Folder that keeps what was made; null for none. */
   readonly out: string | null;
@@ -36,7 +36,7 @@ export interface TruthCommand {
   readonly labels: string | null;
 }
 
-export type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
+type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
 
 /**
  * @throws InputError for the spec, RuntimeError for an option, StepError for a step that fails,

@@ -7,11 +7,11 @@ const MAX_MODELS = 256;
 const RUN_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 
 /** Why a batch was not begun. */
-export const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
+const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
 export type BatchRefusal = (typeof REFUSALS)[number];
 
 /** Of a batch that was answered, ms. */
-export interface BatchSpans {
+interface BatchSpans {
   readonly rows: number;
   /** From its head until it was answered. */
   readonly requestMs: number;

@@ -1,13 +1,11 @@
 /** What all routes of an agent share, and what it tells of itself. */
-
 import type { Notice } from "../base/notice.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
 import { deviceText } from "../exec/models/worker-device.ts";
 import type { Access } from "../server/access/access.ts";
-import type { BodyLimit } from "../server/bodies/body-limits.ts";
-import type { ByteBudget } from "../server/bodies/byte-budget.ts";
+import type { PaceLimits } from "../server/bodies/body.ts";
+import type { BodyLimit, ByteBudget } from "../server/bodies/body-memory.ts";
 import type { Connections } from "../server/connections/connections.ts";
-import type { PaceLimits } from "../server/connections/pace.ts";
 import type { AgentCounts } from "./agent-counts.ts";
 import type { DeviceChoice } from "./device-choice.ts";
 import type { Fence } from "./fence.ts";
@@ -17,7 +15,7 @@ import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
 /** What an agent is, whatever it holds. */
-export interface AgentIdentity {
+interface AgentIdentity {
   readonly name: string;
   /** Null where it may be of any. */
   readonly pool: string | null;

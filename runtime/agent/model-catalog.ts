@@ -16,7 +16,7 @@ export type FetchModel = (asked: {
   readonly sha256: string;
 }) => Promise<string | null>;
 
-export interface CatalogOptions {
+interface CatalogOptions {
   /** Where model files lie. */
   readonly folder: string;
   /** Models of a bundle, checked and opened; none if left out. */

@@ -5,7 +5,7 @@ export type Labels = Readonly<Record<string, string>>;
 export type MetricType = "counter" | "gauge" | "histogram" | "summary";
 
 /** Opens a family: samples that follow are of it. */
-export interface FamilyHead {
+interface FamilyHead {
   readonly kind: "head";
   readonly name: string;
   readonly type: MetricType;

@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 
-export interface RegularFile {
+interface RegularFile {
   readonly bytes: Buffer;
   /** Whether there was more than the limit: then `bytes` are not all. */
   readonly isTooLarge: boolean;

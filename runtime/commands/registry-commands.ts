@@ -1,30 +1,12 @@
-/** What commands that talk to registries share, and `pull`, which both packages have. */
-import { type Command, Option } from "commander";
-import { parseReference, type RegistryReference } from "../registry/reference.ts";
+/** Adds `pull`, which both packages have. */
+import type { Command } from "commander";
+import { parseReference } from "../registry/reference.ts";
 import { print } from "./command-line.ts";
 import type { CommandResult } from "./command-result.ts";
 import { addTrustOptions, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 
-/** As the command line has them. */
-export interface RegistryFlags {
-  readonly plainHttp?: boolean;
-}
-
 /** Runs work that a signal may end, and prints what it gives. */
-export type RunPull = (work: (signal?: AbortSignal) => Promise<CommandResult>) => Promise<void>;
-
-export function plainHttpOption(): Option {
-  return new Option(
-    "--plain-http",
-    "talk to the registry without TLS; to this machine's own it is usual",
-  );
-}
-
-/** @throws RuntimeError RUNTIME_USAGE */
-export function referenceOf(text: string, { plainHttp = false }: RegistryFlags): RegistryReference {
-  const reference = parseReference(text);
-  return plainHttp ? { ...reference, protocol: "http:" } : reference;
-}
+type RunPull = (work: (signal?: AbortSignal) => Promise<CommandResult>) => Promise<void>;
 
 /** Adds `pull`. */
 export function addPull(program: Command, run: RunPull = printed): void {
@@ -33,19 +15,17 @@ export function addPull(program: Command, run: RunPull = printed): void {
     .description("bring a policy with its models from a registry into a folder")
     .argument("<reference>", "such as oci://registry.example/team/policy:1.2, or …@sha256:…")
     .requiredOption("-o, --out <folder>", "where to write the bundle and its models");
-  addTrustOptions(command)
-    .addOption(plainHttpOption())
-    .action(async (text: string, flags: PullFlags) => {
-      const { pullCommand } = await import("./pull.ts");
-      const { out } = flags;
-      const trusted = signatureOptions(flags, () => Date.now());
-      const reference = referenceOf(text, flags);
-      const auth = { environment: process.env };
-      await run((signal) => pullCommand({ reference, out, trusted, auth, signal }));
-    });
+  addTrustOptions(command).action(async (text: string, flags: PullFlags) => {
+    const { pullCommand } = await import("./pull.ts");
+    const { out } = flags;
+    const trusted = signatureOptions(flags, () => Date.now());
+    const reference = parseReference(text);
+    const auth = { environment: process.env };
+    await run((signal) => pullCommand({ reference, out, trusted, auth, signal }));
+  });
 }
 
-interface PullFlags extends RegistryFlags, Omit<SignatureFlags, "models"> {
+interface PullFlags extends Omit<SignatureFlags, "models"> {
   readonly out: string;
 }
 

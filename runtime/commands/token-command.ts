@@ -5,30 +5,28 @@ import { print } from "./command-line.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface TokenFlags {
-  readonly token?: true;
-  readonly name?: string;
+  /** Name of whose it is. */
+  readonly token?: string;
   readonly scopes: string;
   readonly expires?: string;
 }
 
 export function withTokens(command: Command): Command {
   return command
-    .option("--token", "make a token for serve --tokens, and the line of its file")
-    .option("--name <name>", "whose the token is: letters, digits and . _ @ + -")
+    .option(
+      "--token <name>",
+      "make a token of that name for serve --tokens, and the line of its file",
+    )
     .option("--scopes <scopes>", "what it is for: infer, admin, metrics, with commas", "infer")
     .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
 }
 
 /** Null where no token is asked for. @throws RuntimeError RUNTIME_USAGE */
 export async function tokenOf({
-  token,
-  name,
+  token: name,
   ...flags
 }: TokenFlags): Promise<CommandResult | null> {
-  if (token === undefined) return null;
-  if (name === undefined) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --name beside --token: whose it is");
-  }
+  if (name === undefined) return null;
   const { tokenCommand } = await import("./token.ts");
   return tokenCommand({ name, ...flags });
 }
@@ -40,6 +38,6 @@ export function addTokens(program: Command): void {
   ).action(async (flags: TokenFlags) => {
     const result = await tokenOf(flags);
     if (result !== null) return print(result);
-    throw new RuntimeError("RUNTIME_USAGE", "expected --token; stratagem keygen makes keys");
+    throw new RuntimeError("RUNTIME_USAGE", "expected --token NAME; stratagem keygen makes keys");
   });
 }

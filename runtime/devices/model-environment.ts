@@ -29,9 +29,9 @@ const PASSED_PREFIXES: readonly string[] = [
 const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
 
 /** Environment for a process that runs models. */
-export function modelEnvironment(from: NodeJS.ProcessEnv = process.env): Record<string, string> {
+export function modelEnvironment(): Record<string, string> {
   const passed: Record<string, string> = { ...NO_TELEMETRY };
-  for (const [name, value] of Object.entries(from)) {
+  for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && isPassed(name)) passed[name] = value;
   }
   return passed;

@@ -12,8 +12,8 @@ import type { LogState } from "../server/logs/log.ts";
 import type { RecordedEntry } from "../server/requests/recorded-entry.ts";
 import type { RunningServer } from "../server/serve.ts";
 
-export type Settings = Readonly<Record<string, Setting>>;
-export type ValuesOf<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
+type Settings = Readonly<Record<string, Setting>>;
+type ValuesOf<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
 /** Context that the server provides to a feature before it serves. */
 export interface FeatureContext {

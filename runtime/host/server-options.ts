@@ -105,6 +105,6 @@ export interface ServedBundle {
 /** The clock of a server, that of the process unless its options have another. */
 export function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
   if (nowMs !== undefined) return { nowMs, epochOffsetMs };
-  const ownMs = () => performance.now();
+  const ownMs = performance.now.bind(performance);
   return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
 }

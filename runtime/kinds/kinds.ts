@@ -21,7 +21,7 @@ export interface Kind<T> {
   write(value: T): string | number | boolean | readonly (string | number)[];
 }
 
-export interface Bounds {
+interface Bounds {
   readonly least?: number;
   readonly most?: number;
 }
@@ -124,20 +124,6 @@ export function texts(sign: string, what: string): Kind<readonly string[]> {
       const isList = Array.isArray(list) && list.length > 0;
       if (!isList) return undefined;
       return list.every((one) => typeof one === "string" && one !== "") ? list : undefined;
-    },
-    write: (value) => value,
-  };
-}
-
-/** List of integers; a text separates them by commas. */
-export function counts(sign: string, what: string): Kind<readonly number[]> {
-  return {
-    sign,
-    expected: what,
-    read: (value) => {
-      const list = Array.isArray(value) ? value : String(value).split(",");
-      const found = list.map((one) => within(numberOf(one), { least: 0, isWhole: true }));
-      return found.every((one) => one !== undefined) ? found : undefined;
     },
     write: (value) => value,
   };

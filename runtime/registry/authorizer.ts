@@ -11,7 +11,7 @@ import type { FoundCredentials } from "./credentials.ts";
 import { bodyOf, send } from "./http-client.ts";
 import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
-export interface AuthorizerOptions {
+interface AuthorizerOptions {
   /** Name of the registry in messages. */
   readonly where: string;
   /**

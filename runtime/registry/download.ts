@@ -12,7 +12,7 @@ import { Filling } from "./filling.ts";
 import { digestError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
-export interface WantedBlob {
+interface WantedBlob {
   /** 64 lower-case hexadecimal digits. */
   readonly sha256: string;
   /** Exact size in bytes, if known. */

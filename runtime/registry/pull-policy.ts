@@ -29,7 +29,7 @@ export interface PulledFile {
   readonly wasFetched: boolean;
 }
 
-export interface PulledPolicy {
+interface PulledPolicy {
   /** Digest of the manifest: `sha256:` and 64 digits. */
   readonly digest: string;
   /** Path of the bundle. */

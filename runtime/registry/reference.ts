@@ -36,11 +36,6 @@ const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const THIS_MACHINE = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d+)?$/i;
 
-/** Whether a text has the scheme of a registry. */
-export function isRegistryReference(place: string): boolean {
-  return SCHEME.test(place);
-}
-
 /**
  * Parses a reference with or without scheme. `oci://` means TLS, except for registries on this
  * machine; `oci+http://` and `oci+https://` state the protocol explicitly.

@@ -43,7 +43,7 @@ export interface FetchedManifest {
 }
 
 /** Result of a push. */
-export interface PushedManifest {
+interface PushedManifest {
   readonly digest: string;
   /** Size of the manifest. */
   readonly bytes: number;

@@ -11,7 +11,7 @@ import type { Authorizer } from "./authorizer.ts";
 import { bodyOf, send } from "./http-client.ts";
 import { MAX_WORDS_BYTES, registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
-export interface TransportOptions {
+interface TransportOptions {
   /** Name of the registry in messages. */
   readonly where: string;
   /** Protocol, host and port of the registry. */

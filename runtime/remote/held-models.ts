@@ -67,7 +67,7 @@ async function findWithoutLoading(
   throw new Error(`it has no model ${tried}`);
 }
 
-export interface HeldModel {
+interface HeldModel {
   /** Name of the model on the server. */
   readonly name: string;
   readonly isLoaded: boolean;

@@ -29,7 +29,7 @@ type Bytes = Uint8Array;
 type Unary = ServerUnaryCall<Bytes, Bytes>;
 type Stream = ServerWritableStream<Bytes, Bytes>;
 
-export interface KedaOptions {
+interface KedaOptions {
   readonly watch: LoadWatch;
   readonly host: string;
   /** 0 for any free port. */

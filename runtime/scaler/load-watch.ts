@@ -12,7 +12,7 @@ interface LoadWatchOptions {
 }
 
 /** State at one moment. */
-export interface Outlook {
+interface Outlook {
   /** Reason why the load is unknown; null if known. */
   readonly whyUnknown: string | null;
   /** Rows per second of all front ends. */

@@ -9,7 +9,7 @@ import { methodOf } from "../methods/registry.ts";
  * Time for which a required level is kept: replacing stopped pods would take longer than a short
  * dip of the load.
  */
-export const HOLD_MS = 60_000;
+const HOLD_MS = 60_000;
 
 /** Part of a plan's workers, by task and pool; omitted for all. */
 export interface WantedPart {

@@ -2,25 +2,12 @@
 import { address, text, texts } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 import { shownTokens } from "./shown-tokens.ts";
-
-const file = () => text("<file>", "path of a file");
+import { TLS_HELP, tlsFiles } from "./tls-files.ts";
 
 export const ACCESS = {
-  tlsCert: setting(
-    file(),
-    null,
-    "certificate of the server and those between, PEM; read again when it changes",
-    "no TLS",
-  ),
-  tlsKey: setting(file(), null, "its private key, PEM", "no TLS"),
-  tlsClientCa: setting(
-    file(),
-    null,
-    "certificates of which one has to have signed that of a client, PEM",
-    "clients show no certificate",
-  ),
+  tls: setting(tlsFiles, null, `${TLS_HELP}; read again when they change`, "no TLS"),
   tokens: setting(
-    file(),
+    text("<file>", "path of a file"),
     null,
     "tokens that clients have to show, hashed; read again when it changes",
     "everybody may come in",

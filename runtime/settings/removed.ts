@@ -1,7 +1,7 @@
 /** Commands and options that the last release had, each with what to use instead. */
 import { flagOf } from "../kinds/setting.ts";
 
-const SIMULATE = "simulate NEW --arrivals LOG on a decision log answers the question offline";
+const SIMULATE = "simulate NEW --arrivals log:LOG on a decision log answers the question offline";
 
 /** Of either command line, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
     "stratagem profile APP --from URL -o FILE writes a profile of what a server measured",
   replay: "stratagem explain LOG --replay --policy BUNDLE decides again what a log says",
   schema: "the JSON Schemas are schema/application.json and profile.json of the package stratagem",
-  token: "keygen --token --name NAME makes a token",
+  token: "keygen --token NAME makes a token",
   completion: "no shell completion is written any more; --help lists commands and options",
   "shadow-report": SIMULATE,
 };
@@ -23,7 +23,7 @@ const LIMIT_FLAGS = [
   ...["body-window", "min-body-rate", "send-timeout", "max-unsent", "max-unsent-per-connection"],
   ...["idle-timeout", "linger", "drain-delay", "drain-timeout", "grpc-max-message"],
   ...["grpc-max-streams", "client-rate", "client-burst", "client-concurrency", "poll"],
-  ...["canary-time", "canary-tolerance", "hours-per-false-alarm"],
+  ...["canary-time", "canary-tolerance", "canary-gate", "hours-per-false-alarm"],
 ];
 
 const MODEL_LIMITS = "the limits follow from the size of the models";
@@ -36,6 +36,19 @@ const ALL_PROCESSORS = "all processors solve levels";
 
 const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
 const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
+const TLS = {
+  "--tls-cert": "use --tls cert=FILE,key=FILE",
+  "--tls-key": "use --tls cert=FILE,key=FILE",
+  "--tls-client-ca": "use --tls cert=FILE,key=FILE,client-ca=FILE",
+};
+const LOG = { "--log-level": "use --log LEVEL", "--log-format": "use --log FORMAT" };
+const ARRIVALS = {
+  "--poisson": "use --arrivals poisson:QPS",
+  "--gamma": "use --arrivals gamma:QPS,CV2",
+  "--trace": "use --arrivals trace:FILE",
+};
+const PLAIN_HTTP = "a registry without TLS is oci+http://HOST/NAME";
+const SPAN = "use --time BEGIN/END";
 
 /** Flags by command; those of `serve` are also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -67,19 +80,26 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--sarif": "the report is text, --markdown or --json",
     "--spec": "only SARIF named the lines of a spec",
   },
-  simulate: { "--neighbours": "truth measures beside its load generator" },
+  simulate: {
+    ...ARRIVALS,
+    "--worker-pace": "use --pace WORKER=FACTOR",
+    "--neighbours": "truth measures beside its load generator",
+  },
+  explain: { "--minute": "use --time MINUTE", "--from": SPAN, "--to": SPAN },
   report: { "--no-frontier": "--frontier none solves no load under other ceilings" },
-  bench: { "--slo-classes": "--slo-class all draws a class for each query" },
+  bench: { ...ARRIVALS, "--slo-classes": "--slo-class all draws a class for each query" },
   truth: {
     "--seconds": "--duration 10s says how long each load is sent",
     "--retries": "a run that others disturbed is repeated twice",
   },
   push: {
+    "--plain-http": PLAIN_HTTP,
     "--username": CREDENTIALS,
     "--password-stdin": CREDENTIALS,
     "--registry-config": CREDENTIALS_FILE,
   },
   pull: {
+    "--plain-http": PLAIN_HTTP,
     "--username": CREDENTIALS,
     "--password-stdin": CREDENTIALS,
     "--registry-config": CREDENTIALS_FILE,
@@ -89,8 +109,17 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--no-models": "--models-claim none mounts no volume",
     "--polling": "change pollingInterval in the ScaledObject",
   },
-  sign: { "--cosign": "--cosign-key FILE signs with any key, such as that of --key" },
+  keygen: {
+    "--name": "use --token NAME",
+    "--cosign": "openssl genpkey makes a key of P-256 for sign --cosign-key (docs/ship.md)",
+  },
+  sign: {
+    "--spec": "use --provenance SPEC",
+    "--cosign": "--cosign-key FILE signs with any key, such as that of --key",
+  },
   worker: {
+    ...TLS,
+    ...LOG,
     "--load": "a worker holds the models of its folder, and loads others when they are asked for",
     "--standby": "a worker replaces a process that ends",
     "--max-values": "--max-body bounds the tensors that stay too",
@@ -98,9 +127,9 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--token-file": "--tokens FILE has the tokens that front ends show",
     "--cluster-token": "use --token cluster=FILE",
     "--worker-memory": "use --memory",
-    "--log-level": "a worker logs from info on",
   },
   scaler: {
+    ...TLS,
     "--policy-token": "use --token sources=FILE",
     "--policy-store": "use --store",
     "--cluster-token": "use --token cluster=FILE",
@@ -113,6 +142,8 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--kube-token-file": POD_KNOWS,
   },
   serve: {
+    ...TLS,
+    ...LOG,
     ...Object.fromEntries(LIMIT_FLAGS.map((flag) => [`--${flag}`, limitInstead(flag)])),
     "--device-ids": "use --device cuda:0,1",
     "--pool-device": "use --device POOL=DEVICE",
@@ -139,6 +170,15 @@ export function removedOption(command: string | undefined, flag: string): string
   const ofCommand = command === undefined ? undefined : own(OPTIONS, command);
   const instead = ofCommand === undefined ? undefined : own(ofCommand, flag);
   return instead === undefined ? null : `${command} ${flag} was removed: ${instead}`;
+}
+
+/** The same for the first of the words behind a command that is such a flag. */
+export function removedOptionIn(
+  command: string | undefined,
+  words: readonly string[],
+): string | null {
+  const removed = words.map((word) => removedOption(command, word.split("=", 1)[0] ?? ""));
+  return removed.find((one) => one !== null) ?? null;
 }
 
 /** The same for the key of a setting of `serve`. */

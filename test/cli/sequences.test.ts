@@ -71,7 +71,7 @@ test("keeps the state of each sequence, whichever connection has the next reques
   expect(await add(url, 1, { sequence_id: 0 })).toMatch(
     /^parameters.sequence_id: expected a whole/,
   );
-  const bench = ["bench", url, "--poisson", "50", "--duration", "300ms", "--json"];
+  const bench = ["bench", url, "--arrivals", "poisson:50", "--duration", "300ms", "--json"];
   const { stdout } = stratagem(...bench);
   const { queries, satisfied } = JSON.parse(stdout);
   expect(queries).toBeGreaterThan(0);

@@ -15,6 +15,7 @@ import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signedBytes } from "../../runtime/bundles/trust/envelope.ts";
 import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
+import { writeKeyPair } from "../support/p256-pair.ts";
 import type { CliRun } from "../support/run-cli.ts";
 import { signatureFolder } from "../support/signatures.ts";
 
@@ -248,7 +249,7 @@ describe("sign --provenance", () => {
   test("says what went in, what made it and what came out, by digests", async () => {
     const bundle = copied();
     const builder = "https://ci.example/policies";
-    const flags = ["--provenance", "--builder", builder, "--spec", `${POLICY}/app.yaml`];
+    const flags = ["--provenance", `${POLICY}/app.yaml`, "--builder", builder];
     await signed(bundle, ...flags);
     const statement = openedBy(`${key}.pub`, `${bundle}.intoto.json`);
     expect(statement).toMatchObject({
@@ -284,7 +285,7 @@ describe("sign --provenance", () => {
     const bundle = copied();
     const spec = join(bundle, "..", "app.yaml");
     writeFileSync(spec, `${readFileSync(spec, "utf8")}\n# another\n`);
-    const flags = ["--key", `${key}.key`, "--provenance", "--spec", spec];
+    const flags = ["--key", `${key}.key`, "--provenance", spec];
     const { status, stderr } = await stratagemHere("sign", bundle, ...flags);
     expect([status, stderr]).toEqual([64, expect.stringContaining("as the bundle was compiled")]);
   });
@@ -293,7 +294,7 @@ describe("sign --provenance", () => {
     const [bundle, other] = [copied(), copied()];
     copyFileSync("policies/letters/bundle.msgpack", other);
     await signed(bundle);
-    await signed(other, "--provenance");
+    await signed(other, "--provenance", "policies/letters/app.yaml");
     copyFileSync(`${other}.intoto.json`, `${bundle}.intoto.json`);
     const { status, stdout } = await verified(bundle);
     expect([status, stdout]).toEqual([3, expect.stringContaining("RUNTIME_SIGNATURE")]);
@@ -310,7 +311,7 @@ test("sign --cosign-key takes the other key too, and signs the bytes alone", asy
 
 test("sign --cosign-key signs them with a key of cosign's kind, in both forms", async () => {
   const [bundle, own] = [copied(), join(folder, "cosign")];
-  await stratagemHere("keygen", "-o", own, "--cosign");
+  writeKeyPair(own);
   await signed(bundle, "--cosign-key", `${own}.key`);
   const sig = Buffer.from(readFileSync(`${bundle}.sig`, "utf8"), "base64");
   const pub = readFileSync(`${own}.pub`, "utf8");

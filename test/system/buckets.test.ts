@@ -67,7 +67,7 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
   expect(compiled.status).toBe(0);
   expect(stratagem("verify", at("b.msgpack")).status).toBe(0);
   const simulated = stratagem(
-    ...["simulate", at("b.msgpack"), "--poisson", "100", "--duration", "20s", "--json"],
+    ...["simulate", at("b.msgpack"), "--arrivals", "poisson:100", "--duration", "20s", "--json"],
   );
   const { byBucket } = JSON.parse(simulated.stdout);
   expect(Object.keys(byBucket)).toEqual(["64", "4096", "65536"]);

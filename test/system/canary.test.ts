@@ -216,7 +216,7 @@ test("one that promises less is not tried with the gate, unless that is allowed"
     ["none", "rolled back", /expected promises that pass the gate, got feasible at 10 qps/],
     ["feasible; violations any", "tried", /^$/],
   ] as const) {
-    const child = startStratagem(...served, "--canary-gate", allowed);
+    const child = startStratagem(...served, "--limit", `canaryGate=${allowed}`);
     const url = await urlOf(child);
     let told = (await canaryOf(url)).canary;
     while (told === undefined || told.state === "starting") told = (await canaryOf(url)).canary;

@@ -126,7 +126,7 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
 
     const trace = join(folder, `${method}.csv`);
     const simulated = stratagem(
-      ...["simulate", policy, "--arrivals", log, "--write-trace", trace, "--json"],
+      ...["simulate", policy, "--arrivals", `log:${log}`, "--write-trace", trace, "--json"],
     );
     expect([simulated.status, simulated.stderr]).toEqual([0, ""]);
     const { arrivals } = JSON.parse(simulated.stdout);
@@ -158,7 +158,7 @@ test("a sample is replayed by the states that it has, without masked fields", as
   expect(told.decisions).toMatchObject({ different: 0, notSettled: 0 });
   expect(told.decisions.reproduced).toBeGreaterThan(0);
   const simulated = stratagem(
-    ...["simulate", String(bundles.get("ramsis")), "--arrivals", log, "--json"],
+    ...["simulate", String(bundles.get("ramsis")), "--arrivals", `log:${log}`, "--json"],
   );
   expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
 });

@@ -115,7 +115,8 @@ describe("a registry for everybody", () => {
     writeFileSync(bundle, readFileSync(CUT));
     const key = join(home, "ci");
     expect((await run("compiler", ["keygen", "-o", key])).stderr).toBe("");
-    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", "--provenance"];
+    const made = ["--provenance", "policies/malleable/app.yaml"];
+    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", ...made];
     expect((await run("compiler", sign)).stderr).toBe("");
     const reference = `oci://${host}/team/policy:signed`;
     const push = ["push", bundle, reference, "--models", "policies/malleable", "--json"];

@@ -64,7 +64,7 @@ test("the log is lines of JSON, and the access log has every request", async () 
   const { port } = receiver.address() as AddressInfo;
   const access = join(folder, "access.log");
   const { url, child, parsed } = await serve(
-    ...["--log-format", "json", "--access-log", access],
+    ...["--log", "json", "--access-log", access],
     ...["--otlp-endpoint", `http://127.0.0.1:${port}`],
   );
   const input = { name: "x", datatype: "FP32", shape: [1, 3], data: [1, 2, 3] };

@@ -118,8 +118,8 @@ test("its log changes its level while it runs, and the settings in force say so"
   expect(await json("/v2/logging", JSON.stringify(changed))).toEqual({ ...before, ...changed });
   await notices.until(/"level":"info","message":"the log settings were changed: it writes debug/);
   expect(await json("/admin/config")).toMatchObject({
-    settings: { logLevel: "debug", logFormat: "json" },
-    sources: { logLevel: "an administrator", accessLog: "default" },
+    settings: { log: "debug,json" },
+    sources: { log: "an administrator", accessLog: "default" },
   });
 });
 
@@ -166,8 +166,8 @@ test("bench measures a running server from the outside", async () => {
   const out = stratagem(
     "bench",
     url,
-    "--poisson",
-    "100",
+    "--arrivals",
+    "poisson:100",
     "--duration",
     "1s",
     "--slo",

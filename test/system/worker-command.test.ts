@@ -83,7 +83,7 @@ test("a worker that is killed leaves no process behind", async () => {
 
 test.each([
   [[], "RUNTIME_USAGE expected --models or --policy"],
-  [["--models", ".", "--tls-cert", "a"], "RUNTIME_USAGE expected --tls-cert and --tls-key"],
+  [["--models", ".", "--tls", "cert=a"], "expected cert=FILE,key=FILE or cert=FILE,key=FILE,"],
   [["--models", ".", "--http", "here"], "expected HOST:PORT"],
   [["--models", ".", "--device", "abacus"], "RUNTIME_USAGE"],
   [["--policy", "none.msgpack"], "RUNTIME_UNREADABLE none.msgpack"],

@@ -68,7 +68,7 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
 
 type Asked = Pick<CompileCommand, "app" | "solver" | "profile" | "fanouts">;
 
-export interface LoadedWithMethod {
+interface LoadedWithMethod {
   readonly loaded: LoadedApplication;
   readonly method: CompilerMethod;
 }
@@ -140,7 +140,7 @@ function withRequired(checked: CommandResult, required: RequiredOutcome): Comman
 }
 
 /** What compiling gives before any of it is written: the bundle, and files beside it. */
-export interface CompiledFiles extends Compiled {
+interface CompiledFiles extends Compiled {
   readonly files: readonly BundleFile[];
 }
 

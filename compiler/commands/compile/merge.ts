@@ -17,7 +17,7 @@ import { readParts } from "../../sharding/read-parts.ts";
 import { type CompileCommand, finishCompile } from "./compile.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
-export interface MergeCommand
+interface MergeCommand
   extends Pick<CompileCommand, "out" | "check" | "requirements" | "compiler" | "pool" | "nowMs"> {
   readonly parts: readonly string[];
 }

@@ -23,7 +23,7 @@ import {
   openApplication,
 } from "./compile.ts";
 
-export interface CompileShardCommand extends Omit<CompileCommand, "check" | "requirements"> {
+interface CompileShardCommand extends Omit<CompileCommand, "check" | "requirements"> {
   readonly shard: Shard;
 }
 

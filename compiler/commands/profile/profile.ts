@@ -2,14 +2,16 @@
  * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
  * take.
  */
+
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { halfToNumber } from "stratagem-runtime/internal/core/half";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { InterruptedError } from "../../base/errors.ts";
 import { firstCells } from "../../profile/budget.ts";
-import { hasFiniteNumbers } from "../../profile/finite-outputs.ts";
 import { describeMeasurement, latencyProfile } from "../../profile/latency-profile.ts";
 import type { Cell } from "../../profile/measure.ts";
 import {
@@ -224,4 +226,13 @@ function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: numbe
 
 export function jsonBytes(value: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Whether all numbers of an output are finite; outputs of whole numbers always are. */
+function hasFiniteNumbers({ dtype }: Pick<TensorInfo, "dtype">, bytes: Uint8Array): boolean {
+  const copy = bytes.slice().buffer;
+  if (dtype === "float32") return new Float32Array(copy).every(Number.isFinite);
+  if (dtype === "float64") return new Float64Array(copy).every(Number.isFinite);
+  if (dtype !== "float16") return true;
+  return new Uint16Array(copy).every((half) => Number.isFinite(halfToNumber(half)));
 }

@@ -38,7 +38,7 @@ export function arrivalsJson({ requests, queries, models, fromMs, toMs }: Logged
 }
 
 /**
- * A trace that specs and `--trace` take. @throws RuntimeError RUNTIME_USAGE for more rows than one
+ * A trace that specs and `--arrivals` take. @throws RuntimeError RUNTIME_USAGE for more rows than one
  * may have, UnwritableError.
  */
 export async function writeTrace(path: string, { trace }: LoggedArrivals): Promise<void> {

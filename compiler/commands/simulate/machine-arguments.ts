@@ -4,31 +4,32 @@ import { parseTimeMs } from "../../load/load-arguments.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
 export interface MachineArguments {
-  readonly pace?: string;
+  /** Factors of all workers, or of one by its number. */
+  readonly pace?: readonly string[];
   readonly slow?: string;
-  readonly workerPace?: readonly string[];
   readonly lose?: string;
 }
 
 /** Factors between service times and the profile's that make sense. */
 const LEAST_PACE = 0.01;
 const MOST_PACE = 100;
+/** In place of a worker's number. */
+const ALL = -1;
 
 /**
  * The machine that is simulated; undefined for one as profiled.
  * @throws RuntimeError RUNTIME_USAGE for a value that is not allowed.
  */
 export function parseMachine(
-  { pace, slow, workerPace = [], lose }: MachineArguments,
+  { pace = [], slow, lose }: MachineArguments,
   workerCount: number,
 ): MachineState | undefined {
-  if (pace === undefined && slow === undefined && workerPace.length === 0 && lose === undefined) {
-    return undefined;
-  }
+  if (pace.length === 0 && slow === undefined && lose === undefined) return undefined;
+  const paces = pace.map((text) => parsePace(text, workerCount));
   return {
-    pace: pace === undefined ? 1 : paceIn(pace, `--pace a factor such as 1.5, got "${pace}"`),
+    pace: paces.findLast(([worker]) => worker === ALL)?.[1] ?? 1,
     slow: slow === undefined ? null : parseSlow(slow),
-    workerPaces: new Map(workerPace.map((text) => parseWorkerPace(text, workerCount))),
+    workerPaces: new Map(paces.filter(([worker]) => worker !== ALL)),
     lost: lose === undefined ? null : parseLoss(lose, workerCount),
   };
 }
@@ -43,9 +44,11 @@ function parseSlow(text: string): MachineState["slow"] {
   return { share: part, factor: paceIn(factor, form), spellMs };
 }
 
-function parseWorkerPace(text: string, workerCount: number): readonly [number, number] {
-  const [worker = "", pace = "", ...rest] = text.split("=");
-  const form = `--worker-pace WORKER=PACE such as 3=2.0, got "${text}"`;
+/** A worker, or all of them, and its factor. */
+function parsePace(text: string, workerCount: number): readonly [number, number] {
+  const form = `--pace FACTOR or WORKER=FACTOR such as 1.5 or 3=2.0, got "${text}"`;
+  const [worker = "", pace, ...rest] = text.split("=");
+  if (pace === undefined) return [ALL, paceIn(text, form)];
   if (rest.length > 0 || !/^\d+$/.test(worker)) throw expected(form);
   if (Number(worker) >= workerCount) {
     throw expected(`${form}: workers are 0 to ${workerCount - 1}`);

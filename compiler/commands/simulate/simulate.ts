@@ -5,12 +5,7 @@ import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle
 import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent } from "stratagem-runtime/internal/describe/text";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseDurationMs,
-  parseSeed,
-} from "../../load/load-arguments.ts";
+import { parseArrivals, parseDurationMs, parseSeed } from "../../load/load-arguments.ts";
 import type { CompilerMethod, NamedBaseline } from "../../methods/method.ts";
 import { allMethods, methodOf } from "../../methods/registry.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
@@ -27,15 +22,18 @@ import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
 import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
 import { omissionsOf, omissionsText, parseStations } from "./station-arguments.ts";
 
+/** Arrivals that a server logged. */
+const LOG = "log:";
+
 /** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments, MachineArguments {
+export interface SimulateOptions extends MachineArguments {
   /** Stations of the server that are left out. */
   readonly without?: string;
   /** False for a policy that decides as if the machine were as profiled. */
   readonly adapt?: boolean;
   readonly bundle: string;
-  /** A decision log, an access log, or a URL that answers with lines of either. */
-  readonly arrivals?: string;
+  /** A process or a trace, or `log:` and where a decision log or an access log is. */
+  readonly arrivals: string;
   /** File for the arrivals of the log, as a trace. */
   readonly writeTrace?: string;
   readonly duration?: string;
@@ -58,11 +56,12 @@ export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const { arrivals: log, writeTrace: traceFile } = options;
+  const { arrivals: asked, writeTrace: traceFile } = options;
+  const log = asked.startsWith(LOG) ? asked.slice(LOG.length) : undefined;
   if (log === undefined && traceFile !== undefined) {
-    throw usage("expected --arrivals beside --write-trace");
+    throw usage(`expected --arrivals ${LOG}PLACE beside --write-trace, got ${asked}`);
   }
-  const stated = log === undefined ? parseArrivals(options) : log;
+  const stated = log ?? parseArrivals(asked);
   const seed = parseSeed(options.seed);
   const parts = parseStations(options.without);
   const { tuned = false, fanout } = options;

@@ -7,7 +7,7 @@ import { counted, percent, short } from "stratagem-runtime/internal/describe/tex
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
-export interface SimulatedMachine {
+interface SimulatedMachine {
   /** Undefined for one as profiled. */
   readonly machine: MachineState | undefined;
   /** Whether decisions follow the measured pace. */
@@ -42,7 +42,7 @@ export function machineJson({ machine, adapts }: SimulatedMachine): object {
 }
 
 /** The promise of the level for a steady load, on a machine of one constant pace. */
-export interface PromisedAtPace {
+interface PromisedAtPace {
   readonly loadQps: number;
   readonly pace: number;
   /** Undefined beyond the paces that the level states. */

@@ -6,7 +6,7 @@ import type { StationOptions } from "../../simulate/serving/stations.ts";
 
 /** @throws RuntimeError for a name that is none. */
 export function parseStations(without: string | undefined): StationOptions {
-  const left = without === undefined ? [] : without.split(",").map((name) => name.trim());
+  const left = without?.split(",").map((name) => name.trim()) ?? [];
   if (left.every((name) => name === "path" || name === "contention")) {
     return { path: !left.includes("path"), contention: !left.includes("contention") };
   }
@@ -15,7 +15,7 @@ export function parseStations(without: string | undefined): StationOptions {
 }
 
 /** What the latencies of a simulation leave out, and why. */
-export interface Omission {
+interface Omission {
   readonly name: "serving path" | "contention";
   readonly why: "not profiled" | "left out";
 }

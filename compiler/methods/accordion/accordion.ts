@@ -26,7 +26,8 @@ import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { simulatedLevel } from "./simulated-level.ts";
-import { accordion } from "./solve/accordion.ts";
+import { accordionFrame } from "./solve/frame.ts";
+import { accordionMistakes, layerCountMistakes } from "./solve/mistakes.ts";
 import { isCut, type LayeredModel, withStages } from "./stage-models.ts";
 import { accordionWarnings } from "./warnings.ts";
 
@@ -34,7 +35,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",
   servesWhole: true,
 
-  mistakes: accordion.mistakes,
+  mistakes: accordionMistakes,
   feeds: null,
   // Clients name the model, so models need not be alike.
   modelMistakes: () => [],
@@ -46,7 +47,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
         `got ${solver}; leave the option out`,
     );
   },
-  frame: accordion.frame,
+  frame: accordionFrame,
 
   isQuick: true,
   solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
@@ -104,8 +105,16 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
     refuseTraces(asked, "malleable pipelines");
-    const { reportAccordion } = await import("./report-command.ts");
-    return reportAccordion(bundle, asked);
+    const { file, progress } = asked;
+    const { planSchedules, runSchedules } = await import("./report/simulated-schedulers.ts");
+    const { renderAccordionReport } = await import("./report/report.ts");
+    const plan = planSchedules(bundle);
+    const runs = await runSchedules(bundle, plan, progress(plan.length));
+    const outcomes = runs.map(({ loadQps, scheduler, result }) => {
+      const { timeline: _, latencyMsByQuery: __, ...outcome } = result;
+      return { loadQps, scheduler, ...outcome };
+    });
+    return { page: renderAccordionReport({ bundle, file, runs }), runs: outcomes };
   },
 };
 
@@ -207,7 +216,7 @@ async function openModels(
   return {
     mistakes() {
       const counts = [...layered].map(([path, { layerCount }]) => [path, layerCount] as const);
-      return accordion.layerCountMistakes(application, new Map(counts));
+      return layerCountMistakes(application, new Map(counts));
     },
     cut(bundle) {
       const cut = withStages(bundle, application, layered);

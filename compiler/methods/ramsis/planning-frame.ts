@@ -6,7 +6,7 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../model/frames.ts";
 import {
   sloLess,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 /** Since the machine started, over all its processors, ms. */
-export interface MachineTime {
+interface MachineTime {
   readonly busyMs: number;
   readonly idleMs: number;
   /** What the hypervisor gave to others; null where the system does not tell. */

@@ -1,6 +1,6 @@
 /** Measures the way of a request through a server that listens, phase by phase. */
+import { open } from "node:fs/promises";
 import { InferenceClient } from "../../load/inference-client.ts";
-import { GrowingFile } from "./growing-file.ts";
 import {
   type PathWindow,
   pathWindow,
@@ -29,7 +29,7 @@ export interface PathEffort {
   readonly single: LoopEnd & WindowCounts;
 }
 
-export interface PathSources extends LoopClock, ServedPathSources {
+interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
   /** Until the next request that comes alone. */
   readonly gapMs: () => number;
@@ -221,4 +221,28 @@ async function sourcesOf(
       return text;
     },
   };
+}
+
+/** A file that another process appends to. */
+class GrowingFile {
+  readonly #path: string;
+  #at = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** What has come since the last call. */
+  async more(): Promise<string> {
+    const file = await open(this.#path, "r");
+    try {
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(Math.max(0, size - this.#at));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#at);
+      this.#at += bytesRead;
+      return bytes.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  }
 }

@@ -90,7 +90,7 @@ function quickest(ms: readonly number[]): number {
 }
 
 /** The quickest and the slowest of those that neither talk nor last too long. @param ms of each. */
-export function chosenVariants(ms: readonly number[]): number[] {
+function chosenVariants(ms: readonly number[]): number[] {
   const order = [...ms.keys()].sort((a, b) => (ms[a] ?? 0) - (ms[b] ?? 0));
   const fitting = order.filter((at) => (ms[at] ?? 0) >= LEAST_MS && (ms[at] ?? 0) <= MOST_MS);
   const quick = order.filter((at) => (ms[at] ?? 0) < LEAST_MS);

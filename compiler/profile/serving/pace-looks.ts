@@ -16,7 +16,7 @@ const WINDOW_MS = 100;
 const MOST_SHARE = 0.95;
 
 /** Times in which a processor worked slowly. */
-export interface SlowSeen {
+interface SlowSeen {
   /** Part of the time, 0..1 exclusive. */
   readonly share: number;
   /** How many times as long work took in them; above 1. */

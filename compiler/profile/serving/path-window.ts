@@ -33,7 +33,7 @@ export interface SeenRequest
 }
 
 /** What the processors of the machine did meanwhile, as parts of all of them. */
-export interface MachineShares {
+interface MachineShares {
   /** What the hypervisor gave to others; null where the system does not tell. */
   readonly steal: number | null;
   /** What neither the server, its workers nor the client took; null where nothing tells. */

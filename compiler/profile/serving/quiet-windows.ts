@@ -12,7 +12,7 @@ export interface WindowCounts {
 }
 
 /** Part of the processors that others may take of a window before it is repeated. */
-export const QUIET_SHARE = 0.03;
+const QUIET_SHARE = 0.03;
 
 /**
  * Takes windows until enough of them were quiet, or there are as many as there may be, or time is

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 
-export interface ServedFiles {
+interface ServedFiles {
   readonly bundle: Uint8Array;
   /** Files that the bundle names beside itself. */
   readonly stages: readonly { readonly file: string; readonly bytes: () => Uint8Array }[];
@@ -14,7 +14,7 @@ export interface ServedFiles {
   readonly app: string;
 }
 
-export interface ServedFolder {
+interface ServedFolder {
   readonly path: string;
   readonly bundle: string;
   readonly accessLog: string;

@@ -1,5 +1,6 @@
 /** What a server says that its model takes. */
-import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/tensors";
 import * as z from "zod";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { wantsSequences } from "../../load/load-sequences.ts";

@@ -10,7 +10,7 @@ export interface ServedProcess {
   stop(): Promise<void>;
 }
 
-export interface ServedOptions {
+interface ServedOptions {
   /** Path of the built command line, whose `serve` is run. */
   readonly cli: string;
   readonly bundle: string;

@@ -7,10 +7,10 @@ import type { PathSamples, ServingRows } from "./serving-rows.ts";
 import { meanOf } from "./spread.ts";
 
 /** Part of the processors that others may take on the average before rows are refused. */
-export const MOST_DISTURBED = 0.15;
+const MOST_DISTURBED = 0.15;
 
 /** What of the machine others took while the path was measured. */
-export function disturbedShare({ single, many }: Pick<PathSamples, "single" | "many">): number {
+function disturbedShare({ single, many }: Pick<PathSamples, "single" | "many">): number {
   return meanOf([...single, ...many].map(({ machine }) => disturbance(machine)));
 }
 

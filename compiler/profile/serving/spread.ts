@@ -2,7 +2,7 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-export const NO_TIME: Spread = { p50: 0, p95: 0, p99: 0, mean: 0 };
+const NO_TIME: Spread = { p50: 0, p95: 0, p99: 0, mean: 0 };
 
 /** By nearest rank, rounded to a nanosecond; all 0 of no times. @param times each at least 0. */
 export function spreadOf(times: readonly number[]): Spread {

@@ -5,7 +5,7 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOf } from "./spread.ts";
 
-export interface ProbeSources {
+interface ProbeSources {
   /** Ms, with parts of it. */
   readonly nowMs: () => number;
   /** How often the system itself gave this process's processor to others, so far. */

@@ -62,7 +62,7 @@ export class StallCount {
 }
 
 /** @param form as `seen` of a `StallCount` has it. */
-export type EndStalls = (form: Spread | null) => StallsSeen | null;
+type EndStalls = (form: Spread | null) => StallsSeen | null;
 
 /** Looks until it is ended. @returns ends it, and gives what was seen; null where nobody can. */
 export function watchStalls(sleep: (ms: number) => Promise<void>): EndStalls {

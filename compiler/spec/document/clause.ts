@@ -31,7 +31,7 @@ export type Scope =
   /** Null where the range has no end on that side. */
   | { readonly kind: "range"; readonly fromQps: number | null; readonly toQps: number | null };
 
-export interface Clause {
+interface Clause {
   /** As it was written, with single spaces. */
   readonly text: string;
   /** Before the @. */

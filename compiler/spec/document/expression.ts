@@ -43,7 +43,7 @@ export function evaluateExpression(text: string): Evaluated {
   return measure(() => parsed.compile().evaluate({}));
 }
 
-export type CompiledExpression =
+type CompiledExpression =
   | { readonly ok: true; readonly evaluate: (values: Readonly<Record<string, number>>) => number }
   | { readonly ok: false; readonly reason: string };
 

@@ -1,7 +1,7 @@
 /** Reads numbers with their units: times, rates, ratios. */
 import { type Dimension, type Evaluated, evaluateExpression } from "./expression.ts";
 
-export type Reading =
+type Reading =
   | { readonly ok: true; readonly value: number }
   | { readonly ok: false; readonly reason: string };
 

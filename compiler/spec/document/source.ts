@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";
 
 /** Why a file cannot be used, in words for a message. */
-export type Unreadable = { readonly ok: false; readonly reason: string };
+type Unreadable = { readonly ok: false; readonly reason: string };
 
 /**
  * Content of a file of at most `maxBytes`. Nothing is thrown: the caller knows who named the file.

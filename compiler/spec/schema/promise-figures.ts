@@ -4,7 +4,7 @@ import { readQuantity } from "../document/quantity.ts";
 /** What an amount of a figure is counted in: 0..1, ms, money an hour, a number, or bytes. */
 export type FigureUnit = "ratio" | "ms" | "cost" | "count" | "bytes";
 
-export interface FigureKind {
+interface FigureKind {
   readonly unit: FigureUnit;
   /** Which way is better. */
   readonly better: "less" | "more";
@@ -25,14 +25,14 @@ export const LEVEL_FIGURES = {
 } as const satisfies Readonly<Record<string, FigureKind>>;
 
 /** Those of a whole bundle: its size, and the objective that it was compiled for. */
-export const BUNDLE_FIGURES = {
+const BUNDLE_FIGURES = {
   bytes: { unit: "bytes", better: "less" },
   slo: { unit: "ms", better: "less" },
   ceiling: { unit: "ratio", better: "less" },
 } as const satisfies Readonly<Record<string, FigureKind>>;
 
 export type LevelFigure = keyof typeof LEVEL_FIGURES;
-export type BundleFigure = keyof typeof BUNDLE_FIGURES;
+type BundleFigure = keyof typeof BUNDLE_FIGURES;
 export type Figure = LevelFigure | BundleFigure;
 
 export const FIGURES: Readonly<Record<Figure, FigureKind>> = {

@@ -6,7 +6,7 @@ import {
   Unreadable,
   type Whose,
 } from "../document/clause.ts";
-import { show } from "../document/mistakes.ts";
+import { invalid, type Mistake, show } from "../document/mistakes.ts";
 import {
   AMOUNT_FORMS,
   FIGURES,
@@ -108,4 +108,22 @@ function readBound(figure: Figure, text: string): Bound | Unreadable {
   if (amount !== null) return amount;
   const alternative = word === undefined ? "" : `, or ${word},`;
   return new Unreadable(`${AMOUNT_FORMS[unit]}${alternative} for ${figure}`, show(text));
+}
+
+export function* requiredMistakes(texts: readonly string[] = []): Generator<Mistake> {
+  for (const [index, text] of texts.entries()) {
+    const read = readRequirements(text);
+    if (read instanceof Unreadable) yield invalid(["require", index], read.expected, read.found);
+  }
+}
+
+/** Of texts without mistakes; left out where there are none. */
+export function requiredPart(texts: readonly string[] = []): {
+  readonly requirements?: readonly Requirement[];
+} {
+  const requirements = texts.flatMap((text) => {
+    const read = readRequirements(text);
+    return read instanceof Unreadable ? [] : read;
+  });
+  return requirements.length === 0 ? {} : { requirements };
 }

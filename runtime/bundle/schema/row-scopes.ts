@@ -2,7 +2,7 @@
 import type { StageEdge } from "./graph.ts";
 
 /** The scope of the rows of requests. */
-export const REQUEST_ROWS = 0;
+const REQUEST_ROWS = 0;
 
 /**
  * Rows that one edge makes: by a fan-out of a row of the scope before, or as windows of the rows

@@ -45,7 +45,7 @@ export async function keyText(path: string): Promise<string> {
 }
 
 /** @param place of the text, for messages. @throws RuntimeError RUNTIME_KEY */
-export function publicKeysOf(text: string, place: string): PublicKey[] {
+function publicKeysOf(text: string, place: string): PublicKey[] {
   const keys: PublicKey[] = [];
   for (let at = text.indexOf(BEGIN); at >= 0; at = text.indexOf(BEGIN, at)) {
     const end = text.indexOf(END, at);

@@ -11,7 +11,7 @@ export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 /** Source: SLSA v1.0, slsa.dev/spec/v1.0/provenance. */
 export const PREDICATE_TYPE = "https://slsa.dev/provenance/v1";
 
-export interface ReadProvenance {
+interface ReadProvenance {
   /** SHA-256 of what it says was made. */
   readonly subjects: readonly string[];
   /** Of the key whose signature it is. */

@@ -12,13 +12,13 @@ interface Taps {
   readonly weight: Float64Array;
 }
 
-export interface Size {
+interface Size {
   readonly height: number;
   readonly width: number;
 }
 
 /** The size that an image takes of another one: with "pad" as much as its ratio allows. */
-export function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
+function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
   if (fit === "fill") return to;
   const scale = Math.min(to.height / from.height, to.width / from.width);
   const within = (size: number, most: number) => {

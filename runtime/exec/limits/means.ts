@@ -14,7 +14,7 @@ export interface Means {
   readonly cores: number;
 }
 
-export interface Limit {
+interface Limit {
   readonly left: number;
   /** Such as "RLIMIT_NOFILE". */
   readonly of: string;
@@ -77,7 +77,7 @@ export function sharedCores(
 }
 
 /** Who is asked; the files are those of Linux, and where there are none only memory is known. */
-export interface Sources {
+interface Sources {
   /** The root of `/proc` and `/sys`. */
   readonly root: string;
   readonly freeBytes: number;

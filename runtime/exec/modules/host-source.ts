@@ -8,7 +8,7 @@ import { type OpenedModule, openModule } from "./opened-module.ts";
 import { RemoteEndpoint } from "./remote-endpoint.ts";
 
 /** An ES module: a file, or what a package has. */
-export interface ModuleSource {
+interface ModuleSource {
   readonly kind: "module";
   /** Path of the file; null where a package has it. */
   readonly path: string | null;
@@ -20,7 +20,7 @@ export interface ModuleSource {
   readonly folder: string;
 }
 
-export interface RemoteSource {
+interface RemoteSource {
   readonly kind: "remote";
   readonly url: string;
   readonly model: string;

@@ -6,7 +6,7 @@ import type { TensorInfo } from "../../bundle/schema.ts";
 import type { HostDatatype, HostModule, HostTensorInfo } from "../tensors/host-module.ts";
 import { HOST_DATATYPES, tensorInfoOf } from "../tensors/host-tensors.ts";
 
-export interface ModuleToOpen {
+interface ModuleToOpen {
   /** Path of its entry. */
   readonly path: string;
   /** JSON. */

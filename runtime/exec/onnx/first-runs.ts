@@ -20,7 +20,7 @@ const WARM_RUNS = 2;
 type Inputs = readonly Uint8Array<ArrayBuffer>[];
 
 /** A model that is loaded, as far as its first runs need it. */
-export interface NewModel {
+interface NewModel {
   readonly variant: VariantModel;
   /** Of its files. */
   readonly opened: readonly OpenedSession[];
@@ -52,7 +52,7 @@ export async function firstRuns(
 }
 
 /** Told before the first runs of a size. */
-export function firstRunsOf(rows: number): string {
+function firstRunsOf(rows: number): string {
   return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
 }
 

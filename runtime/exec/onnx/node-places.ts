@@ -10,13 +10,13 @@ export type Places = Pick<LoadFacts, "nodes" | "cpuNodes" | "hasFallback">;
 
 export const NOBODY_LOOKED: Places = { nodes: null, cpuNodes: [], hasFallback: false };
 
-export interface NodePlaces {
+interface NodePlaces {
   /** That ran. */
   readonly nodes: number;
   readonly cpuNodes: readonly CpuNode[];
 }
 
-export interface WaysToLook {
+interface WaysToLook {
   /** Runs a batch of zeros, which a stage of a model may refuse. */
   readonly run: () => Promise<unknown>;
   /** Opens the model where every node has to be on the device. */

@@ -6,7 +6,7 @@
  * reader might take it for something.
  */
 
-export interface HeldTensor {
+interface HeldTensor {
   readonly name: string;
   readonly dims: readonly number[];
   /** Whether its values lie in another file. */

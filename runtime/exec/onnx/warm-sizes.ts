@@ -3,7 +3,7 @@ import type { Provider } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 
 /** Of a model. */
-export interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
+interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
   readonly largestBatch?: number | undefined;
 }
 

@@ -2,7 +2,7 @@
 import { assert } from "../../core/assert.ts";
 import { type LoadPace, OpenLimit } from "../limits/load-pace.ts";
 
-export interface LoadTerms {
+interface LoadTerms {
   /** Of those before it. */
   readonly pace: LoadPace;
   readonly isOnGpu: boolean;

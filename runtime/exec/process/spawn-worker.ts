@@ -19,7 +19,7 @@ const STDIO = ["ignore", 2, 2, "pipe"] as const;
 /** Of one whose device is tried: what it prints is held back. */
 const TRIED_STDIO = ["ignore", 2, "pipe", "pipe"] as const;
 
-export interface SpawnedWorker {
+interface SpawnedWorker {
   readonly child: ChildProcess;
   /** Null where the operating system refused the process, which "error" tells. */
   readonly socket: Socket | null;

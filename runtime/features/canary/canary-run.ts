@@ -161,7 +161,7 @@ export class CanaryRun {
       sha256: this.#sha256,
       state: this.#state,
       because: this.#because,
-      share: tried === undefined ? 0 : tried.trial.share,
+      share: tried?.trial.share ?? 0,
       shares,
       ...(arms === undefined ? {} : { requests: arms }),
       ...(tried === undefined ? {} : progressOf(tried.judgement, this.#context.host.nowMs())),

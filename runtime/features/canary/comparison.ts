@@ -7,14 +7,14 @@ import { EDetector } from "../../server/measures/e-detector.ts";
 import { BelowTest } from "./below-test.ts";
 
 /** Minimum duration and number of canary requests of a block. */
-export const BLOCK_MS = 5000;
-export const BLOCK_REQUESTS = 20;
+const BLOCK_MS = 5000;
+const BLOCK_REQUESTS = 20;
 /**
  * Upper bound of the probability of each mistake: rejecting a good bundle, accepting a worse one.
  */
 export const MISTAKE = 0.01;
 /** Blocks of the stable bundle that are remembered, so that past disturbances are forgotten. */
-export const BLOCKS_BACK = 12;
+const BLOCKS_BACK = 12;
 /** Highest bound of a failure rate that the test accepts. */
 const MOST_BOUND = 0.9;
 

@@ -6,7 +6,7 @@ import { setting } from "../../kinds/setting.ts";
 import { type FeatureContext, type PromiseGate, serverFeature } from "../server-feature.ts";
 import type { Canaries } from "./canaries.ts";
 
-/** Value of `--canary-gate` that allows no promise to become worse. */
+/** Value of `--limit canaryGate` that allows no promise to become worse. */
 const NOTHING = "none";
 /** Shares of one half distinguish the two bundles soonest. */
 const MOST_SHARE = 0.5;
@@ -40,14 +40,14 @@ export const canary = serverFeature({
       "bundle that answers a share of requests until promoted or rolled back, such as new=5%",
       "none",
     ),
+  },
+  limits: {
     canaryGate: setting(
       text("<allowed>", "tolerances such as accuracy 0.5%; cost 5%, or none"),
       null,
       "tolerances for worse promises of the canary, in the form of gate --allow, or none",
       "promises are not compared",
     ),
-  },
-  limits: {
     canaryTime: setting(
       duration({ least: 1000 }),
       600_000,
@@ -90,5 +90,5 @@ async function openedGate(
   if (allowed === null) return undefined;
   if (gateOf !== undefined) return gateOf(allowed === NOTHING ? null : allowed);
   const expected = "only stratagem serve has the gate, not stratagem-runtime";
-  throw new RuntimeError("RUNTIME_USAGE", `--canary-gate: ${expected}`);
+  throw new RuntimeError("RUNTIME_USAGE", `--limit canaryGate: ${expected}`);
 }

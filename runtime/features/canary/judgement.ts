@@ -16,7 +16,7 @@ export interface Seen {
   readonly isReady: boolean;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly kind: "as good" | "worse";
   /** Reason, as a phrase after a colon. */
   readonly because: string;

@@ -1,8 +1,6 @@
 /** Metrics of two bundles that answer side by side. */
-
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import type { ArmCounts, Trial } from "../../server/applications/trial.ts";
-import { revisionOf } from "../../server/applications/trials.ts";
+import { type ArmCounts, revisionOf, type Trial } from "../../server/applications/trial.ts";
 
 export function trialLines(trials: readonly Trial[]): MetricLine[] {
   if (trials.length === 0) return [];

@@ -10,7 +10,7 @@ import { realWait, type Wait } from "../../base/wait.ts";
 import type { ClusterUrl } from "./cluster-url.ts";
 import { type ClusterPackages, clusterPackages, type NatsLink } from "./nats-packages.ts";
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly url: ClusterUrl;
   /** Name in NATS's list of clients. */
   readonly clientName: string;

@@ -65,7 +65,7 @@ export interface StreamManager {
   };
 }
 
-export interface Streams {
+interface Streams {
   jetstreamManager(check: boolean): Promise<StreamManager>;
   readonly consumers: {
     getBoundPushConsumer(config: object): Promise<{

@@ -1,10 +1,9 @@
 /** Encodes a request as a line of the decision log. */
-
 import type { Bundle } from "../../bundle/schema.ts";
 import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { MadeDecision, ReviewedDecision } from "../../describe/made-decision.ts";
 import { timeText } from "../../server/logs/time-text.ts";
-import type { BatchRun } from "../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../server/requests/request.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 import type { DecisionLine, LoggedDecision, Outcome } from "./log-lines.ts";
 import type { MaskedFields } from "./masked-fields.ts";
@@ -12,7 +11,7 @@ import type { MaskedFields } from "./masked-fields.ts";
 /** Returns a method's review of a decision; undefined if the method offers none. */
 export type ReviewDecision = (bundle: Bundle, made: MadeDecision) => ReviewedDecision | undefined;
 
-export interface LineOptions {
+interface LineOptions {
   readonly mask: MaskedFields;
   /** Added to the server's clock for milliseconds since 1970. */
   readonly epochOffsetMs: number;

@@ -26,7 +26,7 @@ export interface DecisionLogOptions {
 }
 
 /** View of an application that the log needs. */
-export interface LoggedApplication {
+interface LoggedApplication {
   readonly name: string;
   readonly endpoint: {
     readonly bundle: Bundle;

@@ -7,7 +7,7 @@ import { lineText } from "./log-lines.ts";
 const LINE = 2 ** 18;
 
 /** Fields of the bundle in force, logged when another bundle begins to decide. */
-export interface InForce {
+interface InForce {
   readonly revision: string;
   readonly levelCount: number;
 }

@@ -3,7 +3,7 @@ import type { Notice } from "../../base/notice.ts";
 import type { Delivery, LogDestination } from "./log-destination.ts";
 import { type LostLine, lineText } from "./log-lines.ts";
 
-export interface LineBatchesOptions {
+interface LineBatchesOptions {
   readonly destination: LogDestination;
   readonly onNotice: Notice;
   /** Limit of the characters that wait, by default 8 Mi; lines beyond it are lost. */

@@ -2,8 +2,8 @@
 import { createHmac, randomBytes } from "node:crypto";
 
 /** Fields that identify clients or repeat what they sent. */
-export const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
-export type Maskable = (typeof MASKABLE)[number];
+const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
+type Maskable = (typeof MASKABLE)[number];
 
 /** Suffix of a field's name that asks for a digest. */
 const BY_DIGEST = "=digest";

@@ -8,7 +8,7 @@ import { HttpDestination } from "./http-destination.ts";
 import type { LogDestination } from "./log-destination.ts";
 import { StreamDestination } from "./stream-destination.ts";
 
-export interface DecisionLogSettings {
+interface DecisionLogSettings {
   /** A file, an http or https URL, or - for standard output. */
   readonly destination: string;
   /** Share of the requests that have a line, 0..1. */

@@ -6,7 +6,7 @@ import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
 /** Answers with feedback that make a block. */
-export const BLOCK_ANSWERS = 25;
+const BLOCK_ANSWERS = 25;
 const BLOCKS_TO_HOLD = 40;
 
 export interface StatedAccuracy {

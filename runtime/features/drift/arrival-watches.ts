@@ -100,7 +100,7 @@ export class DispersionWatch extends Watch {
  * Upper bound of variance over mean of the rows in a window: arrivals more even than Poisson hardly
  * look so within short windows.
  */
-export function compiledDispersion(compiled: ArrivalModel): number {
+function compiledDispersion(compiled: ArrivalModel): number {
   if (compiled.process === "poisson") return 1;
   return Math.max(1, compiled.process === "gamma" ? compiled.cv2 : compiled.dispersion);
 }

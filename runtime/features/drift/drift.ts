@@ -1,7 +1,6 @@
 /**
  * Compares a server's measurements with the promises of its bundle, and notifies of differences.
  */
-
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import {
   PROMISE_WORDS,
@@ -10,7 +9,7 @@ import {
   type PromiseState,
   percentText,
 } from "../../server/measures/facts.ts";
-import { BLOCK_MS } from "../../server/measures/variant-block.ts";
+import { BLOCK_MS } from "../../server/measures/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../server/measures/watched.ts";
 import { AccuracyWatch, type LabelledNow, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";

@@ -13,7 +13,7 @@ const BLOCK_ROWS = 50;
 const BLOCKS_TO_HOLD = 60;
 
 /** Violations above the promise that are tolerated, as a share of all rows. */
-export const VIOLATION_TOLERANCE = 0.005;
+const VIOLATION_TOLERANCE = 0.005;
 /** Accuracy below the promise that is tolerated. */
 export const ACCURACY_TOLERANCE = 0.01;
 
@@ -68,7 +68,7 @@ class Doubted {
 }
 
 /** Rows since the last call, if their level makes a promise. */
-export class PromisedRows {
+class PromisedRows {
   #before: Reading | undefined;
 
   /** @returns undefined if no promise applies to them. */

@@ -1,13 +1,16 @@
 /** Watches whether a variant's batches take as long as its profile states. */
-import type { ServiceTimes } from "../../server/measures/service-times.ts";
-import { TimeSketch } from "../../server/measures/time-sketch.ts";
-import { type ServiceBlock, TIME_TOLERANCE } from "../../server/measures/variant-block.ts";
+import {
+  type ServiceBlock,
+  type ServiceTimes,
+  TIME_TOLERANCE,
+  TimeSketch,
+} from "../../server/measures/service-times.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
 /** Share of blocks that may be slow because of the machine while the promise holds. */
-export const SLOW_BLOCKS = 0.1;
+const SLOW_BLOCKS = 0.1;
 /** Two minutes in blocks of 5 s. */
 const BLOCKS_TO_HOLD = 24;
 

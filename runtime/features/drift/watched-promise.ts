@@ -14,7 +14,7 @@ export interface SeenBlock {
 
 export type Change = "broken" | "holds" | undefined;
 
-export interface WatchedOptions {
+interface WatchedOptions {
   /**
    * Evidence at which the promise is broken: the minimum mean number of observations per false
    * alarm.

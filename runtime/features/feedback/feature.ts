@@ -30,7 +30,7 @@ export const feedback = serverFeature({
       ...{ nowMs, epochOffsetMs },
     });
     return {
-      hooks: { answered: (request) => books.onAnswered(request) },
+      hooks: { answered: books.onAnswered.bind(books) },
       routes: [feedbackRoute(books)],
       opened: (application) => books.partOf(application),
     };

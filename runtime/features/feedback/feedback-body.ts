@@ -1,5 +1,5 @@
 /** Reads the body of feedback on one request or several. */
-import { requestIdOf } from "../../server/requests/request-id.ts";
+import { requestIdOf } from "../../server/requests/trace-context.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
 
 /** Limit of the items in one body. */

@@ -9,7 +9,7 @@ import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
 import { type Prediction, PredictionReader } from "./predictions.ts";
 import { VariantCounts } from "./variant-counts.ts";
 
-export interface FeedbackBookOptions {
+interface FeedbackBookOptions {
   readonly model: string;
   readonly signature: ClientSignature;
   /**

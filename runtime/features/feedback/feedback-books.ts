@@ -9,7 +9,7 @@ import type { EndpointModel } from "../../server/requests/endpoint.ts";
 import { FeedbackBook } from "./feedback-book.ts";
 import { feedbackLines } from "./feedback-document.ts";
 
-export interface FeedbackBooksOptions {
+interface FeedbackBooksOptions {
   /** Limit of the answered rows kept for feedback, over all requests of a model. */
   readonly maxRows: number;
   /** How long an answer accepts feedback. */

@@ -3,7 +3,7 @@ import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
-export interface FeedbackDocument {
+interface FeedbackDocument {
   readonly model: string;
   /** When counting began, in the format of RFC 3339. */
   readonly since: string;
@@ -12,7 +12,7 @@ export interface FeedbackDocument {
   readonly variants: Readonly<Record<string, VariantReport>>;
 }
 
-export interface VariantReport {
+interface VariantReport {
   /** Accuracy in the bundle; null if several paths are counted as one. */
   readonly profiled: number | null;
   readonly labels: { readonly correct: number; readonly wrong: number };

@@ -1,8 +1,7 @@
 /** Reads the predicted class of each row from the answer of a classifier. */
 import type { Answer, OutputTensor } from "../../server/requests/request.ts";
-import { type Datatype, elementCountOf } from "../../server/tensors/datatypes.ts";
 import type { ClientOutput, ClientSignature } from "../../server/tensors/signature.ts";
-import { elementReader } from "../../server/tensors/tensors.ts";
+import { type Datatype, elementCountOf, elementReader } from "../../server/tensors/tensors.ts";
 
 /** Class of one row by index, name or both. */
 export interface Prediction {
@@ -52,7 +51,7 @@ export class PredictionReader {
     // If rows end at one of several tasks, the last task that a row reached decides.
     for (const { index, datatype, classes } of this.#outputs.toReversed()) {
       const output = outputs[index];
-      if (output !== undefined && output.shape[0] === rows) {
+      if (output?.shape[0] === rows) {
         return predictionsOf(output, datatype, classes ?? 1, rows);
       }
     }

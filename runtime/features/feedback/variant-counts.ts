@@ -8,7 +8,7 @@ export const ALPHA = 0.05;
 
 /** Limit of pipeline paths that are counted separately; further ones are counted as one. */
 const MAX_PATHS = 256;
-export const OTHER_PATHS = "other";
+const OTHER_PATHS = "other";
 
 interface LabelCounts {
   readonly correct: number;

@@ -1,13 +1,12 @@
 /** Builds the live document of one application. */
-
 import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../../server/applications/application.ts";
-import type { House } from "../../server/applications/house.ts";
+import type { ServerState } from "../../server/applications/server-state.ts";
 import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
-import { Latencies } from "../../server/metrics/latencies.ts";
 import type { ServedPace } from "../../server/metrics/served-pace.ts";
+import { Latencies } from "../../server/requests/request-metrics.ts";
 import type {
   LiveApplication,
   LiveClass,
@@ -35,10 +34,10 @@ const DOUBT = 0.3;
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
 
-export function liveApplication(house: House, served: Application): LiveApplication {
+export function liveApplication(state: ServerState, served: Application): LiveApplication {
   const { endpoint } = served;
   const { bundle } = endpoint;
-  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
+  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(state, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");
   const followed = samples.sum("stratagem_level");
@@ -50,7 +49,7 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     name: shortened(application),
     method,
     bundleSha256: samples.label("stratagem_bundle_info", "sha256") ?? "",
-    isReady: house.isApplicationReady(served),
+    isReady: state.isApplicationReady(served),
     slo: { latencyMs: slo.latencyMs, maxViolationRate: violationCeiling(slo) },
     loadQps,
     level,
@@ -99,7 +98,7 @@ function livePromise({ promise, holds, evidence, because }: PromiseState): LiveP
   return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
 
-function latencyLines({ models }: House, served: Application): MetricLine[] {
+function latencyLines({ models }: ServerState, served: Application): MetricLine[] {
   const own = models.filter(({ application }) => application === served);
   return Latencies.lines(
     own.map(({ model, latencies }) => [model.signature.names[0] ?? "", latencies] as const),

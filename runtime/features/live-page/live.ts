@@ -84,7 +84,7 @@ export interface LiveLevel {
   readonly p99Ms: number | null;
 }
 
-export interface LiveWorkers {
+interface LiveWorkers {
   readonly count: number | null;
   readonly ready: number | null;
   /** Since the start; `lost` includes `hung`. */

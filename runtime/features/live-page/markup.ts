@@ -1,6 +1,6 @@
 /** HTML frame of the live page, which the script fills. It contains no values. */
 
-export interface PageParts {
+interface PageParts {
   readonly style: string;
   readonly script: string;
 }

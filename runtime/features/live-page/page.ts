@@ -54,8 +54,8 @@ export function pageRoutes(): readonly Route[] {
       paths: [`/${LIVE_PATH}`],
       methods: "GET",
       need: "metrics",
-      answer: ({ house }) => {
-        documents ??= new LiveDocuments(house);
+      answer: ({ state }) => {
+        documents ??= new LiveDocuments(state);
         return { status: 200, body: documents.body(), headers: LIVE_HEADERS };
       },
     },

@@ -5,7 +5,7 @@ import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { LiveLevel } from "./live.ts";
 
 /** Limit of the levels in a document. */
-export const MAX_LEVELS = 64;
+const MAX_LEVELS = 64;
 
 /** Figures of a level over all methods; each method provides some of them. */
 interface Stated {

@@ -12,7 +12,7 @@ import type { Revision, StoredPolicy } from "./stored-policy.ts";
 /** Attempts without a revision to serve meanwhile. */
 const FIRST_TRIES = 4;
 
-export interface Kept {
+interface Kept {
   /** Null if no stored revision may be followed. */
   readonly staged: Staged | null;
   /** Application of the stored revisions; null if none is stored. */

@@ -28,7 +28,7 @@ export type Answer =
   | { readonly kind: "missing" }
   | { readonly kind: "found"; readonly bytes: Uint8Array; readonly validator: string | null };
 
-export interface Asked {
+interface Asked {
   /** Validator of the known version; null for none. */
   readonly validator?: string | null;
   readonly maxBytes: number;

@@ -19,7 +19,7 @@ export interface FoundBundle {
 }
 
 /** Rejected bundle of a source. */
-export interface Refused extends Fault {
+interface Refused extends Fault {
   /** Id of its revision; null if it could not be identified. */
   readonly id: string | null;
   readonly sha256: string | null;

@@ -22,7 +22,7 @@ interface RevisionParts {
   readonly parts: readonly (NamedFile & { readonly path: string })[];
 }
 
-export interface NamedFile {
+interface NamedFile {
   readonly file: string;
   readonly sha256: string;
 }

@@ -1,11 +1,10 @@
 /** Access log: one line of JSON per request. */
-
 import { timeText } from "../../server/logs/time-text.ts";
-import type { BatchRun } from "../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../server/requests/request.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 
 /** Digits of a bundle's digest in a line, the same number as on the live page. */
-export const BUNDLE_DIGITS = 12;
+const BUNDLE_DIGITS = 12;
 /** Batches of one request in a line; a request that fans out may have more. */
 const MAX_RUNS = 32;
 

@@ -11,7 +11,7 @@ export interface OperatedLog {
 }
 
 type Setting = boolean | number | string;
-export type LogSettings = Readonly<Record<string, Setting>>;
+type LogSettings = Readonly<Record<string, Setting>>;
 
 /** Settings that switch a severity on, from the most to the least severe. */
 const SWITCHES = ["log_error", "log_warning", "log_info", "log_verbose_level"] as const;

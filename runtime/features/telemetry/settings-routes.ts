@@ -21,13 +21,13 @@ export function settingsRoutes(operated: Operated): readonly Route[] {
     route(
       path,
       () => traceSettings(operated),
-      ({ house, hosted }, asked) => changeTraces(operated, asked, house.onNotice, hosted),
+      ({ state, hosted }, asked) => changeTraces(operated, asked, state.onNotice, hosted),
     );
   return [
     route(
       "/v2/logging",
       () => logSettings(operated),
-      ({ house }, asked) => changeLog(operated, asked, house.onNotice),
+      ({ state }, asked) => changeLog(operated, asked, state.onNotice),
     ),
     traces("/v2/trace/setting"),
     traces("/v2/models/:model/trace/setting"),

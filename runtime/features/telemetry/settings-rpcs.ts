@@ -9,13 +9,13 @@ import { changeTraces } from "./trace-settings.ts";
 
 export function settingsRpcs(operated: Operated): RegisterRpcs {
   return (server, context, path) => {
-    const { house } = context;
-    const { onNotice } = house;
+    const { state } = context;
+    const { onNotice } = state;
     const trace = [pb.TraceSettingRequestSchema, pb.TraceSettingResponseSchema] as const;
     registerAnswer(server, context, `${path}/TraceSetting`, trace, ({ settings, modelName }) => {
       // A setting without a value is reset.
       const asked = mapped(settings, ({ value }) => (value.length === 0 ? null : value));
-      const hosted = modelName === "" ? undefined : hostedModel(house.models, modelName);
+      const hosted = modelName === "" ? undefined : hostedModel(state.models, modelName);
       const current = changeTraces(operated, asked, onNotice, hosted);
       return { settings: mapped(current, (value) => ({ value: [value].flat() })) };
     });

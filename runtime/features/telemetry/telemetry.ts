@@ -16,7 +16,7 @@ export interface TraceSink {
   lines(): MetricLine[];
 }
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
   readonly traces?: TraceSink | undefined;
   /** Log whose settings operators may change; undefined if the server writes none. */

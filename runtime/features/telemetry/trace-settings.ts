@@ -10,7 +10,7 @@ export interface OperatedTraces {
   readonly sampling: Sampling | undefined;
 }
 
-export type TraceSettings = Readonly<Record<string, string | readonly string[]>>;
+type TraceSettings = Readonly<Record<string, string | readonly string[]>>;
 
 const OFF: SamplingState = { isOn: false, ratio: 1 };
 const LEVELS = ["TIMESTAMPS", "OFF"];

@@ -77,6 +77,8 @@ export const ANYBODY: Admitted = { name: undefined, leave: nothing };
 export class Access {
   readonly tls: KeptFiles<TlsPair> | undefined;
   readonly cors: Cors | undefined;
+  /** Whether it lets everybody in, as often as they ask, but for administrators. */
+  readonly isIdle: boolean;
   readonly #tokens: KeptFiles<TokenBook> | undefined;
   readonly #limits: ClientLimits;
   readonly #epochNowMs: () => number;
@@ -98,6 +100,7 @@ export class Access {
     this.cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
     const limits = { rateQps: clientRate, burst: clientBurst, concurrency: clientConcurrency };
     this.#limits = new ClientLimits(limits, nowMs);
+    this.isIdle = files.tokens === undefined && this.#limits.isOff;
   }
 
   /** @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_ACCESS for files that are not good. */
@@ -127,11 +130,6 @@ export class Access {
   /** Everybody may come in, over connections that are not encrypted. */
   static off(nowMs: () => number): Access {
     return new Access({}, { nowMs }, { tls: undefined, tokens: undefined });
-  }
-
-  /** Whether it lets everybody in, as often as they ask, but for administrators. */
-  get isIdle(): boolean {
-    return this.#tokens === undefined && this.#limits.isOff;
   }
 
   /** Whether nobody is asked who they are. */
@@ -295,11 +293,11 @@ export class Access {
 export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): string | undefined {
   if (isLoopback(host)) return undefined;
   if (isOpen) {
-    const remedy = "set --tokens or --tls-client-ca, or put a proxy before it";
+    const remedy = "set --tokens or client-ca of --tls, or put a proxy before it";
     return `warning: anybody who reaches ${host} may ask: ${remedy}`;
   }
   if (hasTokens && tls === undefined) {
-    const remedy = "set --tls-cert and --tls-key, or put a proxy before it";
+    const remedy = "set --tls, or put a proxy before it";
     return `warning: tokens are sent to ${host} as plain text: ${remedy}`;
   }
   return undefined;

@@ -1,7 +1,7 @@
 /** Triton's extensions that hold of one server and not of another. */
-import type { House } from "./house.ts";
+import type { ServerState } from "./server-state.ts";
 
-export function ownExtensions({ reload, features, models }: House): string[] {
+export function ownExtensions({ reload, features, models }: ServerState): string[] {
   const held = {
     model_repository: reload,
     sequence: models.find(({ model }) => model.signature.hasSequences === true),

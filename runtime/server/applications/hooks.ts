@@ -29,7 +29,7 @@ export interface RequestHooks {
 }
 
 /** What a feature is to the applications of a server and their requests. */
-export interface HouseFeature {
+export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */
   readonly extensions?: readonly string[];
@@ -42,13 +42,13 @@ export interface HouseFeature {
 }
 
 /** The features of a server, with the functions of each point side by side. */
-export class HouseFeatures {
+export class RequestFeatures {
   readonly answered: readonly ((request: AnsweredRequest) => void)[];
   /** Undefined where no feature follows requests, and nothing is noted then. */
   readonly records: Records | undefined;
-  readonly #all: readonly HouseFeature[];
+  readonly #all: readonly RequestFeature[];
 
-  constructor(all: readonly HouseFeature[], nowMs: () => number) {
+  constructor(all: readonly RequestFeature[], nowMs: () => number) {
     this.#all = all;
     const hooks = all.flatMap((feature) => feature.hooks ?? []);
     this.answered = hooks.flatMap((one) => one.answered?.bind(one) ?? []);

@@ -1,8 +1,8 @@
-/** All connections of a server: how many there may be, and which of them are ended for idleness. */
-import type { Server } from "node:http";
+/** All connections of a server and the requests on them: limits, idleness, counts. */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
-import { Connection, type ConnectionEnd } from "./connection.ts";
+import { Connection, type ConnectionEnd, NotesAt } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
 
@@ -181,4 +181,69 @@ export class Connections {
 function tooMany(status: number, { maxConnections }: ConnectionLimits): HttpError {
   const message = `expected at most ${maxConnections} connections`;
   return new HttpError(status, message, RETRY_LATER);
+}
+
+/** In place of a status where the client was gone before its answer was written. */
+const NONE = "none";
+
+/**
+ * Requests whose header was read, and those that the HTTP parser refused: as many as there are
+ * answers by status, requests whose client went away, and requests in flight.
+ */
+export class RequestCounts {
+  readonly #byCode = new Map<string, number>();
+  readonly #lastBySocket = new NotesAt<Socket, IncomingMessage>();
+  readonly #refusedWith = new NotesAt<IncomingMessage, number>();
+  #inFlight = 0;
+
+  /** A request has come; it is counted when it is over. */
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    this.#inFlight++;
+    this.#lastBySocket.set(socket, request);
+    let isOver = false;
+    response.on("close", () => {
+      if (isOver) return;
+      isOver = true;
+      this.#inFlight--;
+      const written = response.writableFinished ? response.statusCode : NONE;
+      this.#count(this.#refusedWith.get(request) ?? written);
+    });
+  }
+
+  /** A request was answered as it came; what is left of its body is no request. */
+  onAnsweredEarly(request: IncomingMessage, code: number): void {
+    this.#lastBySocket.set(request.socket, request);
+    this.#count(code);
+  }
+
+  /**
+   * The parser has refused what came on a connection, and the answer is a code. In the body of a
+   * request it is that request which is refused, unless the client has gone.
+   */
+  onRefused(socket: Socket, parserCode: string | undefined, status: number): void {
+    const last = this.#lastBySocket.get(socket);
+    if (last === undefined || last.complete) this.#count(status);
+    else if (parserCode !== "HPE_INVALID_EOF_STATE") this.#refusedWith.set(last, status);
+  }
+
+  #count(code: number | typeof NONE): void {
+    const key = String(code);
+    this.#byCode.set(key, (this.#byCode.get(key) ?? 0) + 1);
+  }
+
+  metricLines(): MetricLine[] {
+    const name = "stratagem_http_requests_total";
+    const codes = [...this.#byCode].sort(([one], [other]) => (one < other ? -1 : 1));
+    return [
+      head(name, "counter", "HTTP requests that are over, by status; none: the client was gone"),
+      ...codes.map(([code, count]) => line(name, { code }, count)),
+      ...metric(
+        "stratagem_http_requests_in_flight",
+        "gauge",
+        "HTTP requests without an answer, this one included",
+        this.#inFlight,
+      ),
+    ];
+  }
 }

@@ -102,9 +102,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
-  onTurnedAway(rows: number): void {
+  onRejected(rows: number): void {
     this.watched.arrivals.onRows(rows);
-    this.#scheduler.turnAway(rows);
+    this.#scheduler.reject(rows);
   }
 
   metricLines(): MetricLine[] {

@@ -1,5 +1,5 @@
 /** What metrics of a pipeline are made of. */
-import type { BatchTimes } from "../requests/batch-run.ts";
+import type { BatchTimes } from "../requests/request.ts";
 
 export interface PipelineObserver {
   onBatchStart(batch: StartedBatch): void;

@@ -145,7 +145,7 @@ export class PipelineScheduler {
   }
 
   /** A request was refused at the door: its rows count as demand. */
-  turnAway(rows: number): void {
+  reject(rows: number): void {
     const nowMs = this.#now();
     for (let row = 0; row < rows; row++) this.#dispatcher.onRequest(nowMs);
     this.#options.observer.onRowsDone("dropped", rows);

@@ -9,7 +9,7 @@ import {
   type ServerInterceptor,
 } from "@grpc/grpc-js";
 import type { Decision } from "../access/access.ts";
-import type { House } from "../applications/house.ts";
+import type { ServerState } from "../applications/server-state.ts";
 import { HttpError } from "../connections/http-error.ts";
 import type { CodeName } from "./codes.ts";
 import { isPast } from "./deadline.ts";
@@ -38,7 +38,7 @@ export interface EntranceOptions {
 }
 
 export function entrance(
-  house: House,
+  state: ServerState,
   { servesAdmin, bodyTimeoutMs }: EntranceOptions,
 ): ServerInterceptor {
   return ({ path, requestStream }, call) => {
@@ -58,7 +58,7 @@ export function entrance(
         if (!requestStream) timer = setTimeout(refuse, bodyTimeoutMs).unref();
         next({
           onReceiveMetadata: (metadata, pass) => {
-            const own = begun(house, { path, metadata, peer });
+            const own = begun(state, { path, metadata, peer });
             seen = own;
             const settle = (decision: Decision) => {
               if (decision instanceof HttpError) {
@@ -109,8 +109,8 @@ export function entrance(
 }
 
 /** Every call of every service comes by here, by its path and with its metadata. */
-function begun(house: House, head: Parameters<typeof Seen.ofCall>[1]): Seen {
-  const seen = Seen.ofCall(house, head);
+function begun(state: ServerState, head: Parameters<typeof Seen.ofCall>[1]): Seen {
+  const seen = Seen.ofCall(state, head);
   SEEN.set(head.metadata, seen);
   return seen;
 }

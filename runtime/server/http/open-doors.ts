@@ -37,7 +37,7 @@ export async function openDoors(
   doors: readonly Door[],
 ): Promise<OpenedDoors> {
   const opened: Opened[] = [];
-  const handshakes = new Handshakes(() => context.house.access.onHandshakeFailed());
+  const handshakes = new Handshakes(() => context.state.access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
   const stopOne = ({ server, connections }: Opened) => {
     cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);

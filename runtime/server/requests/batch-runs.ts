@@ -7,7 +7,7 @@ import {
   WorkerLostError,
 } from "../../exec/models/executor.ts";
 import type { ServiceTimes } from "../measures/service-times.ts";
-import type { BatchRun, BatchTimes } from "./batch-run.ts";
+import type { BatchRun, BatchTimes } from "./request.ts";
 
 /** A batch that a worker has. */
 export interface OpenBatch extends BatchRun {

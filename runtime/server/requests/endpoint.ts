@@ -46,7 +46,7 @@ export interface EndpointModel {
    * @param rows 1 of a request that was not read.
    * @param sloClass index of its class; 0 of a request that was not read.
    */
-  onTurnedAway(rows: number, sloClass: number): void;
+  onRejected(rows: number, sloClass: number): void;
   /**
    * @param isHigh whether the request goes before those that are not; for models that tell them
    * apart.

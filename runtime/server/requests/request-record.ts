@@ -1,5 +1,5 @@
 /** What is noted of a request between its door and its answer, for logs and traces. */
-import type { BatchRun } from "./batch-run.ts";
+import type { BatchRun } from "./request.ts";
 import type { TraceParent } from "./trace-context.ts";
 
 const NONE: readonly never[] = [];

@@ -2,12 +2,10 @@
  * Requests of sequences, one after another: each is served with the state that the one before has
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
-
 import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
-import type { SequenceStep } from "../requests/sequence-step.ts";
-import type { SequenceRequest, SequenceTurns } from "../requests/sequence-turns.ts";
+import type { SequenceRequest, SequenceStep, SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { SequenceBook, type SequenceLimits, type SequenceRefusal } from "./sequence-book.ts";
 import { type SequenceState, StateTensors } from "./state-tensors.ts";

@@ -189,7 +189,7 @@ test("a minute is told by its steps, its worst second, its stillness and its slo
   const log = join(folder, "minute.log");
   writeFileSync(log, `${lines.join("\n")}\n`);
   const asked = (more: object) => explainCommand({ logs: [log], policy, ...more }, NEVER);
-  const { text, json } = await asked({ minute: "2026-11-23T14:05" });
+  const { text, json } = await asked({ time: "2026-11-23T14:05" });
   expect(json).toMatchObject({
     from: "2026-11-23T14:05:00.000Z",
     to: "2026-11-23T14:06:00.000Z",
@@ -206,14 +206,16 @@ test("a minute is told by its steps, its worst second, its stillness and its slo
   expect(text).toContain(
     "- second, 14:05:00.010: late by large, 105 ms; most of it compute, 55 ms",
   );
-  const same = await asked({ from: "2026-11-23T14:05:00", to: "2026-11-23 14:06:00Z" });
+  const same = await asked({ time: "2026-11-23T14:05:00/2026-11-23 14:06:00Z" });
   expect(same.text).toBe(text);
-  await expect(asked({ minute: "2026-11-23T15:00" })).rejects.toThrow("; it has those from 2026");
-  await expect(asked({ minute: "noon" })).rejects.toThrow(
-    '--minute: expected a time such as 2026-11-23T14:05, in UTC, got "noon"',
+  await expect(asked({ time: "2026-11-23T15:00" })).rejects.toThrow("; it has those from 2026");
+  await expect(asked({ time: "noon" })).rejects.toThrow(
+    '--time: expected a minute such as 2026-11-23T14:05, or BEGIN/END, got "noon"',
   );
-  await expect(asked({ from: "2026-11-23T14:05" })).rejects.toThrow("--from and --to together");
-  await expect(asked({})).rejects.toThrow("expected --request, --minute, or --from and --to");
+  await expect(asked({ time: "2026-11-23T14:05/2026-11-23T14:05" })).rejects.toThrow(
+    "--time: expected BEGIN/END, a day apart at most, got",
+  );
+  await expect(asked({})).rejects.toThrow("expected either --request or --time");
 });
 
 test("a server that stands still is told with how many waited", () => {

@@ -32,5 +32,5 @@ test("what is allowed may become worse, and no more", async () => {
   const served = await letters();
   expect(await servingGate("accuracy 1.5%")(served, lessAccurate(served, 0.01))).toEqual([]);
   expect(await servingGate("accuracy 0.5%")(served, lessAccurate(served, 0.01))).not.toEqual([]);
-  expect(() => servingGate("accuracy of 3")).toThrow(/^--canary-gate: expected /);
+  expect(() => servingGate("accuracy of 3")).toThrow(/^--limit canaryGate: expected /);
 });

@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
+import { stretchAt } from "../../../compiler/recalibrate/observed-times.ts";
 import {
   type RecalibrateCommand,
   recalibrateCommand,
 } from "../../../compiler/recalibrate/recalibrate.ts";
-import { stretchAt } from "../../../compiler/recalibrate/stretch.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { ofMethod } from "../../support/of-method.ts";
 

@@ -1,11 +1,6 @@
 /** References to artifacts in registries. */
 import { expect, test } from "vitest";
-import {
-  formatReference,
-  isRegistryReference,
-  parseReference,
-  wantedOf,
-} from "../../../runtime/registry/reference.ts";
+import { formatReference, parseReference, wantedOf } from "../../../runtime/registry/reference.ts";
 
 const DIGEST = `sha256:${"0a".repeat(32)}`;
 
@@ -59,10 +54,4 @@ test.each([
 
 test("does not show a password in a reference", () => {
   expect(() => parseReference("oci://user:secret@registry.example/p")).not.toThrow(/secret/);
-});
-
-test("distinguishes references from files and other URLs", () => {
-  expect(["oci://r.example/p", "oci+http://r/p"].map(isRegistryReference)).toEqual([true, true]);
-  const others = ["bundle.msgpack", "https://r.example/p", "./oci/bundle", "ocip://r/p"];
-  expect(others.filter(isRegistryReference)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /** Reaction of the horizontal pod autoscaler to the scaler's values, for every count up to 200. */
 import { expect, test } from "vitest";
-import { past } from "../../../runtime/scaler/tolerance.ts";
+import { past } from "../../../runtime/scaler/trigger.ts";
 
 const MOST = 200;
 const TOLERANCE = 0.1;

@@ -5,7 +5,7 @@ import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { FrontEnds } from "../../../runtime/scaler/front-ends.ts";
 import { type KedaServer, openKeda } from "../../../runtime/scaler/keda.ts";
 import { LoadWatch } from "../../../runtime/scaler/load-watch.ts";
-import { past } from "../../../runtime/scaler/tolerance.ts";
+import { past } from "../../../runtime/scaler/trigger.ts";
 import { Clock, pass, ToldTraffic } from "../../support/told-traffic.ts";
 
 const open: { server: KedaServer; client: Client }[] = [];

@@ -5,7 +5,7 @@ import type { ExecutorHandlers } from "../../../runtime/exec/models/executor.ts"
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { ofOneModel } from "../../support/metrics-text.ts";
 import {
   call,

@@ -4,6 +4,7 @@
  */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { startOrigin } from "stratagem-runtime/internal/describe/pool-device";
+import { variantLetters } from "stratagem-runtime/internal/methods/loki/describe/letters";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import {
@@ -12,7 +13,7 @@ import {
   secondsText,
   taskLegend,
 } from "../../../report/kit/plan-report.ts";
-import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { colored, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
 import { levelDetails, meanings, planTable } from "./levels.ts";
@@ -21,7 +22,6 @@ import { shedShare, stepChangeOf } from "./plan-marks.ts";
 import { drawServers, drawTransitions, serverCount } from "./server-figures.ts";
 import { bundleFacts, leadText } from "./summary.ts";
 import { taskTree } from "./task-tree.ts";
-import { variantKeys } from "./variant-keys.ts";
 
 interface LokiReportContent {
   readonly bundle: LokiBundle;
@@ -147,4 +147,9 @@ function footerText({ levels, arrivals }: LokiBundle): string {
     `own load with ${process} arrivals, ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`
   );
+}
+
+/** Of the variants that the plan of some level uses: by task, and from the least accurate up. */
+export function variantKeys(bundle: LokiBundle): PipelineVariantKey[] {
+  return colored(variantLetters(bundle));
 }

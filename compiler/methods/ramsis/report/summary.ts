@@ -84,7 +84,7 @@ function usedText(result: SimulationResult | undefined): string {
     .filter(({ share }, index) => share >= MIN_TOLD_SHARE && index < MAX_TOLD_VARIANTS);
   if (told.length === 0) return "no variant";
   const [only] = told;
-  if (only !== undefined && only.share === 1) return `${only.name} alone`;
+  if (only?.share === 1) return `${only.name} alone`;
   return listText(told.map(({ name, share }) => `${name} (${shareText(share)})`));
 }
 

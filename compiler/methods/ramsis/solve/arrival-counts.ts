@@ -15,8 +15,7 @@ import {
   negativeBinomialPhaseWeights,
   negativeBinomialWindow,
 } from "../../../numeric/negative-binomial.ts";
-import { phaseWeights } from "../../../numeric/phase-weights.ts";
-import { type PmfWindow, poissonWindow } from "../../../numeric/poisson.ts";
+import { type PmfWindow, phaseWeights, poissonWindow } from "../../../numeric/poisson.ts";
 
 export interface ArrivalCounts {
   /** Probabilities of the counts in `ms` milliseconds. */

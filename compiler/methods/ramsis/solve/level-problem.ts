@@ -1,7 +1,7 @@
 /** The problem that the levels of a frame solve, in parts that each have a default. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { kindFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../../model/frames.ts";
 
 /** Queries that have a table, or figures, of their own. */

@@ -15,7 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -82,7 +82,7 @@ export const ramsis = {
 };
 
 /** Whether all workers share one queue. */
-export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
+function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 

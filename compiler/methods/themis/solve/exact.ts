@@ -221,15 +221,6 @@ export class ExactScaler {
   }
 }
 
-/** Solves one problem once. */
-export function solveExactly(
-  problem: ScalingProblem,
-  mode: ScalingMode,
-  optionsOf: TaskOptionsOf = paperOptions,
-): ScalingPlan | NoScalingPlan {
-  return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
-}
-
 /** Finds the slowest task on the longest path when every task is at its fastest. */
 export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array): NoScalingPlan {
   const endMs = new Float64Array(stages.length);

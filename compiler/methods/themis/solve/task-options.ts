@@ -94,8 +94,7 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
 
 /** Whether a task may not have so many instances of so many cores. */
 export function isExcept({ except }: TaskLimits, cores: number, instances: number): boolean {
-  if (except === undefined) return false;
-  return except.some((one) => one.cores === cores && one.instances === instances);
+  return except?.some((one) => one.cores === cores && one.instances === instances) ?? false;
 }
 
 /**

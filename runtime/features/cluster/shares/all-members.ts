@@ -3,7 +3,7 @@ import type { RemoteMember, RemoteWorkers } from "../../../remote/remote-workers
 import type { ClusterMembership } from "../membership.ts";
 import type { WorkerState } from "../worker-state.ts";
 
-export interface AllMembers {
+interface AllMembers {
   /** All members, whichever front end holds them. */
   readonly all: RemoteWorkers;
   /** Highest epoch that a worker reported; undefined if it is no member. */

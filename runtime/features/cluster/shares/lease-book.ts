@@ -33,7 +33,7 @@ export type LeaseWrite =
       readonly revision: number | null;
     };
 
-export interface LeaseBookOptions {
+interface LeaseBookOptions {
   /** Unique, also among earlier front ends. */
   readonly frontEnd: string;
   readonly beatMs: number;
@@ -94,7 +94,7 @@ export class LeaseBook {
     const held = new Map<string, HeldWorker>();
     for (const [name, { epoch: seen = 0 }] of this.#workers) {
       const lease = this.#leases.get(name);
-      if (lease === undefined || lease.holder !== this.frontEnd || lease.epoch < seen) continue;
+      if (lease?.holder !== this.frontEnd || lease.epoch < seen) continue;
       // The entry may already be returned.
       if (this.#writing.get(name)?.holder === null) continue;
       held.set(name, { epoch: lease.epoch, isLeaving: this.#leaving.has(name) });

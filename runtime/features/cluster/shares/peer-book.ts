@@ -1,7 +1,7 @@
 /** Liveness of the other front ends, judged by the beats seen of them. */
 import type { SeenLoad } from "../../../core/load-share.ts";
 
-export interface PeerBookOptions {
+interface PeerBookOptions {
   /** A front end is considered dead if its key has not changed for this time ... */
   readonly leaseMs: number;
   /** ... and this many own beats were acknowledged in it. */

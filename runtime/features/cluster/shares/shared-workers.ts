@@ -2,7 +2,7 @@
 import type { RemoteMember, RemoteWorkers } from "../../../remote/remote-workers.ts";
 import { ClusterShares, type ClusterSharesOptions } from "./cluster-shares.ts";
 
-export interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld" | "isIdle"> {
+interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld" | "isIdle"> {
   /** All members of the cluster. */
   readonly all: RemoteWorkers;
   /** Highest epoch that a worker reported, if any. */

@@ -1,6 +1,6 @@
 /** Creates elements from names, attributes and text; data is never parsed as markup. */
 
-export type Child = Node | string;
+type Child = Node | string;
 
 type Attributes = Readonly<Record<string, string | number>>;
 

@@ -5,7 +5,7 @@ import { decidingLevel, type Measures, measuresOf, quantileText } from "./measur
 import { countText, decimalText, msText, ratioText, UNKNOWN } from "./numbers.ts";
 
 /** Table whose rows are updated in place. */
-export class Table {
+class Table {
   readonly root: HTMLElement;
   readonly #body: HTMLTableSectionElement;
 
@@ -41,7 +41,7 @@ function cellOf(column: number): HTMLTableCellElement {
   return column === 0 ? element("th", { scope: "row" }) : element("td");
 }
 
-export interface Spans {
+interface Spans {
   /** Measures over ten seconds and over five minutes. */
   readonly now: Measures;
   readonly lately: Measures;

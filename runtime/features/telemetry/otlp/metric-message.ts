@@ -5,7 +5,7 @@ import { attributesOf, unixNano } from "./otlp-values.ts";
 /** Aggregation temporality: sums count from the start of the server. */
 const CUMULATIVE = 2;
 
-export interface MetricTimes {
+interface MetricTimes {
   readonly startEpochMs: number;
   readonly epochMs: number;
 }

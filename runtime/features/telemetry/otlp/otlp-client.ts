@@ -1,7 +1,7 @@
 /** Sends OTLP messages over HTTP as JSON, and retries those that the receiver may accept later. */
 import { causeOf, firstBytes, openHttp, retryAfterMs } from "../../../base/http-client.ts";
 
-export interface OtlpClientOptions {
+interface OtlpClientOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }

@@ -1,6 +1,6 @@
 /** Values and attributes as OTLP writes them in JSON. Source: opentelemetry-proto 1.x. */
 
-export type AttributeValue = string | number | boolean;
+type AttributeValue = string | number | boolean;
 
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 

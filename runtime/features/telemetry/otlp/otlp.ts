@@ -14,7 +14,7 @@ import { TraceExporter } from "./trace-exporter.ts";
 /** Longest wait for the receiver when the server closes. */
 const CLOSE_MS = 3000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   readonly settings: OtlpSettings;
   readonly version: string;
   readonly nowMs: () => number;
@@ -22,7 +22,7 @@ export interface OtlpOptions {
   readonly onNotice: Notice;
 }
 
-export interface Otlp {
+interface Otlp {
   /** Undefined if traces are not exported. */
   readonly traces: TraceSink | undefined;
   /** Starts to export metrics. @param lines returns all metrics of the server. */

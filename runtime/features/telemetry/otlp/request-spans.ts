@@ -3,7 +3,7 @@
  * workers.
  */
 import { STATUS_CODES } from "node:http";
-import type { BatchRun } from "../../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../../server/requests/request.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import { randomHex } from "../../../server/requests/trace-context.ts";
 import { type Attributes, attributesOf, unixNano } from "./otlp-values.ts";

@@ -6,7 +6,7 @@ import type { OtlpClient } from "./otlp-client.ts";
 import { spansOf } from "./request-spans.ts";
 import type { Sampling } from "./sampling.ts";
 
-export interface TraceExporterOptions {
+interface TraceExporterOptions {
   readonly client: Pick<OtlpClient, "send">;
   readonly url: string;
   readonly sampling: Sampling;

@@ -79,9 +79,9 @@ export class AccordionEndpoint implements Endpoint {
       givesUpLow: true,
       maxRows: bundle.policy.maxBatch,
       // A request is one query, whatever its rows.
-      onTurnedAway: (rows) => {
+      onRejected: (rows) => {
         arrivals.onRows(1);
-        driver.turnAway(model, rows);
+        driver.reject(model, rows);
       },
       submit: (rows, deadlineMs, isHigh) => {
         arrivals.onRows(1);

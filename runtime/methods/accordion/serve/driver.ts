@@ -125,7 +125,7 @@ export class AccordionDriver {
   }
 
   /** A request was refused at the door: it counts as load. */
-  turnAway(model: number, rows: number): void {
+  reject(model: number, rows: number): void {
     this.#load.recordArrival(this.#now());
     this.#observer.onRowsDone(model, "dropped", rows);
   }

@@ -1,4 +1,4 @@
-/** The lines in which queries wait for all workers, and the level that decides for them. */
+/** Lines of several classes, or buckets, and the level that decides for them. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
@@ -7,78 +7,17 @@ import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { bucketWeights } from "./bucket-weights.ts";
 import { ClassLoads } from "./class-loads.ts";
-import { type ClassPlan, classPlans, type Line, lineOf } from "./class-plans.ts";
-import { carriedLoads, levelPaces, type Policy } from "./policy.ts";
-
-export interface LineLevels {
-  /** Lines that are followed now. */
-  readonly lines: readonly Line[];
-  /** Index of the level that decided last. */
-  readonly level: number;
-  /** Pace that the tables of the level were solved for, where the policies do not divide by it. */
-  readonly pace: number;
-  /** Takes measurements before decisions. */
-  follow(nowMs: number, monitor: PaceMonitor): void;
-  /** @param queries that came at once. */
-  recordArrival(sloClass: number, nowMs: number, queries: number): void;
-  /** @param bundle with the same classes, buckets and axes. */
-  replaceBundle(bundle: RamsisBundle): void;
-  onShare(share: LoadShare): void;
-  seenLoad(nowMs: number): SeenLoad;
-  loadQps(nowMs: number): number;
-}
-
-/** @param workers of the cluster that the bundle is for. */
-export function lineLevelsOf(bundle: RamsisBundle, workers: number): LineLevels {
-  const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
-  return isDivided ? new DividedLevels(bundle, workers) : new OneLine(bundle, workers);
-}
-
-/** All queries wait in one line, whose policy follows the load by itself. */
-class OneLine implements LineLevels {
-  readonly lines: readonly Line[];
-  readonly pace = 1;
-  readonly #policy: Policy;
-
-  constructor(bundle: RamsisBundle, workers: number) {
-    const line = lineOf(bundle, 0, 1, workers);
-    this.lines = [line];
-    this.#policy = line.policy;
-  }
-
-  get level(): number {
-    return this.#policy.level;
-  }
-
-  follow(): void {}
-
-  recordArrival(_sloClass: number, nowMs: number, queries: number): void {
-    this.#policy.recordArrival(nowMs, queries);
-  }
-
-  replaceBundle(bundle: RamsisBundle): void {
-    this.#policy.replaceBundle(bundle);
-  }
-
-  onShare(share: LoadShare): void {
-    this.#policy.follow(share);
-  }
-
-  seenLoad(nowMs: number): SeenLoad {
-    return this.#policy.seenLoad(nowMs);
-  }
-
-  loadQps(nowMs: number): number {
-    return this.#policy.loadQps(nowMs);
-  }
-}
+import { type ClassPlan, classPlans, type Line } from "./class-plans.ts";
+import { carriedLoads, levelPaces } from "./policy.ts";
 
 /**
  * Queries of several classes, or buckets. The level of the measured load says whether classes wait
  * together or apart; they wait together as long as a class brings more than its share.
  */
-class DividedLevels implements LineLevels {
+export class DividedLevels {
+  /** Lines that are followed now. */
   lines: readonly Line[];
+  /** Index of the level that decided last. */
   level = 0;
   readonly #workers: number;
   #plans: readonly ClassPlan[];
@@ -107,10 +46,12 @@ class DividedLevels implements LineLevels {
     this.#classLoads = new ClassLoads(bundle, workers);
   }
 
+  /** Pace that the tables of the level were solved for; the policies of lines divide by none. */
   get pace(): number {
     return this.#paceByLevel[this.level]!;
   }
 
+  /** Takes measurements before decisions. */
   follow(nowMs: number, { stretch }: PaceMonitor): void {
     this.#work.look(nowMs);
     this.level = this.#levelChoice.update(this.#shared.of(this.#work), nowMs, stretch);
@@ -119,6 +60,7 @@ class DividedLevels implements LineLevels {
     this.lines = apart === null || exceed ? together : apart;
   }
 
+  /** @param queries that came at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitor.recordArrival(nowMs, queries);
     const weight = this.#weights?.[sloClass];
@@ -126,6 +68,7 @@ class DividedLevels implements LineLevels {
     this.#classLoads.recordArrival(sloClass, nowMs, queries);
   }
 
+  /** @param bundle with the same classes, buckets and axes. */
   replaceBundle(bundle: RamsisBundle): void {
     this.#plans = classPlans(bundle, this.#workers);
     this.level = 0;

@@ -1,5 +1,5 @@
 /** What metrics of a server of tables are made of. */
-import type { BatchTimes } from "../../../server/requests/batch-run.ts";
+import type { BatchTimes } from "../../../server/requests/request.ts";
 
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;

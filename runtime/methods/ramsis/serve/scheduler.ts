@@ -10,14 +10,14 @@ import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/ba
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
-import { BatchEnds } from "./batch-ends.ts";
-import { inputParts } from "./batch-rows.ts";
-import { OpenRequests } from "./open-requests.ts";
-import { type DropCommand, RecordedDispatcher, type TableCommand } from "./recorded-dispatcher.ts";
-import type { Recorder } from "./recording.ts";
-import { RequestEntry } from "./request-entry.ts";
-import { RowSlots } from "./row-slots.ts";
-import { type RunningBatch, startedBatch } from "./running-batch.ts";
+import { OpenRequests, RequestEntry, RowSlots } from "./open-requests.ts";
+import {
+  type DropCommand,
+  RecordedDispatcher,
+  type Recorder,
+  type TableCommand,
+} from "./recorded-dispatcher.ts";
+import { BatchEnds, inputParts, type RunningBatch, startedBatch } from "./running-batch.ts";
 import type { SchedulerObserver } from "./scheduler-observer.ts";
 
 interface SchedulerOptions {
@@ -132,8 +132,8 @@ export class Scheduler {
    * A request was refused at the door: its rows count as load, and as dropped.
    * @param sloClass index of its class, where the bundle has some.
    */
-  turnAway(rows: number, sloClass = 0): void {
-    this.#entry.turnAway(rows, sloClass, this.#now());
+  reject(rows: number, sloClass = 0): void {
+    this.#entry.reject(rows, sloClass, this.#now());
   }
 
   onWorkerReady(worker: number): void {

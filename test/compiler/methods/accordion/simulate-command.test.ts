@@ -159,7 +159,7 @@ describe("the command", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const options: SimulateOptions = {
     bundle: path,
-    poisson: "30",
+    arrivals: "poisson:30",
     duration: "10s",
     seed: "1",
     serviceTimes: "p95",

@@ -8,7 +8,7 @@ import { simulate } from "../../../../compiler/methods/ramsis/simulate/simulate.
 import { levelProblem } from "../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { bucketWarnings } from "../../../../compiler/methods/ramsis/warnings.ts";
-import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/read.ts";
+import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/fields.ts";
 import { bucketApplication, bucketFrame } from "../../../support/bucket-frame.ts";
 
 const SIZES = [1, 4];

@@ -128,7 +128,7 @@ test("of scaled tasks compile says the same: it holds at once, and not with KEDA
 
 test("simulate says whether the plan holds, and refuses whose workers stay", async () => {
   const bundle = "policies/ocr-inferline/bundle.msgpack";
-  const options = ["--poisson", "20", "--duration", "20s", "--scaling-delay"];
+  const options = ["--arrivals", "poisson:20", "--duration", "20s", "--scaling-delay"];
   const { status, stdout } = await stratagemHere("simulate", bundle, ...options, "keda:10s");
   expect(status).toBe(0);
   expect(stdout).toMatch(/with KEDA at 10 s polling replicas .* up to 25 s later: this plan /);

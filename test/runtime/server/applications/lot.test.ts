@@ -1,6 +1,6 @@
 /** Who answers a request while a bundle is tried. */
 import { expect, test } from "vitest";
-import { Lot } from "../../../../runtime/server/applications/lot.ts";
+import { Lot } from "../../../../runtime/server/applications/trial.ts";
 
 const COUNT = 20_000;
 const IDS = Array.from({ length: COUNT }, (_, index) => `request-${index}`);

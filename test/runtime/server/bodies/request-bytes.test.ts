@@ -4,12 +4,12 @@ import { afterEach, describe, expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
 import { ByteSink } from "../../../../runtime/server/bodies/body.ts";
 import {
+  ByteBudget,
   bodyLimit,
   HEADER_BYTES,
   inferLimits,
-} from "../../../../runtime/server/bodies/body-limits.ts";
-import { ByteBudget } from "../../../../runtime/server/bodies/byte-budget.ts";
-import { TurnShare } from "../../../../runtime/server/json/turn-share.ts";
+} from "../../../../runtime/server/bodies/body-memory.ts";
+import { TurnShare } from "../../../../runtime/server/http/infer.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";
 import {
   call,

@@ -1,7 +1,7 @@
 /** What becomes of connections and requests, in every state, when a server stops. */
 import { afterEach, describe, expect, test } from "vitest";
 import { familiesOf } from "../../../../runtime/base/exposition.ts";
-import type { Recorder } from "../../../../runtime/methods/ramsis/serve/recording.ts";
+import type { Recorder } from "../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { call, closeAll, type Harness, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 import { Wire } from "../wire.ts";
 

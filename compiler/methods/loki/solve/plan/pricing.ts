@@ -71,7 +71,7 @@ export class Pricer implements Pricing {
         }
         variant.candidates = candidates(variant.slots, slots, queryPrice, isBanned);
         const cheapest = variant.candidates.at(-1);
-        const cost = cheapest === undefined ? Number.POSITIVE_INFINITY : cheapest.price;
+        const cost = cheapest?.price ?? Number.POSITIVE_INFINITY;
         task.leastCost = Math.min(task.leastCost, cost + variant.restCost);
       }
     }

@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import { largestWithin, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {

@@ -1,12 +1,11 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
-
 import {
   type RamsisBundle,
   type Slo,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";

@@ -1,12 +1,15 @@
 /** What an application cannot ask of Accordion, and what it is told. */
 import { expect, test } from "vitest";
-import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
+import {
+  accordionMistakes,
+  layerCountMistakes,
+} from "../../../../../compiler/methods/accordion/solve/mistakes.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 /** Code, place and message of each mistake. */
 function mistakesOf(...changes: readonly Change[]): string[] {
-  return [...accordion.mistakes(ofMethod("accordion", loadedPlaces(...changes).application))].map(
+  return [...accordionMistakes(ofMethod("accordion", loadedPlaces(...changes).application))].map(
     ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
   );
 }
@@ -151,10 +154,7 @@ test("refuses a model that has other layers than were measured", () => {
   const path = loaded.application.tasks[0]?.variants[0]?.model ?? "";
   const found = (count: number) =>
     [
-      ...accordion.layerCountMistakes(
-        ofMethod("accordion", loaded.application),
-        new Map([[path, count]]),
-      ),
+      ...layerCountMistakes(ofMethod("accordion", loaded.application), new Map([[path, count]])),
     ].map(({ message }) => message);
   expect(found(6)).toEqual([]);
   expect(found(7)).toEqual([

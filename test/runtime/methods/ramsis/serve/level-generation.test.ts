@@ -5,7 +5,7 @@ import type { GenerationOutcome } from "../../../../../runtime/methods/ramsis/se
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { ServedPolicy } from "../../../../../runtime/methods/ramsis/serve/served-policy.ts";
 import { ofOneModel } from "../../../../support/metrics-text.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";

@@ -120,7 +120,7 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.#executor = executor;
   }
 
-  onTurnedAway() {}
+  onRejected() {}
 
   submit(rows: RequestRows, deadlineMs: number) {
     const { promise, resolve } =

@@ -1,19 +1,17 @@
 /** What all doors of a server share: its applications, and which inference requests are in. */
-
 import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
-import type { ByteBudget } from "../bodies/byte-budget.ts";
-import { Latencies } from "../metrics/latencies.ts";
-import type { LoopDelay } from "../metrics/loop-delay.ts";
+import type { ByteBudget } from "../bodies/body-memory.ts";
+import type { LoopDelay, LoopLag } from "../metrics/loop-delay.ts";
 import { ReloadCounts } from "../metrics/reload-counts.ts";
+import { Latencies } from "../requests/request-metrics.ts";
 import type { Application } from "./application.ts";
-import { type HouseFeature, HouseFeatures } from "./hooks.ts";
+import { type RequestFeature, RequestFeatures } from "./hooks.ts";
 import { type HostedModel, hostedModels, namedApart } from "./hosted-model.ts";
-import type { LoopLag } from "./loop-lag.ts";
-import { revisionOf, Trials } from "./trials.ts";
+import { revisionOf, Trials } from "./trial.ts";
 
-export interface HouseOptions {
+export interface ServerStateOptions {
   readonly applications: readonly Application[];
   /** Who may come in, by any door. */
   readonly access: Access;
@@ -33,7 +31,7 @@ export interface HouseOptions {
   readonly nowMs: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs: number;
-  readonly features: readonly HouseFeature[];
+  readonly features: readonly RequestFeature[];
   readonly onNotice?: Notice | undefined;
   /**
    * Reads the bundle of an application again and follows it if it can; never rejects. Null where
@@ -47,7 +45,7 @@ export type Reload = (
   application: string,
 ) => Promise<{ readonly isFollowed: boolean; readonly notice: string } | null>;
 
-export class House {
+export class ServerState {
   readonly access: Access;
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
@@ -61,7 +59,7 @@ export class House {
   readonly reloads: ReloadCounts;
   readonly onNotice: Notice;
   readonly reload: Reload | undefined;
-  readonly features: HouseFeatures;
+  readonly features: RequestFeatures;
   /** Applications that are tried beside those that are served. */
   readonly trials = new Trials();
   #applications: readonly Application[];
@@ -69,10 +67,10 @@ export class House {
   #isStopping = false;
   #isDraining = false;
 
-  constructor(options: HouseOptions) {
+  constructor(options: ServerStateOptions) {
     this.#applications = options.applications;
     this.#models = namedApart(options.applications.flatMap(hostedModels));
-    this.features = new HouseFeatures(options.features, options.nowMs);
+    this.features = new RequestFeatures(options.features, options.nowMs);
     for (const application of options.applications) this.features.onOpened(application);
     this.access = options.access;
     this.budget = options.budget;

@@ -1,6 +1,6 @@
 /** Who is let in, by what was in and how long that took. */
 import { expect, test } from "vitest";
-import { Gate } from "../../../../runtime/server/applications/gate.ts";
+import { Gate } from "../../../../runtime/server/applications/application.ts";
 import type { EndpointModel } from "../../../../runtime/server/requests/endpoint.ts";
 import type { Outcome } from "../../../../runtime/server/requests/request.ts";
 

@@ -7,13 +7,13 @@ import {
   decodeText,
   FRAME_KINDS,
   type Frame,
+  FrameReader,
   HEADER_BYTES,
   MAX_PAYLOAD_BYTES,
   resultFrame,
   runFrame,
   textFrame,
-} from "../../../../runtime/exec/process/frame-protocol.ts";
-import { FrameReader } from "../../../../runtime/exec/process/frame-reader.ts";
+} from "../../../../runtime/exec/process/worker-channel.ts";
 
 const bytes = fc.uint8Array({ maxLength: 40 });
 const batch = fc.record({

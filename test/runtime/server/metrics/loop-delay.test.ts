@@ -1,6 +1,6 @@
 /** How far the loop is behind, on a clock that the test turns. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { LoopLag } from "../../../../runtime/server/applications/loop-lag.ts";
+import { LoopLag } from "../../../../runtime/server/metrics/loop-delay.ts";
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout"] });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ServiceTimes } from "../../../../runtime/bundle/schema.ts";
 import { WorkerModels } from "../../../../runtime/server/graph/worker-models.ts";
-import { p99MsOf } from "../../../../runtime/server/metrics/profiled-times.ts";
+import { p99MsOf } from "../../../../runtime/server/measures/service-times.ts";
 
 function table(...ms: number[]): ServiceTimes["decisionMs"] {
   return { dtype: "float64", shape: [2, ms.length / 2], data: Float64Array.from(ms) };
