@@ -1,4 +1,4 @@
-/** The command `explain`, which looks at what a server logged. */
+/** Command `explain`: analyses the log of a server. */
 import { type Command, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ExplainOptions } from "../explain/explain-log.ts";
@@ -13,10 +13,10 @@ interface ExplainFlags extends Omit<ExplainOptions, "logs" | "policy"> {
 export function addExplain(program: Command, { watched, print }: Tools): void {
   program
     .command("explain")
-    .description("say why a request, or a span of time, went as it did, from the access log")
-    .argument("<logs...>", "files that serve --access-log wrote, plain or .gz, or patterns")
+    .description("explain the latency of a request, or of a span of time, from the access log")
+    .argument("<logs...>", "files written by serve --access-log, plain or .gz, or patterns")
     .requiredOption("--policy <bundle>", "the bundle that was served", collect)
-    .option("--request <id>", "the request to explain, by its id")
+    .option("--request <id>", "id of the request to explain")
     .option(
       "--time <span>",
       "the time to explain, in UTC: a minute such as 2026-11-23T14:05, or BEGIN/END",
@@ -24,7 +24,7 @@ export function addExplain(program: Command, { watched, print }: Tools): void {
     .addOption(
       new Option(
         "--replay",
-        "decide again, by the bundle alone, what files of serve --decision-log say was decided; " +
+        "repeat the decisions in files of serve --decision-log from the bundle and compare them; " +
           "--policy is then repeatable",
       ).conflicts(["request", "time"]),
     )

@@ -1,4 +1,4 @@
-/** The commands that make keys and sign bundles: `keygen` and `sign`. */
+/** Commands that make keys and sign bundles: `keygen` and `sign`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Labels } from "stratagem-runtime/internal/bundles/trust/labels";
@@ -11,7 +11,7 @@ import {
 import { collect } from "./options.ts";
 import type { Tools } from "./watched.ts";
 
-/** What private keys are encrypted with, where it is set. */
+/** Environment variable with the passphrase of private keys, if they are encrypted. */
 const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
 interface KeygenFlags extends TokenFlags {
@@ -21,16 +21,14 @@ interface KeygenFlags extends TokenFlags {
 export function addKeygen(program: Command, { print }: Tools): void {
   const command = program
     .command("keygen")
-    .description(
-      "make a key that signs bundles, NAME.key, and the one that verifies, NAME.pub; or a token",
-    )
+    .description("make a key pair for bundles, NAME.key to sign and NAME.pub to verify; or a token")
     .addOption(
       new Option("-o, --out <name>", "path of both files, without .key and .pub").conflicts(
         "token",
       ),
     );
   withTokens(command)
-    .addHelpText("after", `\nWhere ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
+    .addHelpText("after", `\nIf ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
     .action(async ({ out: name, ...flags }: KeygenFlags) => {
       const token = await tokenOf(flags);
       if (token !== null) return print(token);
@@ -60,24 +58,28 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
     .description("sign a bundle and, by their digests, the files it names")
     .argument("<bundle>", "policy bundle")
     .requiredOption("--key <file>", "private key, NAME.key (repeatable)", collect, [])
-    .option("--serial <n>", "above that of any bundle before (default: the time in ms)", serial)
-    .option("--expires <time>", "from when on it does not hold: 2027-01-31, or 90d from now")
+    .option(
+      "--serial <n>",
+      "serial above that of any earlier bundle (default: the time in ms)",
+      serial,
+    )
+    .option("--expires <time>", "expiry: a date such as 2027-01-31, or 90d from now")
     .option(
       "--scope <labels>",
-      "sites that it is for, such as tier=edge (default: all)",
+      "sites that may use it, such as tier=edge (default: all)",
       labelsFlag,
     )
-    .option("--add", "add to the signatures that there are, as they say it")
+    .option("--add", "add to the existing signatures, with their serial, expiry and scope")
     .option(
       "--provenance <spec>",
       "write SLSA provenance beside the bundle, signed; the spec's files are compared",
     )
-    .option("--builder <uri>", "who made it, in that; such as the URL of a workflow")
+    .option("--builder <uri>", "builder in the provenance, such as the URL of a workflow")
     .option(
       "--cosign-key <file>",
       "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, P-256 or Ed25519",
     )
-    .addHelpText("after", `\nThe passphrase of an encrypted key is that of ${PASSPHRASE}.`)
+    .addHelpText("after", `\n${PASSPHRASE} has the passphrase of encrypted keys.`)
     .action(async (bundle: string, flags: SignFlags) => {
       const { signCommand } = await import("../signing/sign.ts");
       const { key: keyFiles, serial = null, expires = null, scope = {} } = flags;
@@ -88,7 +90,7 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
     });
 }
 
-/** An option value that has to be a whole number, 0 or more. */
+/** Parses an option value that must be a whole number, 0 or more. */
 function serial(text: string): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;

@@ -1,7 +1,7 @@
 /** The span of time that `--time` asks for. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 
-/** Since 1970; the end is not in it. */
+/** Milliseconds since 1970; the end is exclusive. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -22,7 +22,7 @@ export function askedSpan(text: string): Span {
   throw usage(`--time: expected BEGIN/END, a day apart at most, got "${text}"`);
 }
 
-/** As the log has it, in UTC; what is left out at the end is 0. */
+/** Parses a time as access logs have it, in UTC; seconds and fractions may be left out. */
 function timeOf(time: string, text: string): number {
   const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?Z?$/.exec(time);
   const [, day, minute, second = ":00", fraction = ""] = match ?? [];

@@ -1,4 +1,4 @@
-/** Options of the command line that say what load there is. */
+/** Options of the load on the command line. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
@@ -23,9 +23,7 @@ export function parseArrivals(text: string): ArrivalProcess {
   };
 }
 
-/**
- * How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError
- */
+/** Returns the duration of the load; by default that of the whole trace. @throws RuntimeError */
 export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
@@ -33,19 +31,19 @@ export function parseDurationMs(text: string | undefined, arrivals: ArrivalProce
   return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
 }
 
-/** A time with its unit. @throws RuntimeError */
+/** Parses a time with its unit. @throws RuntimeError */
 export function parseTimeMs(option: string, text: string): number {
   return parsePositive(option, "a time above 0 such as 30s", text, "time", false);
 }
 
-/** @throws RuntimeError */
+/** Parses a seed. @throws RuntimeError */
 export function parseSeed(text: string): number {
   const seed = Number(text);
   if (/^\d+$/.test(text) && seed < 2 ** 32) return seed;
   throw usage("--seed a whole number below 2^32", `"${text}"`);
 }
 
-/** A whole number of at least 0. @throws RuntimeError */
+/** Parses an integer of at least 0. @throws RuntimeError */
 export function parseCount(option: string, text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text);
   throw usage(`${option} a whole number such as 100`, `"${text}"`);

@@ -1,6 +1,6 @@
 /**
- * Batch service times of a variant, from the rows that were measured to every batch size the
- * solvers ask for.
+ * Interpolates the batch service times of a variant from measured rows to every batch size that
+ * solvers use.
  */
 
 export interface MeasuredRow {
@@ -9,10 +9,10 @@ export interface MeasuredRow {
 }
 
 /**
- * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Between measured sizes linear;
+ * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Linear between measured sizes;
  * beyond the last one on the least-squares line through all of them; below the first one as the
- * first; then made non-decreasing, since a larger batch can always be padded to. A single measured
- * row says nothing about the slope, so time is taken as proportional to the batch.
+ * first; then made non-decreasing, since a batch can always be padded to a larger one. A single
+ * measured row gives no slope, so time is assumed proportional to the batch.
  *
  * @param rows ascending in batch, at least one.
  */

@@ -10,7 +10,7 @@
 const LOG_SQRT_TWO_PI = 0.5 * Math.log(2 * Math.PI);
 
 /**
- * Consecutive probabilities P[X = first + i] of a distribution over the counts, cut where they fall
+ * Consecutive probabilities P[X = first + i] of a distribution over counts, cut where they fall
  * below a threshold.
  */
 export interface PmfWindow {
@@ -39,7 +39,7 @@ export function poissonProbability(count: number, mean: number): number {
  * All probabilities of at least `threshold`, as one window. Its total falls short of 1 by at most
  * the cut-off tails, which for threshold 1e-18 and means up to 1e5 is below 1e-15.
  * @param mean expected events, finite, >= 0.
- * @throws RangeError as `poissonProbability`.
+ * @throws RangeError like `poissonProbability`.
  */
 export function poissonWindow(mean: number, threshold: number): PmfWindow {
   const mode = Math.floor(mean);

@@ -1,4 +1,4 @@
-/** `keygen`: makes a pair of keys, of which one signs bundles and the other verifies them. */
+/** Implements `keygen`: makes a key pair to sign and verify bundles. */
 import { generateKeyPairSync } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
@@ -6,15 +6,15 @@ import { keyIdOf } from "stratagem-runtime/internal/bundles/trust/keys";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { UnwritableError } from "../base/errors.ts";
 
-/** Nobody else reads a private key. */
+/** Private keys are readable by their owner only. */
 const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const CIPHER = "aes-256-cbc";
 
 interface KeygenOptions {
-  /** Path of both files, without their endings. */
+  /** Path of both files, without extensions. */
   readonly name: string;
-  /** That the private key is encrypted with; undefined or empty for none. */
+  /** Passphrase to encrypt the private key; undefined or empty for none. */
   readonly passphrase: string | undefined;
 }
 
@@ -44,8 +44,8 @@ export async function keygenCommand(options: KeygenOptions): Promise<CommandResu
   const id = keyIdOf(publicKey);
   const text = [
     `key ${id}`,
-    `${keyPath} signs, ${isEncrypted ? "encrypted" : "unencrypted"}: keep it secret`,
-    `${publicPath} verifies: give it to every site (serve --require-signature)`,
+    `${keyPath} signs bundles (${isEncrypted ? "encrypted" : "unencrypted"}): keep it secret`,
+    `${publicPath} verifies signatures: copy it to every site (serve --require-signature)`,
   ];
   const json = { key: id, privateKey: keyPath, publicKey: publicPath, encrypted: isEncrypted };
   return { exitCode: EXIT_CODES.ok, text: text.join("\n"), json };
@@ -60,7 +60,7 @@ async function writeNew(path: string, text: string, mode: number): Promise<void>
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (file !== undefined) await rm(path, { force: true });
-    const hint = code === "EEXIST" ? "a file that is there; keys are never replaced" : undefined;
+    const hint = code === "EEXIST" ? "an existing file; keys are never replaced" : undefined;
     throw new UnwritableError(path, hint ?? code ?? message);
   } finally {
     await file?.close();

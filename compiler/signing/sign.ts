@@ -1,4 +1,4 @@
-/** `sign BUNDLE`: says of a bundle whom it is for and until when, and signs that. */
+/** Implements `sign BUNDLE`: signs a statement about the bundle's sites and expiry. */
 import { resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { INSTANT_EXPECTED, instantMs } from "stratagem-runtime/internal/base/instant";
@@ -31,25 +31,25 @@ import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";
 interface SignOptions {
   /** Path of the bundle. */
   readonly bundle: string;
-  /** Files of private keys, one at least. */
+  /** Files of private keys, at least one. */
   readonly keyFiles: readonly string[];
   /** Null for the time in ms. */
   readonly serial: number | null;
-  /** A time, or days from now such as 90d; null for never. */
+  /** Time, or days from now such as 90d; null for never. */
   readonly expires: string | null;
   readonly scope: Labels;
-  /** Whether the signatures that there are stay, and say what is signed. */
+  /** True to keep the existing signatures and their statement. */
   readonly add: boolean;
   /** The spec it was compiled from, for provenance; null to write none. */
   readonly provenance: string | null;
-  /** URI of who made the bundle; null where nobody says. */
+  /** URI of the builder; null if unknown. */
   readonly builder: string | null;
-  /** File of the key that signs what cosign verifies; null to write nothing for it. */
+  /** Key file for cosign's signature; null to write none. */
   readonly cosignKey: string | null;
 }
 
 interface SignSurroundings {
-  /** Of encrypted keys. */
+  /** Passphrase of encrypted keys. */
   readonly passphrase: string | undefined;
   /** Name and version. */
   readonly compiler: string;
@@ -60,9 +60,9 @@ const DAY_MS = 86_400_000;
 const DAYS = /^(\d{1,5})d$/;
 
 /**
- * Writes BUNDLE.dsse.json, and what else is asked for, beside a bundle that a server would take.
+ * Writes BUNDLE.dsse.json, and other requested files, beside a bundle that a server would accept.
  * @throws BundleError, RuntimeError RUNTIME_UNREADABLE, RUNTIME_KEY, RUNTIME_USAGE,
- * RUNTIME_SIGNATURE for an envelope that cannot be added to, UnwritableError
+ * RUNTIME_SIGNATURE for an envelope that cannot be extended, UnwritableError
  */
 export async function signCommand(
   options: SignOptions,
@@ -90,7 +90,7 @@ export async function signCommand(
     const key = await readSigningKey(options.cosignKey, passphrase, true);
     files.push(...cosignFiles(options.bundle, bytes, key));
   }
-  // Last, so that whoever waits for the signature finds the rest.
+  // Last, so that the other files exist when the signature appears.
   files.push({ path: sidecarOf(options.bundle, "signature"), bytes: envelopeBytes(envelope) });
   await writeAllAtomically(files);
   const statement = readStatement(payload, options.bundle);
@@ -102,7 +102,8 @@ export async function signCommand(
 function expectSense(options: SignOptions, nowMs: number): void {
   const { add, serial, expires, scope, provenance, builder } = options;
   if (add && (serial !== null || expires !== null || Object.keys(scope).length > 0)) {
-    const message = "--add: expected no --serial, --expires or --scope: what is signed stays";
+    const message =
+      "--add: expected no --serial, --expires or --scope: the signed statement is kept";
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   if (builder !== null && provenance === null) {
@@ -139,7 +140,7 @@ function statementOf(
   };
 }
 
-/** Those that the bundle names; none where it was compiled without models, to be looked at only. */
+/** Model files of the bundle; empty if it was compiled without models, for inspection only. */
 function signedFilesOf(bundle: Bundle): SignedFile[] {
   if (
     methodOf(bundle)
@@ -165,11 +166,11 @@ async function envelopeBefore(
   const envelope = readEnvelope(bytes, SIGNATURE_TYPE, path);
   const { sha256: before } = readStatement(envelope.payload, path);
   if (before === sha256) return envelope;
-  const message = `${path}: expected that of this bundle, ${sha256}, got that of ${before}`;
+  const message = `${path}: expected signatures of this bundle, ${sha256}, got those of ${before}`;
   throw new RuntimeError("RUNTIME_SIGNATURE", `${message}; sign without --add`);
 }
 
-/** @param before whose other signatures stay; null for none. */
+/** @param before envelope whose other signatures are kept; null for none. */
 function signed(
   content: Pick<Envelope, "payloadType" | "payload">,
   keys: readonly SigningKey[],
@@ -187,7 +188,7 @@ interface Signed {
   readonly envelope: Envelope;
   readonly keys: readonly SigningKey[];
   readonly files: readonly WrittenFile[];
-  /** Whether it has expired as it is made. */
+  /** True if it has already expired. */
   readonly isOver: boolean;
 }
 
@@ -201,10 +202,10 @@ function resultOf({ options, statement, envelope, keys, files, isOver }: Signed)
   const exposed = keys.flatMap((key) => (key.exposed === null ? [] : [key.exposed]));
   const text = [
     `signed ${bundle} of ${application} by key ${ids.join(", ")}`,
-    `serial ${serial}, ${until}, for ${site}, with ${models.length} files that it names`,
+    `serial ${serial}, ${until}, for ${site}, with ${models.length} referenced files`,
     ...written.map((path) => `wrote ${path}`),
-    ...(isOver ? ["it has expired already: no site will follow it"] : []),
-    ...exposed.map((path) => `others may read ${path}: chmod 600 ${path}`),
+    ...(isOver ? ["it has already expired: no site will accept it"] : []),
+    ...exposed.map((path) => `other users can read ${path}: run chmod 600 ${path}`),
   ];
   const said = { application, sha256, serial, issuedAt, expiresAt, scope, models };
   const json = { bundle: resolve(bundle), keys: ids, ...said, written, exposedKeys: exposed };

@@ -1,11 +1,11 @@
-/** What the load generator saw, as the figures that promises are about. */
+/** Converts the load generator's results to the figures of promises. */
 
 import type { LoadResult } from "../load/run-load.ts";
 import type { SentRequests } from "./load-messages.ts";
 import { outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Interval, MeasuredOutcome } from "./truth-document.ts";
 
-/** Latencies from the moment sent, in the order of the scheduled arrivals. */
+/** Latencies from the time of sending, in the order of the scheduled arrivals. */
 export function measuredTimes(sent: SentRequests): RequestTimes {
   const { scheduledMs, sentMs, endMs, isAnswered } = sent;
   const order = Array.from(scheduledMs, (_, index) => index).sort(
@@ -20,7 +20,7 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
-/** @param sloMs of the application; each request is judged by that of its class. */
+/** @param sloMs of the application; each request is judged by the SLO of its class. */
 export function measuredOutcome(
   sent: SentRequests,
   { sendLagMs, errors }: Pick<LoadResult, "sendLagMs" | "errors">,
@@ -50,12 +50,12 @@ function sum(values: Float64Array): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Two-sided 99 % of the normal distribution. */
+/** Two-sided 99 % quantile of the normal distribution. */
 const Z = 2.5758293035489;
 
 /**
- * Wilson's interval at 99 % of the mean of scores from 0 to 1; null of none. For scores between it
- * is wider than need be. Source: E. B. Wilson, JASA 22 (1927).
+ * Returns Wilson's 99 % interval of the mean of scores from 0 to 1; null without scores. It is
+ * conservative for scores between 0 and 1. Source: E. B. Wilson, JASA 22 (1927).
  */
 export function proportionOf(sum: number, asked: number): Interval | null {
   if (asked === 0) return null;

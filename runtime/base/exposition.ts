@@ -81,19 +81,6 @@ export function metric(
   return [head(name, type, help), line(name, labels, value)];
 }
 
-/** A gauge with a value for each task. */
-export function gaugeByTask(
-  name: string,
-  help: string,
-  taskNames: readonly string[],
-  values: ArrayLike<number>,
-): MetricLine[] {
-  return [
-    head(name, "gauge", help),
-    ...taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
-  ];
-}
-
 export function head(name: string, type: MetricType, help: string): FamilyHead {
   return { kind: "head", name, type, help };
 }

@@ -1,12 +1,11 @@
 /** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
-
 import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { settleCollection } from "../base/heap-collection.ts";
 import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import { storeFolder } from "../features/sources/store-folder.ts";
-import type { ClusterOptions } from "../host/opened-cluster.ts";
+import type { ClusterOptions } from "../host/opened-sources.ts";
 import { hardwareJson, hardwareText } from "../host/pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../host/serving-devices.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../host/start-server.ts";

@@ -1,5 +1,5 @@
 /** Overhead of remote workers: the time of batches minus that of their runs. */
-import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
+import { Histogram, head, type MetricLine } from "../base/exposition.ts";
 
 /** Weight of the newest value in the moving average. */
 const NEWEST = 0.05;
@@ -61,7 +61,6 @@ export class Hops {
   metricLines(): MetricLine[] {
     if (this.#byName.size === 0) return [];
     const hops = "stratagem_worker_hop_seconds";
-    const recent = "stratagem_worker_recent_hop_seconds";
     const all = [...this.#byName];
     return [
       head(
@@ -70,8 +69,6 @@ export class Hops {
         "Overhead of batches on a remote worker: their time minus that of their runs",
       ),
       ...all.flatMap(([worker, { pool, histogram }]) => histogram.lines(hops, { pool, worker })),
-      head(recent, "gauge", "Moving average of the overhead of batches on a remote worker"),
-      ...all.map(([worker, { pool, recentMs }]) => line(recent, { pool, worker }, recentMs / 1000)),
     ];
   }
 

@@ -13,12 +13,12 @@ import { ByteBudget } from "./bodies/body-memory.ts";
 import { NotesAt } from "./connections/connection.ts";
 import { Connections, RequestCounts } from "./connections/connections.ts";
 import type { OpenFeature } from "./feature.ts";
-import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
+import type { GrpcListener, GrpcOptions } from "./grpc/listener.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { type DoorAddress, doorsOf } from "./http/doors.ts";
 import { TurnShare } from "./http/infer.ts";
-import { openDoors } from "./http/open-doors.ts";
+import { type ListenAddress, listenersOf } from "./http/listener.ts";
+import { openListeners } from "./http/open-listeners.ts";
 import { Routes } from "./http/route.ts";
 import { JsonThread } from "./json/json-thread.ts";
 import { LoopDelay, LoopLag } from "./metrics/loop-delay.ts";
@@ -53,14 +53,14 @@ export interface OpenOptions {
   /** Who may come in; whoever opened it closes it. Left out, everybody. */
   readonly access?: Access;
   /** Where administrators are served, and nobody else; left out, with the rest. */
-  readonly adminAt?: DoorAddress | undefined;
+  readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
-  readonly metricsAt?: DoorAddress | undefined;
+  readonly metricsAt?: ListenAddress | undefined;
   /** Left out, there is nothing to administer. */
   readonly admin?: AdminHooks;
   /** What it does beside answering; whoever opened them closes them. */
   readonly features?: readonly OpenFeature[];
-  /** For what an operator should see, such as a door that is open to all. */
+  /** For what an operator should see, such as a listener that is open to all. */
   readonly onNotice?: Notice;
   /** What is to be told at `/metrics` beside what the server counts. */
   readonly otherLines?: () => readonly MetricLine[];
@@ -135,7 +135,7 @@ export async function openServer(
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const state = serverStateOf(applications, options, limits);
   const inferred = inferredModels(state.models);
-  let grpc: GrpcDoor | undefined;
+  let grpc: GrpcListener | undefined;
   const context = contextOf(state, limits, inferred, () => grpc?.metricLines() ?? [], options);
   const { metricLines } = context;
   const succession = new Succession(state, limits.drainTimeoutMs, () => {
@@ -143,10 +143,12 @@ export async function openServer(
     for (const [path, hosted] of inferredModels(state.models)) inferred.set(path, hosted);
   });
   const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
-  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
-    await Promise.all(applications.map((application) => application.close()));
-    throw error;
-  });
+  const listeners = await openListeners(context, limits, listenersOf(addresses)).catch(
+    async (error) => {
+      await Promise.all(applications.map((application) => application.close()));
+      throw error;
+    },
+  );
   for (const warning of new Set(
     [host, grpcAt?.host, adminAt?.host, metricsAt?.host].map((one) => {
       return one === undefined ? undefined : exposureOf(one, state.access);
@@ -155,11 +157,11 @@ export async function openServer(
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
-    grpc = await grpcDoor(state, options, limits);
+    grpc = await grpcListener(state, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await Promise.all([doors.close(doors.stop()), grpc?.close(grpc.stop())]);
+    await Promise.all([listeners.close(listeners.stop()), grpc?.close(grpc.stop())]);
     await context.jsonThread.close();
     throw error;
   }
@@ -167,22 +169,22 @@ export async function openServer(
   let closing: Promise<void> | undefined;
   const close = async () => {
     state.stop();
-    grpc?.tellStopping();
+    grpc?.announceStop();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const stopped = doors.stop();
+    const stopped = listeners.stop();
     const grpcStopped = grpc?.stop() ?? Promise.resolve();
     const closed = Promise.all([stopped, grpcStopped]).then(() => {});
     const succeeded = succession.close();
     const isEmptied = await state.drain(closed, limits.drainTimeoutMs);
     if (!isEmptied) for (const { endpoint } of state.running) endpoint.abort();
     await Promise.all(state.running.map((application) => application.close()));
-    await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
+    await Promise.all([listeners.close(stopped), grpc?.close(grpcStopped)]);
     await succeeded;
     state.loopDelay.stop();
     await context.jsonThread.close();
   };
   return {
-    ...doors.urls,
+    ...listeners.urls,
     ...(grpc === undefined ? {} : { grpcUrl: grpc.url }),
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
     isReady: () => state.isReady,
@@ -243,11 +245,11 @@ function serverStateOf(
 }
 
 /** Nothing of gRPC is loaded where there is none. */
-async function grpcDoor(
+async function grpcListener(
   state: ServerState,
   { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
-): Promise<GrpcDoor | undefined> {
+): Promise<GrpcListener | undefined> {
   if (grpc === undefined) return undefined;
   const { openGrpc } = await import("./grpc/grpc.ts");
   const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));

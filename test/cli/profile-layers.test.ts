@@ -79,6 +79,6 @@ test("takes neither other batch sizes nor numbers of cores beside layers", async
   expect(batches.stderr).toMatch(/^RUNTIME_USAGE expected --batches 1 beside --layers, or none/);
   const cores = await stratagemHere("profile", app, "-o", target, "--layers", "--cores", "1,2");
   expect(cores.status).toBe(64);
-  expect(cores.stderr).toContain("expected one number of --cores beside --layers");
+  expect(cores.stderr).toContain("expected one number of --cores with --layers");
   expect(existsSync(target)).toBe(false);
 });

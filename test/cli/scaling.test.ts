@@ -138,7 +138,7 @@ describe("what cannot be planned is refused with one message, and nothing is wri
       "a fit that goes negative",
       () => {},
       falling,
-      /profile\.json#see has a fit that gives -?[\d.]+ ms for a batch of 8 on/,
+      /profile\.json#see has a fit with -?[\d.]+ ms for a batch of 8 on/,
     ],
     [
       "an SLO that nothing meets",

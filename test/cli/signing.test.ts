@@ -152,7 +152,7 @@ describe("sign", () => {
     [["--expires", "tomorrow"], 64, "--expires: expected days from now such as 90d"],
     [["--add"], 3, "expected signatures to add to, got no file"],
     [["--add", "--serial", "5"], 64, "--add: expected no --serial"],
-    [["--builder", "urn:x:y"], 64, "expected --provenance beside --builder"],
+    [["--builder", "urn:x:y"], 64, "expected --provenance with --builder"],
   ])("%j is refused", async (flags, exitCode, message) => {
     const bundle = copied();
     const run = await stratagemHere("sign", bundle, "--key", `${key}.key`, ...flags);
@@ -287,7 +287,7 @@ describe("sign --provenance", () => {
     writeFileSync(spec, `${readFileSync(spec, "utf8")}\n# another\n`);
     const flags = ["--key", `${key}.key`, "--provenance", spec];
     const { status, stderr } = await stratagemHere("sign", bundle, ...flags);
-    expect([status, stderr]).toEqual([64, expect.stringContaining("as the bundle was compiled")]);
+    expect([status, stderr]).toEqual([64, expect.stringContaining("from the bundle's compile")]);
   });
 
   test("is of its bundle: another's does not verify", async () => {

@@ -41,7 +41,6 @@ async function opened(subject: ServedSubject): Promise<Opened> {
   const workerFacts = new WorkerFacts([{ name: "a" }], () => {});
   const facts = { variant: 0, loadMs: 1, warmMs: 1, nodes: 2, cpuNodes: [], hasFallback: false };
   workerFacts.onModelFacts(facts, "webgpu");
-  workerFacts.onStarted(1000);
   const application = await methodOf(subject.bundle).host(subject.bundle, {
     bundleSha256: "ab".repeat(32),
     nowMs: CLOCK.nowMs,

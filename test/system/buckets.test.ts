@@ -99,8 +99,9 @@ async function expectServed(): Promise<void> {
       });
     }
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toContain('stratagem_padded_requests_total{model="sums",bucket="64"} 2');
-    expect(metrics).toContain('stratagem_padding_elements_total{model="sums",bucket="64"} 126');
+    expect(metrics).toContain(
+      'stratagem_input_elements_total{model="sums",bucket="64",kind="padding"} 126',
+    );
   } finally {
     server.kill();
     await once(server, "exit");

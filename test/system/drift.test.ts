@@ -114,8 +114,6 @@ test("a worker 1.5 times as slow as its profile is found; one with room is not",
   expect(await ready(slow)).toBe(503);
   const metrics = await (await fetch(`${slow.url}/metrics`)).text();
   expect(metrics).toContain('stratagem_promise_holds{model="slow",promise="service_time"} 0');
-  const since = /promise_broken_since_seconds\{[^}]*"service_time"\} (\S+)/.exec(metrics)?.[1];
-  expect(Math.abs(Number(since) - Date.now() / 1000)).toBeLessThan(300);
   const median = /service_time_seconds\{[^}]*batch="1",quantile="0.5"\} (\S+)/.exec(metrics)?.[1];
   expect(Number(median)).toBeGreaterThan(TAKES_MS / 1000);
   writeFileSync(join(folder, "metrics.txt"), metrics);

@@ -269,7 +269,7 @@ describe("a pipeline on the command line", () => {
     );
     expect(status).toBe(65);
     expect(stderr).toContain(
-      'slo.latency: the leaf "identify" can never be reached in time: the fastest way, ' +
+      'slo.latency: the leaf "identify" can never be reached in time: the fastest path, ' +
         "small ×1, small ×1, takes 20 ms, 5 ms more",
     );
   });

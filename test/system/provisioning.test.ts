@@ -317,7 +317,7 @@ describe("what cannot be provisioned is refused with one line that says where an
         const [variant] = task(one, 0)["variants"] as Record<string, unknown>[];
         Object.assign(variant ?? {}, { fanout: { find: 2.5 } });
       },
-      /tasks\[2\]\.to\[0\]\.task: edges lead to "say" with rows of different origins/,
+      /tasks\[2\]\.to\[0\]\.task: edges to "say" carry rows of different origins/,
     ],
     [
       "variants to choose from",

@@ -93,8 +93,8 @@ test("the log is lines of JSON, and the access log has every request", async () 
   });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('stratagem_reloads_total{model="echo",result="refused"} 1\n');
-  expect(metrics).toContain('stratagem_reload_last_successful{model="echo"} 0\n');
-  expect(metrics).toContain('stratagem_log_lines_dropped_total{log="access"} 0\n');
+  expect(metrics).toContain('stratagem_reload_last_successful{model="echo",what="bundle"} 0\n');
+  expect(metrics).toContain('stratagem_log_records_total{log="access",outcome="lost"} 0\n');
   await infer("two");
 
   const ended = once(child, "exit");

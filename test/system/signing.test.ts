@@ -138,7 +138,7 @@ test("a server follows what is signed and newer, refuses the rest, and remembers
     ]);
     expect(server.served[0]?.sha256).not.toBe(before);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    const until = 'stratagem_signature_expires_timestamp_seconds{model="echo"}';
+    const until = 'stratagem_expiry_timestamp_seconds{model="echo",what="signature"}';
     expect(metrics).toContain(`${until} 4073587200\n`);
     const told = await (await fetch(`${server.adminUrl}/admin/state`)).json();
     expect(told).toMatchObject({ applications: [{ signature: { serial: 2, scope: {} } }] });

@@ -49,7 +49,7 @@ test("told to stop, it answers the batch that it has and ends", async () => {
   expect(pids).toHaveLength(1);
   for (const pid of pids) process.kill(pid, "SIGSTOP");
   const running = client.infer("m", { id: "last" });
-  await client.untilMetric("stratagem_agent_running", 1);
+  await client.untilMetric('stratagem_agent_batches{state="running"}', 1);
   let log = "";
   const stopping = new Promise<void>((resolve) => {
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {

@@ -1,4 +1,4 @@
-/** Options of `simulate` that say how the machine differs from its profile. */
+/** Parses the options of `simulate` that change the machine relative to its profile. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { parseTimeMs } from "../../load/load-arguments.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
@@ -10,15 +10,15 @@ export interface MachineArguments {
   readonly lose?: string;
 }
 
-/** Factors between service times and the profile's that make sense. */
+/** Range of service times relative to the profile. */
 const LEAST_PACE = 0.01;
 const MOST_PACE = 100;
 /** In place of a worker's number. */
 const ALL = -1;
 
 /**
- * The machine that is simulated; undefined for one as profiled.
- * @throws RuntimeError RUNTIME_USAGE for a value that is not allowed.
+ * Returns the simulated machine; undefined for one as profiled.
+ * @throws RuntimeError RUNTIME_USAGE for an invalid value.
  */
 export function parseMachine(
   { pace = [], slow, lose }: MachineArguments,
@@ -40,7 +40,7 @@ function parseSlow(text: string): MachineState["slow"] {
   if (rest.length > 0 || spell === "") throw expected(form);
   const spellMs = parseTimeMs("--slow SPELL", spell);
   const part = numberIn(share);
-  if (!(part > 0 && part < 1)) throw expected(`${form}: SHARE lies between 0 and 1, exclusive`);
+  if (!(part > 0 && part < 1)) throw expected(`${form}: SHARE must be between 0 and 1, exclusive`);
   return { share: part, factor: paceIn(factor, form), spellMs };
 }
 
@@ -69,7 +69,7 @@ function parseLoss(text: string, workerCount: number): MachineState["lost"] {
 function paceIn(text: string, form: string): number {
   const pace = numberIn(text);
   if (pace >= LEAST_PACE && pace <= MOST_PACE) return pace;
-  throw expected(`${form}; a factor lies between ${LEAST_PACE} and ${MOST_PACE}`);
+  throw expected(`${form}; a factor must be between ${LEAST_PACE} and ${MOST_PACE}`);
 }
 
 function numberIn(text: string): number {

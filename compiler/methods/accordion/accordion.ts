@@ -37,7 +37,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
 
   mistakes: accordionMistakes,
   feeds: null,
-  // Clients name the model, so models need not be alike.
+  // Clients name the model, so models need not have the same tensors.
   modelMistakes: () => [],
   openModels,
   withSolver(_policy, solver) {
@@ -77,7 +77,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     const decisionMs = found ? undefined : own?.latencyMs.data[shape * maxBatch + batch - 1];
     const none = { profiled: null, state: null, rule: null };
     if (decisionMs === undefined || !Number.isFinite(decisionMs)) return none;
-    const rule = `the table has ${short(decisionMs)} ms for all its rows on so many places`;
+    const rule = `the table has ${short(decisionMs)} ms for this batch on this many places`;
     const profiled = { p50Ms: null, p95Ms: null, p99Ms: null, decisionMs };
     return { profiled, state: null, rule };
   },
@@ -119,8 +119,9 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
 };
 
 /**
- * @param shapes as the bundle has them. @param places indices of workers, over all pools.
- * @returns index of the shape; −1 where there is none.
+ * @param shapes as the bundle has them.
+ * @param places indices of workers, over all pools.
+ * @returns index of the shape; −1 if there is no such shape.
  */
 function shapeOf(
   { data, shape }: Table,
@@ -168,7 +169,7 @@ function usedWorkers({ cluster, policy }: AccordionBundle): number[] {
   });
 }
 
-/** Rows that are told; with several pools there can be a thousand shapes. */
+/** Rows to print; with several pools there can be a thousand shapes. */
 const MAX_ROWS = 64;
 
 /** One row per model and shape. */
@@ -192,7 +193,7 @@ function pipelineTable(bundle: AccordionBundle): string {
   const more = rows.length - MAX_ROWS;
   return [
     alignColumns([titles, ...rows.slice(0, MAX_ROWS)]),
-    ...(more > 0 ? [`and ${more} more rows, which inspect has`] : []),
+    ...(more > 0 ? [`and ${more} more rows; inspect lists all`] : []),
   ].join("\n");
 }
 
@@ -226,8 +227,8 @@ async function openModels(
 }
 
 /**
- * Models that are to be cut, by the path the application gives. What reads ONNX files is loaded
- * only if there are any.
+ * Opens the models to cut, keyed by the path in the application. The ONNX reader is loaded only if
+ * there are any.
  */
 async function openLayers(
   { application, fail }: Loaded,

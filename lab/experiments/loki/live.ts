@@ -75,7 +75,7 @@ async function serveAll({ page, folder }: Run): Promise<void> {
     }
     await both("all, rising", ["--arrivals", `trace:${risingTrace(folder)}`]);
     await checkTruth(page, url, scenes);
-    const counts = /^stratagem_(plan_switches|model_loads|servers|level|fanout)/;
+    const counts = /^stratagem_(workers|task_workers|level|fanout)/;
     const lines = (await metricsText(url)).split("\n");
     for (const line of lines.filter((own) => counts.test(own))) page.say(line);
   });

@@ -1,5 +1,4 @@
 /** One worker process as the server sees it: starting, running batches, ending. */
-
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
 import { assert } from "../../core/assert.ts";
@@ -17,11 +16,9 @@ import type { ModelFacts } from "../models/model-facts.ts";
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { removeScratch } from "../onnx/scratch-folder.ts";
-import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
-import type { HeldOutput } from "./held-output.ts";
-import { LoadWatch } from "./load-watch.ts";
+import { AssignedLoads, AwaitedLoad, LoadWatch } from "./awaited-load.ts";
 import type { Holding } from "./model-store.ts";
-import { spawnWorker } from "./spawn-worker.ts";
+import { type HeldOutput, spawnWorker } from "./spawn-worker.ts";
 import { OpenBatches, WorkerWatch } from "./worker-batches.ts";
 import {
   decodeText,
@@ -262,10 +259,10 @@ export class WorkerProcess {
     if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
     this.#end.kill();
-    setImmediate(() => this.#tellLost());
+    setImmediate(() => this.#reportLost());
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     if (this.#isToldLost || this.#readyMs === null) return;
     this.#isToldLost = true;
     this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
@@ -290,7 +287,7 @@ export class WorkerProcess {
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
     setImmediate(() => {
-      this.#tellLost();
+      this.#reportLost();
       this.#listener.onEnd(this, finalReason);
     });
   }

@@ -4,7 +4,6 @@ import { type ArmCounts, revisionOf, type Trial } from "../../server/application
 
 export function trialLines(trials: readonly Trial[]): MetricLine[] {
   if (trials.length === 0) return [];
-  const share = "stratagem_canary_share";
   const requests = "stratagem_canary_requests_total";
   const lines = (trial: Trial, own: "stable" | "candidate") => {
     const { kept, violated }: ArmCounts = trial.arms[own];
@@ -16,8 +15,6 @@ export function trialLines(trials: readonly Trial[]): MetricLine[] {
     ];
   };
   return [
-    head(share, "gauge", "Share of the requests that the canary answers"),
-    ...trials.map((trial) => line(share, { model: trial.stable.name }, trial.share)),
     head(requests, "counter", "Requests during a trial, by bundle and outcome"),
     ...trials.flatMap((trial) => [...lines(trial, "stable"), ...lines(trial, "candidate")]),
   ];

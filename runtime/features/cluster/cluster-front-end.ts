@@ -1,6 +1,6 @@
 /** A front end's part of a cluster: follows the workers and shares them with other front ends. */
 import { hostname } from "node:os";
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { head, type Labels, line, type MetricLine, metric } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { RemoteWorkers } from "../../remote/remote-workers.ts";
 import { announcedUrl } from "./announced-url.ts";
@@ -101,29 +101,31 @@ export class ClusterFrontEnd {
   lines(): MetricLine[] {
     const isAway = this.#connection.isAway ? 1 : 0;
     const frontEnds = this.#shared.shares.frontEnds.length;
-    const held = this.#shared.shares.held.size;
-    const byPool = new Map<string, number>();
-    for (const { pool } of this.#membership.members) {
-      byPool.set(pool, (byPool.get(pool) ?? 0) + 1);
-    }
-    const help = "Workers that are members of the cluster";
+    const workers = "stratagem_cluster_workers";
     return [
       ...metric("stratagem_cluster_front_ends", "gauge", "Front ends that are alive", frontEnds),
-      ...metric(
-        "stratagem_cluster_share_workers",
-        "gauge",
-        "Workers in the share of this front end",
-        held,
-      ),
       ...metric(
         "stratagem_cluster_away",
         "gauge",
         "Whether the cluster's NATS is unreachable (1)",
         isAway,
       ),
-      head("stratagem_cluster_workers", "gauge", help),
-      ...[...byPool].map(([pool, count]) => line("stratagem_cluster_workers", { pool }, count)),
+      head(workers, "gauge", "Workers of the cluster, by whether this front end has them"),
+      ...this.#workerCounts().map(([labels, count]) => line(workers, labels, count)),
     ];
+  }
+
+  #workerCounts(): (readonly [labels: Labels, count: number])[] {
+    const { held } = this.#shared.shares;
+    const { members } = this.#membership;
+    const pools = new Set(members.map(({ pool }) => pool));
+    return [...pools].flatMap((pool) =>
+      ["own", "other"].map((share) => {
+        const isOwn = share === "own";
+        const counted = members.filter((one) => one.pool === pool && held.has(one.name) === isOwn);
+        return [{ pool, share }, counted.length] as const;
+      }),
+    );
   }
 
   async close(): Promise<void> {

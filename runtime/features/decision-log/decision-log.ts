@@ -1,6 +1,7 @@
 /** Decision log of a server: a line for each sampled request, and all arrivals. */
 
-import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import { timeText } from "../../server/logs/time-text.ts";
@@ -52,8 +53,6 @@ export class DecisionLog {
   /** Lines of requests, written after the events that decided them. */
   #decided: string[] = [];
   #decidedLength = 0;
-  #decisionCount = 0;
-  #leftOutCount = 0;
   #coreCount = 0;
 
   constructor(options: DecisionLogOptions) {
@@ -74,11 +73,7 @@ export class DecisionLog {
     const { sample, epochOffsetMs, review } = this.#options;
     const { application, model, arrivalMs, lagMs, rows } = record;
     this.#arrivals.note(application, model, epochOffsetMs + arrivalMs - lagMs, rows);
-    if (!isSampled(record.spanId, sample)) {
-      this.#leftOutCount++;
-      return;
-    }
-    this.#decisionCount++;
+    if (!isSampled(record.spanId, sample)) return;
     const options = { mask: this.#mask, epochOffsetMs, review };
     const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
     this.#decided.push(text);
@@ -116,23 +111,13 @@ export class DecisionLog {
   }
 
   lines(): MetricLine[] {
-    const lines = "stratagem_decision_log_lines_total";
-    const requests = "stratagem_decision_log_requests_total";
-    const arrivals = "stratagem_decision_log_arrivals_lost_total";
     const { writtenCount, lostCount } = this.#batches;
     return [
-      head(requests, "counter", "Requests by whether the decision log sampled them"),
-      line(requests, { outcome: "logged" }, this.#decisionCount),
-      line(requests, { outcome: "left_out" }, this.#leftOutCount),
-      head(
-        arrivals,
-        "counter",
-        "Arrivals that the decision log dropped because its buffer was full",
-      ),
-      line(arrivals, {}, this.#arrivals.lostCount),
-      head(lines, "counter", "Lines of the decision log that were written or lost"),
-      line(lines, { outcome: "written" }, writtenCount),
-      line(lines, { outcome: "lost" }, lostCount),
+      ...logRecordLines("arrivals", [["lost", this.#arrivals.lostCount]]),
+      ...logRecordLines("decisions", [
+        ["taken", writtenCount],
+        ["lost", lostCount],
+      ]),
     ];
   }
 

@@ -98,11 +98,6 @@ export class Drift {
         },
       ),
       ...gauge(
-        "stratagem_promise_broken_since_seconds",
-        "Start of the violation, seconds since 1970; 0 while the promise holds",
-        ({ brokenSinceMs }) => Math.round(brokenSinceMs ?? 0) / 1000,
-      ),
-      ...gauge(
         "stratagem_promise_evidence",
         "Evidence against the promise, on a logarithmic scale; 1 breaks it",
         ({ evidence }) => evidence,

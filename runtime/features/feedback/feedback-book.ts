@@ -60,11 +60,6 @@ export class FeedbackBook {
     return this.#options.model;
   }
 
-  /** Answered rows that currently accept feedback. */
-  get keptRows(): number {
-    return this.#requests.rows;
-  }
-
   /** Rejected feedback: unknown requests, and repeated feedback. */
   get refused(): { readonly unknown: number; readonly repeated: number } {
     return { unknown: this.#unknown, repeated: this.#repeated };

@@ -1,5 +1,6 @@
 /** Reports the accuracy of a model in service, as a document and as metrics. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
+import { refusedLines } from "../../base/metric-families.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
@@ -49,8 +50,6 @@ export function feedbackLines(book: FeedbackBook): MetricLine[] {
   const { unknown, repeated } = book.refused;
   const feedback = "stratagem_feedback_total";
   const observed = "stratagem_observed_accuracy_ratio";
-  const refused = "stratagem_feedback_refused_total";
-  const kept = "stratagem_feedback_rows";
   return [
     head(feedback, "counter", "Rows that feedback called right or wrong, by variant"),
     ...accuracies.flatMap(({ name: variant, labels }) => [
@@ -63,14 +62,6 @@ export function feedbackLines(book: FeedbackBook): MetricLine[] {
       line(observed, { variant, bound: "lower" }, lower),
       line(observed, { variant, bound: "upper" }, upper),
     ]),
-    head(
-      refused,
-      "counter",
-      "Feedback that was rejected because its request is unknown or already has feedback",
-    ),
-    line(refused, { reason: "unknown" }, unknown),
-    line(refused, { reason: "repeated" }, repeated),
-    head(kept, "gauge", "Answered rows that accept feedback"),
-    line(kept, {}, book.keptRows),
+    ...refusedLines("feedback", Object.entries({ unknown, repeated })),
   ];
 }

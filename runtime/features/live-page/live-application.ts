@@ -33,6 +33,10 @@ const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
+const PENDING = "stratagem_pending_queries";
+const WORKERS = "stratagem_workers";
+const BATCHES = "stratagem_batch_size_count";
+const EXPECTED = "stratagem_expected_ratio";
 
 export function liveApplication(state: ServerState, served: Application): LiveApplication {
   const { endpoint } = served;
@@ -56,12 +60,12 @@ export function liveApplication(state: ServerState, served: Application): LiveAp
     isLevelFollowed: followed !== null,
     levelCount: bundle.levels.length,
     levels: promisedLevels(bundle, level),
-    pending: samples.sum("stratagem_pending_queries"),
+    pending: samples.sum(PENDING),
     workers: {
-      count: samples.sum("stratagem_workers"),
-      ready: samples.sum("stratagem_workers_ready"),
+      count: samples.sum(WORKERS, { state: "total" }),
+      ready: samples.sum(WORKERS, { state: "ready" }),
       lost: samples.sum("stratagem_workers_lost_total") ?? 0,
-      hung: samples.sum("stratagem_workers_hung_total") ?? 0,
+      hung: samples.sum("stratagem_workers_lost_total", { reason: "hung" }) ?? 0,
     },
     pace: livePace(endpoint.pace),
     rows: rowsOf(samples),
@@ -72,7 +76,7 @@ export function liveApplication(state: ServerState, served: Application): LiveAp
       answeredMs: (samples.sum("nv_inference_request_duration_us") ?? 0) / 1000,
     },
     latency: samples.histogram("stratagem_request_duration_seconds", 1000),
-    slack: samples.histogram("stratagem_dispatch_slack_ms"),
+    slack: samples.histogram("stratagem_dispatch_slack_seconds", 1000),
     variants: variants.slice(0, MAX_VARIANTS).map((variant) => liveVariant(samples, variant)),
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
@@ -115,20 +119,20 @@ function liveVariant(
   { task, name, accuracy }: { readonly task: string; readonly name: string; accuracy?: number },
 ): LiveVariant {
   // Methods without a task graph have metrics without the label `task`.
-  const isOfTask = samples.valuesOf("stratagem_decisions_total", "task").length > 0;
+  const isOfTask = samples.valuesOf(BATCHES, "task").length > 0;
   const own = isOfTask ? { task, variant: name } : { variant: name };
   const rows =
     samples.sum("stratagem_batch_size_sum", own) ??
-    samples.sum("stratagem_instances_total", { model: name });
+    samples.sum("nv_inference_count", { model: name });
   return {
     task: shortened(task),
     name: shortened(name),
     accuracy: accuracy ?? null,
     rows: rows ?? 0,
-    batches: samples.sum("stratagem_decisions_total", own),
-    assigned: samples.sum("stratagem_variant_workers", own),
-    ready: samples.sum("stratagem_variant_workers_ready", own),
-    cores: samples.sum("stratagem_instance_cores_target", { task }),
+    batches: samples.sum(BATCHES, own),
+    assigned: samples.sum("stratagem_task_workers", { ...own, state: "assigned" }),
+    ready: samples.sum("stratagem_task_workers", { ...own, state: "ready" }),
+    cores: samples.sum("stratagem_worker_cores_target", { task }),
     startPlaces: samples.sum("stratagem_start_places_sum", { model: name }),
     starts: samples.sum("stratagem_start_places_count", { model: name }),
   };
@@ -142,21 +146,21 @@ function classesOf(samples: Samples, { slo }: Bundle): LiveClass[] {
       latencyMs,
       ...rowsOf(samples, own),
       satisfiedAccuracy: samples.sum(ACCURACY, own) ?? 0,
-      promisedAccuracy: samples.sum("stratagem_expected_accuracy_ratio", own),
-      promisedViolationRate: samples.sum("stratagem_expected_violation_ratio", own),
+      promisedAccuracy: samples.sum(EXPECTED, { ...own, figure: "accuracy" }),
+      promisedViolationRate: samples.sum(EXPECTED, { ...own, figure: "violations" }),
     };
   });
 }
 
 function placesOf(samples: Samples): LivePlaces | null {
-  const count = samples.sum("stratagem_places");
-  if (count === null) return null;
+  const busy = samples.sum(WORKERS, { state: "busy" });
+  if (busy === null) return null;
   return {
-    count,
-    ready: samples.sum("stratagem_places_ready") ?? 0,
-    busy: samples.sum("stratagem_places_busy") ?? 0,
-    running: samples.sum("stratagem_active_queries") ?? 0,
-    waiting: samples.sum("stratagem_waiting_queries") ?? 0,
+    count: samples.sum(WORKERS, { state: "total" }) ?? 0,
+    ready: samples.sum(WORKERS, { state: "ready" }) ?? 0,
+    busy,
+    running: samples.sum(PENDING, { state: "running" }) ?? 0,
+    waiting: samples.sum(PENDING, { state: "waiting" }) ?? 0,
   };
 }
 

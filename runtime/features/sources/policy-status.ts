@@ -6,7 +6,8 @@ import type { Staged } from "./staging.ts";
  * `followed`: the source's bundle decides. `refused`: the source's bundle is rejected, and the
  * previous one still decides. `away`: the source is unreachable.
  */
-type PolicyState = "starting" | "followed" | "refused" | "away";
+export const POLICY_STATES = ["starting", "followed", "refused", "away"] as const;
+type PolicyState = (typeof POLICY_STATES)[number];
 
 /** Outcomes of a poll. */
 export const LOOK_RESULTS = ["unchanged", "followed", "refused", "failed"] as const;

@@ -1,6 +1,6 @@
 /** Status of policies and their sources, for administrators, fleets and Prometheus. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import { LOOK_RESULTS, type PolicyStatus } from "./policy-status.ts";
+import { LOOK_RESULTS, POLICY_STATES, type PolicyStatus } from "./policy-status.ts";
 import type { Fault } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 
@@ -48,46 +48,24 @@ function instant(epochMs: number | null): string | null {
 
 /** Metrics of all policies that have a source. */
 export function policyLines(statuses: readonly PolicyStatus[]): MetricLine[] {
-  const gauge = (name: string, help: string, read: (status: PolicyStatus) => number) => [
-    head(name, "gauge", help),
-    ...statuses.map((status) => line(name, labelsOf(status), read(status))),
-  ];
-  const looks = "stratagem_policy_looks_total";
-  const received = "stratagem_policy_received_bytes_total";
+  const polls = "stratagem_policy_polls_total";
+  const current = "stratagem_policy_source_state";
+  const success = "stratagem_policy_last_success_timestamp_seconds";
   return [
-    head(looks, "counter", "Polls of the source of a bundle, by result"),
+    head(polls, "counter", "Polls of the source of a bundle, by result"),
     ...statuses.flatMap((status) =>
       LOOK_RESULTS.map((result) =>
-        line(looks, { ...labelsOf(status), result }, status.countOf(result)),
+        line(polls, { ...labelsOf(status), result }, status.countOf(result)),
       ),
     ),
-    head(received, "counter", "Bytes of bundles and models received from the source"),
-    ...statuses.map((status) => line(received, labelsOf(status), status.byteCount)),
-    ...gauge(
-      "stratagem_policy_source_up",
-      "Whether the last poll of the source succeeded (1) or failed (0)",
-      ({ away }) => (away === null ? 1 : 0),
+    head(current, "gauge", "1 for the state of a source, 0 for the others"),
+    ...statuses.flatMap((status) =>
+      POLICY_STATES.map((state) =>
+        line(current, { ...labelsOf(status), state }, status.state === state ? 1 : 0),
+      ),
     ),
-    ...gauge(
-      "stratagem_policy_refused",
-      "Whether the source's bundle is rejected (1), so that the previous one stays in force",
-      ({ refused }) => (refused === null ? 0 : 1),
-    ),
-    ...gauge(
-      "stratagem_policy_serial",
-      "Signed serial of the bundle in force; NaN if signatures are not required",
-      ({ inForce }) => inForce?.claims?.serial ?? Number.NaN,
-    ),
-    ...gauge(
-      "stratagem_policy_last_answer_timestamp_seconds",
-      "Last successful poll of the source, seconds since 1970; NaN before the first",
-      ({ answerEpochMs }) => seconds(answerEpochMs),
-    ),
-    ...gauge(
-      "stratagem_policy_last_success_timestamp_seconds",
-      "Last time the source's bundle was in force, seconds since 1970; NaN before",
-      ({ successEpochMs }) => seconds(successEpochMs),
-    ),
+    head(success, "gauge", "When the server last followed what the source has; NaN before"),
+    ...statuses.map((status) => line(success, labelsOf(status), seconds(status.successEpochMs))),
   ];
 }
 

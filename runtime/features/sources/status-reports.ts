@@ -1,5 +1,6 @@
 /** Reports the status of this server's policies to `--status-url` whenever it changes. */
-import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import { realWait, type Wait } from "../../base/wait.ts";
 import type { HttpClient } from "./http-client.ts";
@@ -46,12 +47,10 @@ export class StatusReports {
   }
 
   lines(): MetricLine[] {
-    const name = "stratagem_policy_status_reports_total";
-    return [
-      head(name, "counter", "Status reports to --status-url, by result"),
-      line(name, { result: "taken" }, this.#sent),
-      line(name, { result: "failed" }, this.#failed),
-    ];
+    return logRecordLines("status", [
+      ["taken", this.#sent],
+      ["lost", this.#failed],
+    ]);
   }
 
   async close(): Promise<void> {

@@ -1,10 +1,9 @@
 /** The named points of a request at which features are called, and what each application gets. */
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Answer } from "../requests/request.ts";
-import type { RequestRecord } from "../requests/request-record.ts";
+import { Records, type RequestRecord } from "../requests/request-record.ts";
 import type { Application, ApplicationPart } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
-import { Records } from "./records.ts";
 import type { Trial } from "./trial.ts";
 
 /** A request that was answered, as those are told who follow answers. */

@@ -1,4 +1,4 @@
-/** What all doors of a server share: its applications, and which inference requests are in. */
+/** What all listeners of a server share: its applications, and which inference requests are in. */
 import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
@@ -13,7 +13,7 @@ import { revisionOf, Trials } from "./trial.ts";
 
 export interface ServerStateOptions {
   readonly applications: readonly Application[];
-  /** Who may come in, by any door. */
+  /** Who may come in, by any listener. */
   readonly access: Access;
   /** For the bytes of all requests. */
   readonly budget: ByteBudget;
@@ -93,6 +93,14 @@ export class ServerState {
   /** Of all models, with those that are called several. */
   get modelNames(): string[] {
     return this.models.flatMap(({ names }) => names);
+  }
+
+  /** Triton's extensions that this server has and others need not have. */
+  get extensions(): string[] {
+    const repository = this.reload === undefined ? [] : ["model_repository"];
+    const hasSequences = this.models.some(({ model }) => model.signature.hasSequences === true);
+    const sequence = hasSequences ? ["sequence"] : [];
+    return [...repository, ...sequence, ...this.features.extensions].sort();
   }
 
   /** Those that answer what comes now; one that was replaced may still have requests. */
@@ -177,8 +185,8 @@ export class ServerState {
   }
 
   /**
-   * Waits for the inference that is in, and for the doors to close.
-   * @param closed kept when all that came by the doors is answered.
+   * Waits for the inference that is in, and for the listeners to close.
+   * @param closed kept when all that came by the listeners is answered.
    * @returns whether that was in time.
    */
   async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {

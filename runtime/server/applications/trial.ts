@@ -10,7 +10,7 @@ const STREAM = 0x63_61_6e_61;
 const BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 
-export class Lot {
+export class Sampler {
   readonly #share: number;
   /** What the salt has made of the hash, to which ids are added. */
   readonly #salted: number;
@@ -81,7 +81,7 @@ export class Trial {
   readonly share: number;
   readonly #counts = { stable: { kept: 0, violated: 0 }, candidate: { kept: 0, violated: 0 } };
   readonly #modelByName: ReadonlyMap<string, HostedModel>;
-  readonly #lot: Lot;
+  readonly #sampler: Sampler;
   /** Of requests that were asked for before. */
   readonly #drawn = new WeakMap<object, boolean>();
 
@@ -91,7 +91,7 @@ export class Trial {
     this.models = models;
     this.share = share;
     this.#modelByName = new Map(models.map((hosted) => [nameOf(hosted), hosted]));
-    this.#lot = new Lot(share, candidate.endpoint.bundleSha256);
+    this.#sampler = new Sampler(share, candidate.endpoint.bundleSha256);
   }
 
   /** Since it began. */
@@ -107,7 +107,7 @@ export class Trial {
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
     let isDrawn = this.#drawn.get(request);
     if (isDrawn === undefined) {
-      isDrawn = this.#lot.isDrawn(idOf());
+      isDrawn = this.#sampler.isDrawn(idOf());
       this.#drawn.set(request, isDrawn);
     }
     return isDrawn ? (this.besideOf(hosted) ?? hosted) : hosted;

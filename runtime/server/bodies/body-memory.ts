@@ -2,7 +2,8 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { JsonLimits } from "../tensors/json-text.ts";
 import { largestRowShape } from "../tensors/padding.ts";
@@ -133,12 +134,10 @@ export class ByteBudget {
   }
 
   metricLines(): MetricLine[] {
-    const held = "Bytes of bodies and tensors of requests without an answer";
-    const refused = "Requests refused because there was no room for their bytes";
     return [
-      ...metric("stratagem_request_bytes", "gauge", held, this.#heldBytes),
-      ...metric("stratagem_request_bytes_limit", "gauge", "Bytes of them at most", this.maxBytes),
-      ...metric("stratagem_request_bytes_refused_total", "counter", refused, this.#refusedCount),
+      ...bufferedByteLines("requests", this.#heldBytes),
+      ...bufferedByteLines("requests_limit", this.maxBytes),
+      ...refusedLines("request", [["request_bytes", this.#refusedCount]]),
     ];
   }
 

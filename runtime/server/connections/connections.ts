@@ -1,7 +1,13 @@
 /** All connections of a server and the requests on them: limits, idleness, counts. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import {
+  bufferedByteLines,
+  endedConnectionLines,
+  openLines,
+  requestCountLines,
+} from "../../base/metric-families.ts";
 import { Connection, type ConnectionEnd, NotesAt } from "./connection.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
@@ -137,17 +143,10 @@ export class Connections {
   }
 
   metricLines(): MetricLine[] {
-    const ended = "stratagem_connections_ended_total";
     return [
-      ...metric("stratagem_connections", "gauge", "Open connections", this.#bySocket.size),
-      ...metric(
-        "stratagem_unsent_bytes",
-        "gauge",
-        "Bytes of answers that clients have not taken",
-        this.outbox.unsentBytes,
-      ),
-      head(ended, "counter", "Connections ended by the server for what clients did, by reason"),
-      ...[...this.#countByEnding].map(([reason, count]) => line(ended, { reason }, count)),
+      ...openLines("http", { connections: this.#bySocket.size }),
+      ...bufferedByteLines("http_answers", this.outbox.unsentBytes),
+      ...endedConnectionLines(this.#countByEnding),
     ];
   }
 
@@ -233,17 +232,10 @@ export class RequestCounts {
   }
 
   metricLines(): MetricLine[] {
-    const name = "stratagem_http_requests_total";
     const codes = [...this.#byCode].sort(([one], [other]) => (one < other ? -1 : 1));
     return [
-      head(name, "counter", "HTTP requests that are over, by status; none: the client was gone"),
-      ...codes.map(([code, count]) => line(name, { code }, count)),
-      ...metric(
-        "stratagem_http_requests_in_flight",
-        "gauge",
-        "HTTP requests without an answer, this one included",
-        this.#inFlight,
-      ),
+      ...requestCountLines(codes.map(([code, count]) => [{ protocol: "http", code }, count])),
+      ...openLines("http", { requests: this.#inFlight }),
     ];
   }
 }

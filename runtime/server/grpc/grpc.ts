@@ -1,4 +1,4 @@
-/** The gRPC door: opens beside HTTP, and lets requests into the same state. */
+/** The gRPC listener: opens beside HTTP, and lets requests into the same state. */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerLimits } from "../applications/limits.ts";
@@ -9,10 +9,10 @@ import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts"
 import { Answers } from "./answers.ts";
 import type { GrpcContext } from "./context.ts";
 import { CallCounts } from "./counts.ts";
-import type { GrpcDoor, GrpcOptions } from "./door.ts";
-import { entrance } from "./entrance.ts";
 import { Health } from "./health.ts";
 import { InferStreams } from "./infer-stream.ts";
+import { interceptorOf } from "./interceptor.ts";
+import type { GrpcListener, GrpcOptions } from "./listener.ts";
 import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
@@ -27,7 +27,7 @@ export async function openGrpc(
   state: ServerState,
   { host, port, maxMessageBytes, maxStreams, servesAdmin = true, rpcs = [] }: GrpcOptions,
   limits: ServerLimits,
-): Promise<GrpcDoor> {
+): Promise<GrpcListener> {
   const maxBytes = maxMessageBytes ?? messageLimit(state.models, limits.maxBodyBytes);
   const server = new Server({
     "grpc.max_receive_message_length": maxBytes,
@@ -36,7 +36,7 @@ export async function openGrpc(
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
     // Nobody asks for its figures, which cost something with every call.
     "grpc.enable_channelz": 0,
-    interceptors: [entrance(state, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
+    interceptors: [interceptorOf(state, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Sockets(state.access, limits, (socket) => {
@@ -54,7 +54,7 @@ export async function openGrpc(
   return {
     url,
     metricLines: () => context.counts.lines(sockets.count, context.answers.unsentBytes),
-    tellStopping: () => health.look(),
+    announceStop: () => health.look(),
     stop: async () => {
       await sockets.stop();
       health.close();

@@ -3,7 +3,7 @@ import { status as Code, type Metadata } from "@grpc/grpc-js";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
 import type { ServerState } from "../applications/server-state.ts";
-import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
+import { httpErrorOf, reportFault } from "../protocol/refusal.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import {
   REQUEST_ID,
@@ -129,7 +129,7 @@ export class Seen {
   /** What its client is told instead of an answer; operators are told of faults. */
   refusal(error: unknown): Refusal {
     const told = httpErrorOf(error);
-    tellFault(this.#state.onNotice, this.id, error, told);
+    reportFault(this.#state.onNotice, this.id, error, told);
     if (this.record !== undefined) this.record.error = told.message;
     return refusalOf(told);
   }

@@ -1,7 +1,6 @@
 /** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
-import { ownExtensions } from "../applications/extensions.ts";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
@@ -105,7 +104,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   const { state } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ServerMetadata`, own, () =>
-    said(pb.ServerMetadataResponseSchema, serverMetadata(state, ownExtensions(state))),
+    said(pb.ServerMetadataResponseSchema, serverMetadata(state, state.extensions)),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(

@@ -40,7 +40,7 @@ export interface HttpContext extends JsonPlaces {
   readonly records: NotesAt<ServerResponse, RequestRecord>;
   /** Names of the clients of requests without an answer; none of those that have shown no token. */
   readonly clients: NotesAt<ServerResponse, string>;
-  /** What is served at this door. */
+  /** What is served at this listener. */
   readonly served: ReadonlySet<Need>;
   /** Those that features add. */
   readonly routes: Routes;

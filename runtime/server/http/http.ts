@@ -1,7 +1,6 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../../base/exposition.ts";
-import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
 import type { BodyLimit } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
@@ -113,7 +112,7 @@ function routeV2(
     return modelStatistics(all, state.epochOffsetMs);
   };
   const pages: Readonly<Record<string, () => void>> = {
-    "": () => sendJson(context, response, 200, serverMetadata(state, ownExtensions(state))),
+    "": () => sendJson(context, response, 200, serverMetadata(state, state.extensions)),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
       const ready = state.isFit;

@@ -20,9 +20,9 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { REQUEST_ID } from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
-import type { Door } from "./doors.ts";
 import { handle } from "./http.ts";
 import { answerInfer, isShed, mayStay, routed } from "./infer.ts";
+import type { Listener } from "./listener.ts";
 import { beginSeen, sendError } from "./replies.ts";
 
 /**
@@ -38,7 +38,7 @@ const ALLOWED = { allow: "GET, HEAD, POST" };
 export function serverOf(
   context: HttpContext,
   limits: ServerLimits,
-  door: Door,
+  listener: Listener,
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
@@ -67,9 +67,9 @@ export function serverOf(
     if (taken === "ignore") return;
     if (isNamed(context, request)) beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
-    if (refusal !== undefined || isFreeToInfer(context, door, request)) {
+    if (refusal !== undefined || isFreeToInfer(context, listener, request)) {
       serve(context, request, response, refusal);
-    } else enter(context, door, request, response);
+    } else enter(context, listener, request, response);
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -107,7 +107,7 @@ export function serverOf(
 }
 
 /** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, { host, port, flag }: Door): Promise<void> {
+export function listen(server: Server, { host, port, flag }: Listener): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
@@ -120,7 +120,11 @@ export function listen(server: Server, { host, port, flag }: Door): Promise<void
   });
 }
 
-export function urlOf(server: Server, { state: { access } }: HttpContext, { host }: Door): string {
+export function urlOf(
+  server: Server,
+  { state: { access } }: HttpContext,
+  { host }: Listener,
+): string {
   const address = server.address();
   if (address === null || typeof address === "string") return `unix:${address}`;
   const { port } = address;
@@ -137,7 +141,7 @@ function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean 
 /** Whether a request asks for inference, which every client may do here. */
 function isFreeToInfer(
   { state: { access }, inferred }: HttpContext,
-  { needs }: Door,
+  { needs }: Listener,
   { url = "" }: IncomingMessage,
 ): boolean {
   return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
@@ -171,7 +175,7 @@ function serve(
 /** Answers a request, or rejects it, once it is known who may ask for what. */
 function enter(
   context: HttpContext,
-  door: Door,
+  listener: Listener,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
@@ -202,7 +206,7 @@ function enter(
   };
   let decision: Decision | Promise<Decision>;
   try {
-    decision = decided(context, door, request);
+    decision = decided(context, listener, request);
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     decision = error;
@@ -214,14 +218,14 @@ function enter(
 /** @throws HttpError 400 for a path that is none. */
 function decided(
   { state: { access }, inferred, routes, served }: HttpContext,
-  door: Door,
+  listener: Listener,
   request: IncomingMessage,
 ): Decision | Promise<Decision> {
   const { url = "" } = request;
   const needAt = (path: readonly string[]) =>
     routes.find(path, request, served)?.route.need ?? needOf(path);
   const need = inferred.has(url) ? "infer" : needAt(segmentsOf(url));
-  if (!door.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
+  if (!listener.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
   // A page that somebody has opened in a browser of this machine is no administrator.
   const origin = need === "admin" ? request.headers.origin : undefined;
   if (origin !== undefined && access.cors?.allows(origin) !== true) {
@@ -230,7 +234,7 @@ function decided(
   if (access.isIdle && need !== "admin") return ANYBODY;
   const { authorization } = request.headers;
   const { remoteAddress: address } = request.socket;
-  return access.admit({ need, authorization, address, isOwnDoor: door.isOwn });
+  return access.admit({ need, authorization, address, isOwnListener: listener.isOwn });
 }
 
 /** In one write where little of the request is to come, which keeps the connection. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
-import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
+import { httpErrorOf, reportFault } from "../protocol/refusal.ts";
 import {
   REQUEST_ID,
   requestIdOf,
@@ -56,7 +56,7 @@ export function sendBody(
 /** Answers with the reason, and tells operators of what is a fault of the server. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
-  tellFault(context.state.onNotice, repeatedId(response), reason, error);
+  reportFault(context.state.onNotice, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {

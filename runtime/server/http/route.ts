@@ -62,7 +62,7 @@ export class Routes {
 
   /**
    * @param path segments without their escapes; the last one may be empty.
-   * @param served what the door that it came by serves.
+   * @param served what the listener that it came by serves.
    */
   find(
     path: readonly string[],

@@ -42,7 +42,7 @@ export interface EndpointModel {
    */
   isFull?(): boolean;
   /**
-   * A request was refused at the door: its rows count as load, and as dropped.
+   * A request was refused at the listener: its rows count as load, and as dropped.
    * @param rows 1 of a request that was not read.
    * @param sloClass index of its class; 0 of a request that was not read.
    */

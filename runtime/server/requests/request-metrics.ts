@@ -2,7 +2,7 @@
  * What the server counts of requests, whatever answers them: Triton's metrics and statistics, and
  * histograms of their times.
  */
-import { Histogram, head, line, type MetricLine } from "../../base/exposition.ts";
+import { Histogram, head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { AnswerTimes, BatchTimes, FailureReason } from "./request.ts";
 
 /** Triton's reasons for a failed request; it has no others. */
@@ -166,8 +166,7 @@ export class RequestMetrics {
 const SLO_SHARES = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4];
 
 const REQUEST = "stratagem_request_duration_seconds";
-const QUEUE = "stratagem_queue_duration_seconds";
-const COMPUTE = "stratagem_compute_duration_seconds";
+const PHASE = "stratagem_request_phase_seconds";
 const PENDING = "stratagem_pending_requests";
 const SLO = "stratagem_slo_seconds";
 
@@ -198,22 +197,29 @@ export class Latencies {
 
   /** @param models by their names. */
   static lines(models: readonly (readonly [model: string, latencies: Latencies])[]): MetricLine[] {
-    const histogram = (name: string, help: string, of: (one: Latencies) => Histogram) => [
-      head(name, "histogram", help),
-      ...models.flatMap(([model, one]) => of(one).lines(name, { model })),
-    ];
     return [
-      ...histogram(REQUEST, "Time of answered requests, from arrival to answer", (one) => {
-        return one.#request;
-      }),
-      ...histogram(QUEUE, "Time answered requests waited", (one) => one.#queue),
-      ...histogram(COMPUTE, "Time answered requests ran", (one) => one.#compute),
+      head(REQUEST, "histogram", "Time of answered requests, from arrival to answer"),
+      ...models.flatMap(([model, one]) => one.#request.lines(REQUEST, { model })),
+      head(PHASE, "histogram", "Time answered requests waited in the queue, and were computed"),
+      ...models.flatMap(([model, one]) => [
+        ...one.#queue.lines(PHASE, { model, phase: "queue" }),
+        ...one.#compute.lines(PHASE, { model, phase: "compute" }),
+      ]),
       head(PENDING, "gauge", "Requests for inference without an answer"),
       ...models.map(([model, { pending }]) => line(PENDING, { model }, pending)),
-      head(SLO, "gauge", "Within which requests are to be answered"),
-      ...models.map(([model, one]) => line(SLO, { model }, secondsOf(one.#sloMs))),
+      ...sloLines(models.map(([model, one]) => [{ model }, one.#sloMs])),
     ];
   }
+}
+
+/** @param slosMs by model or class. */
+export function sloLines(
+  slosMs: readonly (readonly [labels: Labels, sloMs: number])[],
+): MetricLine[] {
+  return [
+    head(SLO, "gauge", "Time within which requests must be answered, by class where there are any"),
+    ...slosMs.map(([labels, sloMs]) => line(SLO, labels, secondsOf(sloMs))),
+  ];
 }
 
 /** Whole microseconds, so that bounds are short in text. */

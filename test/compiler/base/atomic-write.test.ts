@@ -120,19 +120,19 @@ describe("what is no file", () => {
   test("a named pipe is refused, also behind a link", async () => {
     makePipe(at("pipe"));
     symlinkSync("pipe", at("link"));
-    await isRefused("pipe", "a named pipe; only a file is replaced");
-    await isRefused("link", "a named pipe; only a file is replaced");
+    await isRefused("pipe", "a named pipe; only files are replaced");
+    await isRefused("link", "a named pipe; only files are replaced");
   });
 
   test("a socket is refused", async () => {
     const close = await makeSocket(at("socket"));
-    await isRefused("socket", "a socket; only a file is replaced");
+    await isRefused("socket", "a socket; only files are replaced");
     await close();
   });
 
   test("a device is refused", async ({ skip }) => {
     skip(!makeFullDevice(at("full")), "this user may make no devices");
-    await isRefused("full", "a device; only a file is replaced");
+    await isRefused("full", "a device; only files are replaced");
   });
 
   test("a circle of links is refused", async () => {

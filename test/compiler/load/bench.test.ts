@@ -97,7 +97,7 @@ const classesSent = () =>
     return parameters.slo_class;
   });
 
-test("draws classes by the shares that the server states, and judges each by its SLO", async () => {
+test("draws classes by the server's shares and judges each by its SLO", async () => {
   const load = { arrivals: "poisson:2000", duration: "100ms", warmUp: "0" };
   const { json, text } = await bench({ ...load, sloClass: "all" }, CLASSES);
   type Counts = { readonly queries: number; readonly late: number };
@@ -128,7 +128,7 @@ test.each([
   [
     { sloClass: "all" } as const,
     null,
-    "digits: expected classes, got a model whose requests all have the same SLO",
+    "digits: expected classes, got a model with one SLO for all requests",
   ],
 ])("refuses %o where there are no such classes", async (options, classes, message) => {
   await expect(

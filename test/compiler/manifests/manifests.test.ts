@@ -228,7 +228,7 @@ test("a folder gets a file for each part, which hold what the stream does", asyn
   const readme = readFileSync(join(folder, "README.md"), "utf8");
   const files = readdirSync(folder).filter((file) => file !== "README.md");
   for (const file of files) expect(readme).toContain(`- \`${file}\`: `);
-  for (const need of ["a claim `models`", ".onnx", "KEDA", "Prometheus' operator"]) {
+  for (const need of ["a claim `models`", ".onnx", "KEDA", "Prometheus operator"]) {
     expect(readme).toContain(need);
     expect(stdout).toContain(need);
   }

@@ -110,7 +110,7 @@ test("what was seen often enough replaces what was profiled; the variant follows
   expect(source).toMatch(
     /^stratagem profile: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
   );
-  expect(found.text).toContain("3 cells observed, 3 scaled as the observed ones");
+  expect(found.text).toContain("3 cells observed, 3 scaled like the observed cells");
   expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
   expect(found.text).toContain("the profile has no contention curve");
 });
@@ -149,7 +149,7 @@ test("times stay where nobody says how busy the neighbours were", async () => {
   expect(unknown.profile.serving.contention).toEqual([1, 1.4, 2]);
   // Of three workers the two others compute 0.5 of the time: half way to two at once.
   expect(stretchAt([1, 1.4, 2], 0.75, 3)).toBeCloseTo(1.2, 9);
-  expect(unknown.text).toContain("how many workers were busy is not known");
+  expect(unknown.text).toContain("the number of busy workers is not known");
   expect(stretchAt([1, 1.4, 2], 30, 3)).toBe(2);
   expect(stretchAt([1, 1.4], 1, 1)).toBe(1);
 });
@@ -223,7 +223,7 @@ test.each([
   [
     "too little was",
     metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
-    "measured 100 times",
+    "expected at least 100 samples",
   ],
   [
     "variants are others",

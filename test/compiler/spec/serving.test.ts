@@ -34,7 +34,7 @@ describe("slow spells of a profile", () => {
   test("are refused where they are all of the time, or quicker than the rest", () => {
     expect(mistakesOf(SLOW)).toEqual([]);
     expect(mistakesOf({ ...SLOW, share: 1 })).toEqual([
-      expect.stringMatching(/^serving\.slow\.share: expected a part of the time below 1/),
+      expect.stringMatching(/^serving\.slow\.share: expected a share below 1/),
     ]);
     expect(mistakesOf({ ...SLOW, factor: 0.5 })).toEqual([
       "serving.slow.factor: expected at least 1, got 0.5",

@@ -42,14 +42,14 @@ test("time that other guests took is told with its seconds and the profile's sha
 
 test("other processes are told, which no counter of steal shows", () => {
   const machine = { ...POINT.machine, neighbourShare: 0.08 };
-  expect(cause({ machine })).toBe("other processes of this machine took 8.0 % of the processors");
+  expect(cause({ machine })).toBe("other processes on this machine used 8.0 % of the processors");
   const unknown = { ...POINT.machine, neighbourShare: null };
   expect(cause({ machine: unknown })).not.toContain("processors");
 });
 
 test("a slow pace is told, for its spells are slower than its mean", () => {
   const at = (pace: number | null) => cause({ machine: { ...POINT.machine, pace } });
-  expect(at(1.6)).toBe("batches took 1.60 times their profile in the mean of the run");
+  expect(at(1.6)).toBe("batches took 1.60 times their profiled time on average");
   expect(at(1.1)).not.toContain("profile");
   expect(at(null)).not.toContain("profile");
 });
@@ -84,11 +84,11 @@ test("other variants than simulated are told by what they are worth", () => {
 test("where nothing stands out, the seconds say where the time went", () => {
   const far = { p50Ms: 30, p99Ms: 90, queueMs: 12, computeMs: 6 };
   expect(cause({ timeline: seconds([{}, far, far, {}]) })).toBe(
-    "in seconds 1–2 requests queued 12.0 ms and computed 6.0 ms in the mean, " +
-      "and 12.0 ms went elsewhere",
+    "in seconds 1–2 requests queued 12.0 ms and computed 6.0 ms on average, " +
+      "and 12.0 ms were spent elsewhere",
   );
   expect(cause({})).toContain("no second stands out");
-  expect(cause({ timeline: seconds([{ p50Ms: 4 }]) })).toContain("quicker than predicted");
+  expect(cause({ timeline: seconds([{ p50Ms: 4 }]) })).toContain("faster than predicted");
 });
 
 test("seconds are told as runs", () => {

@@ -1,5 +1,6 @@
 /** Gathers traced requests and sends their spans in messages of bounded size. */
-import { head, line, type MetricLine } from "../../../base/exposition.ts";
+import type { MetricLine } from "../../../base/exposition.ts";
+import { logRecordLines } from "../../../base/metric-families.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";
@@ -60,12 +61,10 @@ export class TraceExporter implements TraceSink {
   }
 
   lines(): MetricLine[] {
-    const name = "stratagem_traced_requests_total";
-    return [
-      head(name, "counter", "Traced requests whose spans were exported or dropped"),
-      line(name, { outcome: "exported" }, this.#exported),
-      line(name, { outcome: "dropped" }, this.#dropped),
-    ];
+    return logRecordLines("traces", [
+      ["taken", this.#exported],
+      ["lost", this.#dropped],
+    ]);
   }
 
   async #sendAll(): Promise<void> {

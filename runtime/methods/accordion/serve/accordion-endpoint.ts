@@ -134,7 +134,6 @@ export class AccordionEndpoint implements Endpoint {
       activeQueries: scheduler.activeCount,
       waitingQueries: scheduler.waitingCount,
       loadQps,
-      levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,

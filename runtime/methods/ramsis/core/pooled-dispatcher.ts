@@ -10,10 +10,9 @@ import {
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
-import { type Line, lineOf } from "./class-plans.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { LatePause } from "./late-pause.ts";
-import { DividedLevels } from "./line-levels.ts";
+import { DividedLevels, type Line, lineOf } from "./line-levels.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
 import { fastestServiceMs, GIVE_UP, type Policy, WAIT } from "./policy.ts";
 import { ClassWorkers, KeptWorkers, type PaceOptions, WorkerPaces } from "./workers.ts";

@@ -1,9 +1,11 @@
 /** Requests without an answer: how they come in, the slots of their rows, and how they fail. */
+
 import { assert } from "../../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
 import {
+  type BatchTimes,
   GIVEN_UP,
   type GivenUp,
   type Outcome,
@@ -14,7 +16,27 @@ import {
 } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import type { RecordedDispatcher, TableCommand } from "./recorded-dispatcher.ts";
-import type { SchedulerObserver } from "./scheduler-observer.ts";
+
+export interface SchedulerObserver {
+  onBatchStart(batch: BatchStart): void;
+  onBatchDone(batch: BatchStart, times: BatchTimes): void;
+  /** @param sloClass index of its class, 0 where there are none. */
+  onQueryDropped(sloClass: number): void;
+  /** @param isLate whether its answer came after its deadline. @param variant that answered. */
+  onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
+  /** @param isHung whether it did not answer in time. */
+  onWorkerLost(isHung: boolean): void;
+  /** A row whose worker was lost waits again. */
+  onQueryRetried(): void;
+}
+
+export interface BatchStart {
+  readonly variant: number;
+  readonly level: number;
+  readonly rows: number;
+  /** Time to the earliest deadline; negative when that is over. */
+  readonly slackMs: number;
+}
 
 /** Row of a request that a query of the dispatcher stands for. */
 export interface Row {

@@ -172,7 +172,6 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.readyWorkerCount,
       workers: scheduler.workerCount,
-      levelCount: policy.bundle.levels.length,
       topLevelQps: policy.topLevel.loadQps,
       bundleSha256: policy.bundleSha256,
       classesAt: (level) => {

@@ -1,5 +1,4 @@
 /** Batches of rows: their inputs, what starts with them, and what becomes of their rows. */
-
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
@@ -14,9 +13,14 @@ import {
   rowedOutput,
 } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
-import type { OpenRequests, Row, RowSlots } from "./open-requests.ts";
+import type {
+  BatchStart,
+  OpenRequests,
+  Row,
+  RowSlots,
+  SchedulerObserver,
+} from "./open-requests.ts";
 import type { RecordedDispatcher, StartCommand, TableCommand } from "./recorded-dispatcher.ts";
-import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
 
 export interface RunningBatch extends BatchStart, OpenBatch {}
 

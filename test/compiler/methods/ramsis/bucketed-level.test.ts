@@ -83,7 +83,7 @@ test("shares that nobody has stated are equal, and that is said", () => {
   expect(frame.buckets?.map(({ share }) => share)).toEqual([0.5, 0.5]);
   expect(bucketWarnings(frame, stated)).toEqual([]);
   expect(bucketWarnings(frame, open)).toEqual([
-    "no bucketShares: the buckets 1, 4 are taken to have equal shares of the load",
+    "no bucketShares: the buckets 1, 4 are assumed to have equal shares of the load",
   ]);
 });
 

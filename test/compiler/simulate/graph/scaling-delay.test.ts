@@ -132,7 +132,7 @@ test("simulate says whether the plan holds, and refuses whose workers stay", asy
   const { status, stdout } = await stratagemHere("simulate", bundle, ...options, "keda:10s");
   expect(status).toBe(0);
   expect(stdout).toMatch(/with KEDA at 10 s polling replicas .* up to 25 s later: this plan /);
-  expect(stdout).toMatch(/%; with replicas at once it (holds|does not hold), /);
+  expect(stdout).toMatch(/%; without delay it (holds|does not hold), /);
   const fixed = await stratagemHere(
     "simulate",
     "policies/letters/bundle.msgpack",
@@ -140,8 +140,8 @@ test("simulate says whether the plan holds, and refuses whose workers stay", asy
     "hpa",
   );
   expect(fixed.status).toBe(64);
-  expect(fixed.stderr).toContain("method ramsis keeps its workers");
+  expect(fixed.stderr).toContain("method ramsis has a fixed number of workers");
   const unknown = await stratagemHere("simulate", bundle, ...options, "soon");
   expect(unknown.status).toBe(64);
-  expect(unknown.stderr).toContain("hpa, which looks every 15 s");
+  expect(unknown.stderr).toContain("hpa (polls every 15 s)");
 });

@@ -75,7 +75,6 @@ test("a promise that is kept is exported as such and causes no notice", () => {
   expect(scene.holds).toBe(true);
   const text = exposition(scene.drift.lines());
   expect(text).toContain('stratagem_promise_holds{promise="violations"} 1');
-  expect(text).toContain('stratagem_promise_broken_since_seconds{promise="violations"} 0');
   expect(text).not.toContain('promise="cost"');
 });
 

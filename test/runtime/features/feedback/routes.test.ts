@@ -134,8 +134,8 @@ test("rejects feedback on unknown requests and repeated feedback", async () => {
   await asked(harness, "a", [[1, 0]]);
   expect((await fed(harness, { id: "a", label: 1 }))[0]).toBe(200);
   const lines = (await call(harness, "/metrics")).body.toString();
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="unknown"\} 1/);
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="repeated"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="unknown"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="repeated"\} 1/);
 });
 
 test("forgets requests after the feedback time, and the oldest beyond the limit", async () => {

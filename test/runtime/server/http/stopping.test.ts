@@ -36,7 +36,7 @@ async function turns(count: number): Promise<void> {
 /** Requests that have come and have no answer. */
 function requestsIn({ server }: Harness): number {
   const samples = familiesOf(server.metricLines()).flatMap((family) => family.samples);
-  return samples.find(({ name }) => name === "stratagem_http_requests_in_flight")?.value ?? 0;
+  return samples.find(({ name }) => name === "stratagem_requests_in_flight")?.value ?? 0;
 }
 
 describe("a server that stops", () => {

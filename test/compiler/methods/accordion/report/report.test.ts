@@ -167,7 +167,7 @@ describe("the report of malleable pipelines", async () => {
     expect(held.length).toBeGreaterThan(0);
     expect(lead).toContain(`kept at ${held.length} of 5 levels, `);
     expect(document.querySelector("header dl")?.textContent).toMatch(
-      /12 of pool default.*1 to 6.*accordion: .*cost it 5 ms.*given up on arrival.*SLO/s,
+      /12 of pool default.*1 to 6.*accordion: .*cost it 5 ms.*dropped on arrival.*SLO/s,
     );
   });
 });
@@ -216,7 +216,7 @@ test("places of several pools are told by pool, and the other policies by what t
   expect(page.match(/.{0,40}(NaN|undefined|Infinity)/)).toBeNull();
   const document = documentOf(page);
   expect(document.querySelector("header dl")?.textContent).toMatch(
-    /5: 3 of pool fast, 2 of 4 workers of pool slow.*bbs: .*never: it.*never given up/s,
+    /5: 3 of pool fast, 2 of 4 workers of pool slow.*bbs: .*never: it.*never dropped/s,
   );
   const rows = rowsOf(document.querySelector("#model-0"), ".pipelines tbody tr");
   expect(rows[0]?.[0]).toBe("1 + 0");

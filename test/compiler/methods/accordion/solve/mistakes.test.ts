@@ -30,8 +30,8 @@ test.each<[string, readonly Change[], string]>([
   [
     "a way to the places that the measurements hold already",
     [["cluster:", "cluster:\n  communicationLatency: 2 ms"]],
-    "INPUT_CONFLICT cluster.communicationLatency: stages of accordion are measured with the " +
-      "way to their places, so it would count twice; allowed: 0 ms, got 2 ms",
+    "INPUT_CONFLICT cluster.communicationLatency: measured stages of accordion include the " +
+      "hop to their places, so it would count twice; allowed: 0 ms, got 2 ms",
   ],
   [
     "a mean batch above the largest",
@@ -79,7 +79,7 @@ test.each<[string, readonly Change[], string]>([
       ["profile: profile.json#deep", "profile: [profile.json#sped, old.json#sped]"],
     ],
     "INPUT_CONFLICT tasks.0.variants.0.profile: profile.json#sped has speedups, " +
-      "which are of places that are alike, and there are places of 2 pools; expected layers",
+      "which assume identical places, but places are of 2 pools; expected layers",
   ],
   [
     "too many shapes",
@@ -88,8 +88,8 @@ test.each<[string, readonly Change[], string]>([
       ["old, workers: 2", "old, workers: 64"],
       ["maxDepth: 4", "maxDepth: 45\n  executionPlaces: 128"],
     ]),
-    "INPUT_CONFLICT policy.maxDepth: a query of up to 45 places of 2 pools can have them in " +
-      "more than 1024 ways, for each of which a pipeline is looked up; allowed: 1024; " +
+    "INPUT_CONFLICT policy.maxDepth: a query can have up to 45 places of 2 pools in " +
+      "more than 1024 ways, each with a pipeline of its own; allowed: 1024; " +
       "lower maxDepth, or put equal workers into one pool",
   ],
   [

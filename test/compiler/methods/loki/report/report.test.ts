@@ -159,7 +159,7 @@ describe("what a page says about its levels", () => {
       "up from 75: 4 model loads",
     ]);
     expect(page).toContain("1,500 ms for a model load");
-    expect(render(chainBundle())).toContain("No change between neighbouring levels");
+    expect(render(chainBundle())).toContain("No change between adjacent levels");
   });
 
   test("the paths to each leaf, whose shares sum to one", () => {

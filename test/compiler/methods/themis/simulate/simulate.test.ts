@@ -153,11 +153,11 @@ describe("when the load falls", () => {
     latencyMs: readonly (readonly number[])[],
     high: readonly [number, number, number],
   ) => oneStage(latencyMs, high, [1, 2, 1], { stableTicks: 2 });
-  const forecastByLook = new Float64Array(10);
+  const forecastByPoll = new Float64Array(10);
 
   test("cores are held until they are gone, and instances until their batch is done", () => {
     const cores = fall([[100], [50]], [1, 2, 1]);
-    const options = { startLevel: 1, durationMs: 3000, forecastByLook };
+    const options = { startLevel: 1, durationMs: 3000, forecastByPoll };
     // The second look is at 2000, and cores go at 2100.
     expect(serveAt(cores, [0, 2000, 2090, 2100], options)).toMatchObject({
       latencies: [50, 50, 50, 140],

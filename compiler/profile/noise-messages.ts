@@ -1,10 +1,10 @@
-/** What people are told of a noisy machine. */
+/** Messages about a noisy machine. */
 import { InputError } from "../spec/document/input-error.ts";
 import type { Measurement } from "./latency-profile.ts";
 
 type MeasuredCell = Measurement["cells"][number];
 
-/** Cells that are named; of more there is only the number. */
+/** Most cells that are named; the rest are counted. */
 const MOST_NAMED = 4;
 
 export function isTooNoisy({ noise }: Measurement): boolean {
@@ -12,7 +12,8 @@ export function isTooNoisy({ noise }: Measurement): boolean {
 }
 
 /**
- * @param files where the measurements are kept.
+ * Refuses to write a noisy profile.
+ * @param files that keep the measurements.
  * @throws InputError, always.
  */
 export function refuseNoise(
@@ -25,13 +26,13 @@ export function refuseNoise(
     "INPUT_CONFLICT",
     `${out}: expected a machine that is quiet enough to profile, got ` +
       `${noiseReasons(measurement.noise).join("; ")}` +
-      `${named === "" ? "" : `. Noisy are ${named}`}. Nothing is lost: the measurements are kept ` +
+      `${named === "" ? "" : `. Noisy cells: ${named}`}. The measurements are kept ` +
       `in ${files.join(" and ")}, and the same command with --force writes the profile from ` +
-      "them without measuring again. Without it, it measures anew",
+      "them without measuring again; without --force it measures again",
   );
 }
 
-/** What of the machine is beyond a limit, none if it is quiet enough. */
+/** Returns the limits that the machine exceeds; empty for a quiet machine. */
 function noiseReasons(noise: Measurement["noise"]): string[] {
   const { figure, limit, waitingShare, waitingLimit, noisyCells, mostNoisyCells } = noise;
   const count = noisyCells.length;
@@ -44,19 +45,19 @@ function noiseReasons(noise: Measurement["noise"]): string[] {
         ]
       : []),
     ...(count > mostNoisyCells
-      ? [`${count} noisy ${count === 1 ? "cell" : "cells"} (at most ${mostNoisyCells} may be)`]
+      ? [`${count} noisy ${count === 1 ? "cell" : "cells"} (limit ${mostNoisyCells})`]
       : []),
   ];
 }
 
-/** Lines under a profile: how noisy the machine was, and which cells are not to be relied on. */
+/** Returns lines below a profile: how noisy the machine was, and which cells are unreliable. */
 export function noiseLines(measurement: Measurement, isByCores: boolean): string[] {
   const { figure, limit, waitingShare, waitingLimit, noisyCells } = measurement.noise;
   const waiting =
     waitingShare === null
       ? ""
       : `; ${percentText(waitingShare)} of the time in the worker ` +
-        `${isByCores ? "on 1 core " : ""}went to waiting for a processor ` +
+        `${isByCores ? "on 1 core " : ""}was spent waiting for a processor ` +
         `(limit ${percentText(waitingLimit)})`;
   return [
     `noise ${figure.toFixed(2)} (mean p95 ÷ p50, limit ${limit})${waiting}`,
@@ -64,13 +65,13 @@ export function noiseLines(measurement: Measurement, isByCores: boolean): string
   ];
 }
 
-/** The worst first; where no cell is noisy by itself, those with the longest tails. */
+/** Lists the worst cells first; if no cell is noisy by itself, those with the longest tails. */
 function noisyCellsText({ noise, cells }: Measurement): string {
   const own = noise.noisyCells.flatMap((index) => cells[index] ?? []);
-  const told = own.length > 0 ? own : cells.filter((cell) => cell.noise > noise.limit);
-  const worst = [...told].sort((a, b) => badness(b) - badness(a));
+  const shown = own.length > 0 ? own : cells.filter((cell) => cell.noise > noise.limit);
+  const worst = [...shown].sort((a, b) => badness(b) - badness(a));
   const named = worst.slice(0, MOST_NAMED).map((cell) => cellText(cell));
-  const others = told.length - named.length;
+  const others = shown.length - named.length;
   return [...named, ...(others > 0 ? [`${others} more`] : [])].join(", ");
 }
 
@@ -78,9 +79,9 @@ function badness({ p95Interval, drift, noise }: MeasuredCell): number {
   return Math.max(p95Interval.halfWidth, drift, noise / 100);
 }
 
-/** A cell and what is wrong with it. */
-function cellText(told: MeasuredCell): string {
-  const { variant, batch, cores, bucket, samples, p95Interval, drift, isNoisy, wallMs } = told;
+/** Names a cell and its noise. */
+function cellText(measured: MeasuredCell): string {
+  const { variant, batch, cores, bucket, samples, p95Interval, drift, isNoisy, wallMs } = measured;
   const of = bucket === undefined ? "" : `of ${bucket} `;
   const on = cores === 1 ? "" : ` on ${cores} cores`;
   const cell = `${variant} ${of}batch ${batch}${on}`;

@@ -1,25 +1,25 @@
-/** What a replay has found, for people and as data. */
+/** Formats the result of a replay as text and as data. */
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import { alignColumns, counted, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { Difference, ReplayPass } from "./replay-pass.ts";
 
-/** Differences that a text tells. */
+/** Most differences in a text. */
 const MAX_LINES = 20;
 
 export function replayText(pass: ReplayPass, bundles: readonly LoadedBundle[]): string {
   const { counts, differences } = pass;
   const { same, different, open, differentEvents, skippedEvents } = counts;
-  const told = different + differentEvents;
+  const differenceCount = different + differentEvents;
   return [
     `${counted(counts.requests, "request")}, ` +
-      `${counted(same + different + open, "decision")} that batches were started by`,
+      `${counted(same + different + open, "decision")} that started batches`,
     alignColumns([
       ["", "reproduced", "different", "not settled"],
       ["decisions", String(same), String(different), String(open)],
       ["events", String(counts.events), String(differentEvents), String(skippedEvents)],
     ]),
     ...differences.slice(0, MAX_LINES).flatMap(differenceLines),
-    ...(told > MAX_LINES ? [`and ${told - MAX_LINES} more`] : []),
+    ...(differenceCount > MAX_LINES ? [`and ${differenceCount - MAX_LINES} more`] : []),
     ...[...pass.reasons].map(([reason, count]) => wrapped(`not settled, ${count}: ${reason}`)),
     ...sourceLines(pass, bundles),
   ].join("\n");
@@ -41,16 +41,16 @@ function sourceLines(
   return [
     ...others.map(([revision, requests]) =>
       wrapped(
-        `${counted(requests, "request")} were decided by a bundle of digest ` +
-          `${revision.slice(0, 12)}…, which is none of those that are given`,
+        `${counted(requests, "request")} were decided by a bundle with digest ` +
+          `${revision.slice(0, 12)}…, which was not provided`,
       ),
     ),
     ...(counts.lostLines === 0
       ? []
-      : [`${counted(counts.lostLines, "line")} were lost when the log was written`]),
+      : [`${counted(counts.lostLines, "line")} were lost during logging`]),
     ...(counts.unreadable === 0
       ? []
-      : [`${counted(counts.unreadable, "line")} could not be read as a decision log's`]),
+      : [`${counted(counts.unreadable, "line")} could not be read as decision log entries`]),
   ];
 }
 

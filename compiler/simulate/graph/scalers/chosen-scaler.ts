@@ -1,4 +1,4 @@
-/** What `simulate` tells of an autoscaler that it has simulated. */
+/** Description of a simulated autoscaler in the output of `simulate`. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { ScalerOptions } from "./scaler.ts";
 import { settingParameters } from "./scaler-settings.ts";
@@ -7,7 +7,7 @@ import type { PlannedSetting } from "./tune-scaler.ts";
 
 export interface ScaledBaseline {
   readonly name: ScalerName;
-  /** Whether the parameters were chosen in hindsight, on the simulated requests themselves. */
+  /** Whether the parameters were tuned in hindsight, on the simulated requests themselves. */
   readonly tuned: boolean;
   readonly parameters: ScalerOptions;
   /** Load of the level whose hardware, batches and first replicas it was given. */
@@ -15,23 +15,23 @@ export interface ScaledBaseline {
 }
 
 /**
- * The setting that a baseline has, as shipped or tuned in hindsight.
- * @param of how a method finds either for the bundle.
+ * Returns the setting of a baseline, as shipped or tuned in hindsight.
+ * @param of finds either for the bundle.
  */
 export function chosenScaler(
   { levels }: { readonly levels: readonly { readonly loadQps: number }[] },
   name: ScalerName,
   tuned: boolean,
   of: { shipped(): PlannedSetting; tuned(): readonly PlannedSetting[] },
-): { readonly planned: PlannedSetting; readonly told: ScaledBaseline } {
+): { readonly planned: PlannedSetting; readonly baseline: ScaledBaseline } {
   const planned = tuned ? of.tuned()[0] : of.shipped();
-  assert(planned !== undefined, "a setting is tried");
+  assert(planned !== undefined, "no setting was tried");
   const planQps = levels[planned.plan]?.loadQps ?? Number.NaN;
   const parameters = settingParameters(planned.setting);
-  return { planned, told: { name, tuned, parameters, planQps } };
+  return { planned, baseline: { name, tuned, parameters, planQps } };
 }
 
-/** One line for people. */
+/** One line of text. */
 export function scalerLine({ name, tuned, parameters, planQps }: ScaledBaseline): string {
   const pairs = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
   const how = tuned ? ", tuned in hindsight" : "";

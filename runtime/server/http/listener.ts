@@ -1,13 +1,13 @@
 /** Listeners of a server: one for all, and those for administrators or metrics alone. */
 import type { Need } from "../access/scopes.ts";
 
-export interface DoorAddress {
+export interface ListenAddress {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
 }
 
-export interface Door extends DoorAddress {
+export interface Listener extends ListenAddress {
   /** Of the setting that says where it is. */
   readonly flag: string;
   /** What is served there beside health; other paths are not there. */
@@ -16,21 +16,21 @@ export interface Door extends DoorAddress {
   readonly isOwn: boolean;
 }
 
-export interface DoorAddresses {
-  readonly http: DoorAddress;
+export interface ListenAddresses {
+  readonly http: ListenAddress;
   /** Left out, administrators and metrics are served with the rest. */
-  readonly admin?: DoorAddress | undefined;
-  readonly metrics?: DoorAddress | undefined;
+  readonly admin?: ListenAddress | undefined;
+  readonly metrics?: ListenAddress | undefined;
 }
 
 /** The one for all comes first; administrators and metrics may share one. */
-export function doorsOf({ http, admin, metrics }: DoorAddresses): Door[] {
+export function listenersOf({ http, admin, metrics }: ListenAddresses): Listener[] {
   const main = new Set<Need>(["open", "infer"]);
   if (admin === undefined) main.add("admin");
   if (metrics === undefined) main.add("metrics");
-  const doors: Door[] = [{ ...http, flag: "--http", needs: main, isOwn: false }];
-  const own = (address: DoorAddress, flag: string, needs: readonly Need[]) => {
-    doors.push({ ...address, flag, needs: new Set<Need>(["open", ...needs]), isOwn: true });
+  const listeners: Listener[] = [{ ...http, flag: "--http", needs: main, isOwn: false }];
+  const own = (address: ListenAddress, flag: string, needs: readonly Need[]) => {
+    listeners.push({ ...address, flag, needs: new Set<Need>(["open", ...needs]), isOwn: true });
   };
   const isShared = admin !== undefined && metrics !== undefined && isSame(admin, metrics);
   if (isShared) own(admin, "--admin", ["admin", "metrics"]);
@@ -38,9 +38,9 @@ export function doorsOf({ http, admin, metrics }: DoorAddresses): Door[] {
     if (admin !== undefined) own(admin, "--admin", ["admin"]);
     if (metrics !== undefined) own(metrics, "--metrics", ["metrics"]);
   }
-  return doors;
+  return listeners;
 }
 
-function isSame(one: DoorAddress, other: DoorAddress): boolean {
+function isSame(one: ListenAddress, other: ListenAddress): boolean {
   return one.port !== 0 && one.port === other.port && one.host === other.host;
 }

@@ -1,21 +1,26 @@
-/** Runs the forecasts of a simulation beforehand, look by look. */
+/** Computes the forecasts of a simulation in advance, poll by poll. */
 import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { RateHistory } from "stratagem-runtime/internal/core/rate-history";
 
 interface LookHistories {
   readonly lookCount: number;
-  /** [lookCount, HISTORY_BEATS]: requests of each beat, oldest first, NaN before there were any. */
+  /**
+   * [lookCount, HISTORY_BEATS]: requests of each heartbeat, oldest first, NaN before there were
+   * any.
+   */
   readonly perBeat: Float64Array;
 }
 
 /**
- * What a simulation's dispatcher knows of the traffic at each look until a time: forecasts of a
- * model that cannot be asked in between are made of it beforehand, for `forecastByLook`.
+ * Returns the traffic that a simulation's dispatcher knows at each poll until a time: forecasts of
+ * a model that cannot be called during the simulation are computed from it in advance, for
+ * `forecastByPoll`.
  * @param arrivalMs of the requests, non-decreasing.
- * @param tickMs of the bundle's policy. @param beatMs of its SLO.
+ * @param tickMs of the bundle's policy.
+ * @param beatMs of its SLO.
  * @param untilMs exclusive.
  */
-export function lookHistories(
+export function pollHistories(
   arrivalMs: Float64Array,
   { tickMs, beatMs }: { readonly tickMs: number; readonly beatMs: number },
   untilMs: number,
@@ -27,7 +32,7 @@ export function lookHistories(
   const history = new RateHistory(beatMs);
   let next = 0;
   for (const [look, lookMs] of looksMs.entries()) {
-    // Requests that come at the time of a look come before it.
+    // Requests that arrive at the time of a poll come before it.
     for (; (arrivalMs[next] ?? Number.NaN) <= lookMs; next++) {
       history.onArrival(arrivalMs[next] ?? Number.NaN);
     }

@@ -1,4 +1,4 @@
-/** What the server knows of its gRPC door without any of its code being loaded. */
+/** What the server knows of its gRPC listener without any of its code being loaded. */
 import type { MetricLine } from "../../base/exposition.ts";
 import type { RegisterRpcs } from "./rpcs.ts";
 
@@ -16,13 +16,13 @@ export interface GrpcOptions {
   readonly rpcs?: readonly RegisterRpcs[];
 }
 
-export interface GrpcDoor {
+export interface GrpcListener {
   /** HOST:PORT, as clients of gRPC have it. */
   readonly url: string;
   /** Of the server, whatever the model. */
   metricLines(): MetricLine[];
   /** Tells whoever watches whether it is ready, as it is now. */
-  tellStopping(): void;
+  announceStop(): void;
   /**
    * Accepts no more connections, answers what was sent on those that there are, and ends them.
    * @returns a promise that is kept when none is left.

@@ -5,14 +5,14 @@ import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import { Handshakes } from "../connections/handshakes.ts";
 import type { HttpContext } from "./context.ts";
-import type { Door } from "./doors.ts";
+import type { Listener } from "./listener.ts";
 import { listen, serverOf, urlOf } from "./listening.ts";
 import { forceServer, stopServer } from "./stopping.ts";
 
-/** While the doors close: how long a client may still take to agree on keys. */
+/** While the listeners close: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
 
-export interface OpenedDoors {
+export interface OpenedListeners {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
   /** Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches. */
   stop(): Promise<void>;
@@ -21,21 +21,21 @@ export interface OpenedDoors {
 }
 
 interface Opened {
-  readonly door: Door;
+  readonly listener: Listener;
   readonly server: Server;
   readonly connections: Connections;
 }
 
 /**
- * @param doors the one for all first; the others have connections of their own, so that they answer
+ * @param listeners the one for all first; the others have connections of their own, so that they answer
  * where it has no room.
  * @throws RuntimeError RUNTIME_LISTEN, with none left open.
  */
-export async function openDoors(
+export async function openListeners(
   context: HttpContext,
   limits: ServerLimits,
-  doors: readonly Door[],
-): Promise<OpenedDoors> {
+  listeners: readonly Listener[],
+): Promise<OpenedListeners> {
   const opened: Opened[] = [];
   const handshakes = new Handshakes(() => context.state.access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
@@ -55,30 +55,30 @@ export async function openDoors(
     clearTimeout(cut);
   };
   try {
-    for (const door of doors) {
-      const own = { ...context, ...ownOf(context, limits, door) };
+    for (const listener of listeners) {
+      const own = { ...context, ...ownOf(context, limits, listener) };
       const { connections } = own;
-      const server = serverOf(own, limits, door, handshakes);
-      await listen(server, door);
-      opened.push({ door, server, connections });
+      const server = serverOf(own, limits, listener, handshakes);
+      await listen(server, listener);
+      opened.push({ listener, server, connections });
     }
   } catch (error) {
     await close(stop());
     throw error;
   }
   const urlFor = (need: Need) => {
-    const found = opened.find(({ door }) => door.needs.has(need));
-    return found === undefined ? "" : urlOf(found.server, context, found.door);
+    const found = opened.find(({ listener }) => listener.needs.has(need));
+    return found === undefined ? "" : urlOf(found.server, context, found.listener);
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
   return { urls, stop, close };
 }
 
-/** What a door does not share with the others. */
+/** What a listener does not share with the others. */
 function ownOf(
   { connections }: HttpContext,
   limits: ServerLimits,
-  { isOwn, needs }: Door,
+  { isOwn, needs }: Listener,
 ): Pick<HttpContext, "connections" | "served"> {
   return { connections: isOwn ? new Connections(limits) : connections, served: needs };
 }

@@ -1,15 +1,17 @@
-/** Who is let in, as the server that is simulated decides it. */
+/** Admission control of the simulated server. */
 import { Admission, type AdmissionOptions } from "stratagem-runtime/internal/core/admission";
 
 /**
- * The door of a server whose queries of low priority are given up in time by who decides: only
- * those of high priority can be a crowd, and all are refused while there is one.
+ * Admission by priority, for a server whose dispatcher drops queries of low priority in time: only
+ * those of high priority can form a crowd, and all are rejected while there is one.
  * @see `runtime/server/applications/gate.ts`
  */
-export class Door {
+export class PriorityAdmission {
   readonly #admission: Admission;
   readonly #sloMs: number;
-  /** [slotCount] how many queries a query found, itself included; 0 of one that does not count. */
+  /**
+   * [slotCount]: queries that a query found, including itself; 0 for a query that does not count.
+   */
   readonly #found: Uint32Array;
   readonly #enteredMs: Float64Array;
 
@@ -20,7 +22,7 @@ export class Door {
     this.#enteredMs = new Float64Array(slotCount);
   }
 
-  get isShut(): boolean {
+  get isFull(): boolean {
     return !this.#admission.hasRoom();
   }
 
@@ -29,7 +31,7 @@ export class Door {
     this.#enteredMs[slot] = nowMs;
   }
 
-  /** A query has its answer, or is given up, for which there was no time left. */
+  /** Called when a query is answered, or dropped because its time is up. */
   leave(slot: number, isGivenUp: boolean, nowMs: number): void {
     const found = this.#found[slot] ?? 0;
     if (found === 0) return;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { lookHistories } from "../../../../../compiler/methods/themis/simulate/look-histories.ts";
+import { pollHistories } from "../../../../../compiler/methods/themis/simulate/poll-histories.ts";
 import { simulateThemis } from "../../../../../compiler/methods/themis/simulate/simulate.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { beatMsOf } from "../../../../../runtime/core/beat.ts";
@@ -11,7 +11,7 @@ import { themisBundle } from "../../../../support/themis-bundle.ts";
 const DURATION_MS = 90_000;
 
 /** What the dispatcher sees at each look, and what it is told after it. */
-function run(tickMs: number, forecastByLook: Float64Array) {
+function run(tickMs: number, forecastByPoll: Float64Array) {
   const bundle = themisBundle({
     sloMs: 100,
     policy: { predictor: "lstm", tickMs, scaling: "themis" },
@@ -24,7 +24,7 @@ function run(tickMs: number, forecastByLook: Float64Array) {
     durationMs: DURATION_MS,
     seed: 3,
     startLevel: 0,
-    forecastByLook,
+    forecastByPoll,
     dispatcherOf: (...values) => {
       const dispatcher = themisDispatcherOf(...values);
       const onWake = dispatcher.onWake.bind(dispatcher);
@@ -49,7 +49,7 @@ test.each([1000, 700])(
   "every look %i ms after the other has the history that the dispatcher has",
   (tickMs) => {
     const { seen, trace, beatMs } = run(tickMs, new Float64Array(0));
-    const { lookCount, perBeat } = lookHistories(trace.arrivalMs, { tickMs, beatMs }, DURATION_MS);
+    const { lookCount, perBeat } = pollHistories(trace.arrivalMs, { tickMs, beatMs }, DURATION_MS);
     const histories = Array.from({ length: lookCount }, (_, look) => [
       ...perBeat.subarray(look * HISTORY_BEATS, (look + 1) * HISTORY_BEATS),
     ]);
@@ -61,7 +61,7 @@ test.each([1000, 700])(
 );
 
 test("without requests there is no look", () => {
-  expect(lookHistories(new Float64Array(0), { tickMs: 1000, beatMs: 1000 }, 60_000).lookCount).toBe(
+  expect(pollHistories(new Float64Array(0), { tickMs: 1000, beatMs: 1000 }, 60_000).lookCount).toBe(
     0,
   );
 });

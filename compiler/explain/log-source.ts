@@ -1,25 +1,25 @@
-/** What is told of the log that something was explained from. */
+/** Describes the log that an explanation is based on. */
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import { counted, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { LogSummary } from "./log-pass.ts";
 
 type Digest = Pick<LoadedBundle, "sha256">;
 
-/** Only what is out of order. */
+/** Reports unreadable lines and requests that another bundle decided; otherwise empty. */
 export function sourceLines(summary: LogSummary, { sha256 }: Digest): string[] {
   const { unreadable } = summary;
-  const told = [
+  const lines = [
     ...(unreadable === 0
       ? []
-      : [`${counted(unreadable, "line")} of the log could not be read as requests`]),
+      : [`${counted(unreadable, "line")} of the log could not be read as a request`]),
     ...otherBundles(summary, sha256).map(([digest, requests]) => {
       return `${counted(requests, "request")} were decided by another bundle, ${digest}…`;
     }),
     ...((summary.requestsByBundle.get("") ?? 0) === 0
       ? []
-      : ["the log does not say which bundle decided: an older server wrote it"]),
+      : ["the log does not name the bundle that decided: an older server wrote it"]),
   ];
-  return told.length === 0 ? [] : ["", ...told.map((line) => wrapped(line))];
+  return lines.length === 0 ? [] : ["", ...lines.map((line) => wrapped(line))];
 }
 
 export function sourceJson(summary: LogSummary, { sha256 }: Digest): object {

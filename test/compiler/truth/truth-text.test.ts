@@ -32,9 +32,11 @@ test("what is better than promised is no broken promise, and is told apart", () 
   const text = truthText(document);
   expect(document.holds).toBe(true);
   expect(text).toMatch(/^ *300 .*20\.0 \+.*better$/m);
-  expect(text.split("\n").at(-1)).toBe("1 of 2 hold, 1 more are better than promised");
+  expect(text.split("\n").at(-1)).toBe("1 of 2 hold, 1 more better than promised");
   const page = parseHTML(truthPage([document])).document;
-  expect(page.querySelector("h1")?.textContent).toBe("1 of 2 promises hold, 1 are outdone");
+  expect(page.querySelector("h1")?.textContent).toBe(
+    "1 of 2 promises hold, 1 better than promised",
+  );
   expect(page.querySelector("td.broken")).toBeNull();
 });
 
@@ -44,7 +46,7 @@ test("every try is told, and what predictions leave out", () => {
   const point = { ...POINT, earlier: [{ ...tried, cause: "stolen" }] };
   const document = { ...documentWith([point]), latenciesWithout: ["serving path"] };
   const text = truthText(document);
-  expect(text).toMatch(/run 1 was repeated, .*other guests took 20\S*% .*\): it did not hold/);
+  expect(text).toMatch(/run 1 was repeated .*other guests used 20\S*% .*\): it did not hold/);
   expect(text).toContain("latencies without serving path");
 });
 

@@ -23,23 +23,23 @@ const NOT_HERE = new HttpError(501, "administrators are served by another listen
 /** Calls by the metadata with which they came, which their handlers get as well. */
 const SEEN = new WeakMap<Metadata, Seen>();
 
-/** @throws Error for a call that did not come in by the entrance. */
+/** @throws Error for a call that did not pass the interceptor. */
 export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
   const seen = SEEN.get(metadata);
-  if (seen === undefined) throw new Error("a call did not come in by the entrance");
+  if (seen === undefined) throw new Error("a call did not pass the interceptor");
   return seen;
 }
 
-export interface EntranceOptions {
-  /** Whether administrators are served by this door. */
+export interface InterceptorOptions {
+  /** Whether administrators are served by this listener. */
   readonly servesAdmin: boolean;
   /** Time that the message of a call of one message has to come. */
   readonly bodyTimeoutMs: number;
 }
 
-export function entrance(
+export function interceptorOf(
   state: ServerState,
-  { servesAdmin, bodyTimeoutMs }: EntranceOptions,
+  { servesAdmin, bodyTimeoutMs }: InterceptorOptions,
 ): ServerInterceptor {
   return ({ path, requestStream }, call) => {
     let seen: Seen | undefined;

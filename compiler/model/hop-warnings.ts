@@ -1,13 +1,13 @@
-/** What `compile` warns of where workers are on other machines, and plans know too little of it. */
+/** Warnings of `compile` about workers on other machines whose hops plans do not fully count. */
 import type { Application } from "../spec/application.ts";
 
 const ADVICE = "measure the models through the workers (profile --workers)";
 
 /**
- * @param countsStated whether plans of the method have a worker taken for a way that is stated, and
- * not only the time until its answer.
+ * @param countsStated whether the method's plans keep a worker busy for the stated time of the hop,
+ * and not only until its answer.
  */
-export function wayWarnings(
+export function hopWarnings(
   { cluster, tasks }: Pick<Application, "cluster" | "tasks">,
   countsStated: boolean,
 ): string[] {
@@ -17,12 +17,12 @@ export function wayWarnings(
   );
   if (elsewhere.length === 0 || isMeasured) return [];
   const names = elsewhere.map(({ name }) => name).join(", ");
-  const where = `${elsewhere.length === 1 ? "pool" : "pools"} ${names}: workers are elsewhere`;
+  const where = `${elsewhere.length === 1 ? "pool" : "pools"} ${names}: workers are on other machines`;
   const hopMs = cluster.communicationLatencyMs;
-  if (hopMs === 0) return [`${where}, and plans have nothing for the way to them; ${ADVICE}`];
+  if (hopMs === 0) return [`${where}, and plans do not count the hop to them; ${ADVICE}`];
   if (countsStated) return [];
   return [
-    `${where} and taken for the ${hopMs} ms of each batch's way too, which plans do not count; ` +
+    `${where} and busy during the hop of each batch, ${hopMs} ms, which plans do not count; ` +
       ADVICE,
   ];
 }

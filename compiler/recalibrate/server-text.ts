@@ -1,4 +1,4 @@
-/** What a server says of itself: asked by its URL, or as it was saved. */
+/** Reads metrics or feedback of a server, by URL or from a saved file. */
 import { askHttp, causeOf } from "stratagem-runtime/internal/base/http-client";
 import { InputError } from "../spec/document/input-error.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
@@ -6,21 +6,24 @@ import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
 const MAX_BYTES = 64 * MEBIBYTE;
 const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };
 
-export interface ToldText {
+export interface ServerText {
   readonly text: string;
-  /** When it was told, since 1970, by the server's clock; null of a file, which does not say. */
+  /**
+   * Time of the response by the server's clock, ms since 1970; null for a file, which does not
+   * state it.
+   */
   readonly atMs: number | null;
 }
 
 /**
- * @param path that is asked for where a URL has none, such as `/metrics`.
+ * @param path requested if a URL has none, such as `/metrics`.
  * @throws InputError INPUT_UNREADABLE, or the reason of the signal.
  */
-export async function toldText(
+export async function readServerText(
   place: string,
   path: string,
   signal: AbortSignal,
-): Promise<ToldText> {
+): Promise<ServerText> {
   if (!/^https?:\/\//.test(place)) return fileText(place);
   if (!URL.canParse(place)) throw unreadable(place, "no URL");
   const url = new URL(place);
@@ -36,7 +39,7 @@ export async function toldText(
   }
 }
 
-function fileText(path: string): ToldText {
+function fileText(path: string): ServerText {
   const read = readBytes(path, MAX_BYTES);
   if (!read.ok) throw unreadable(path, read.reason);
   return { text: decodeUtf8(read.bytes, path), atMs: null };
