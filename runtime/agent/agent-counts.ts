@@ -1,21 +1,21 @@
-/** What an agent counts of its batches, in Triton's words where it has some. */
+/** Counts of an agent's batches, named as in Triton where it has the same. */
 import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
 import { RequestMetrics } from "../server/requests/request-metrics.ts";
 
-/** Models whose counts are kept, also of those that are held no more. */
+/** Models whose counts are kept, including models no longer held. */
 const MAX_MODELS = 256;
 const RUN_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 
-/** Why a batch was not begun. */
+/** Reasons why a batch was not started. */
 export const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
 export type BatchRefusal = (typeof REFUSALS)[number];
 
-/** Of a batch that was answered, ms. */
+/** Durations of an answered batch, ms. */
 export interface BatchSpans {
   readonly rows: number;
   /** From its head until it was answered. */
   readonly requestMs: number;
-  /** Of that, its bytes and its turn. */
+  /** Part of that: receiving its bytes and waiting for its turn. */
   readonly queueMs: number;
   /** In the process of the model. */
   readonly wallMs: number;
@@ -59,7 +59,7 @@ export class AgentCounts {
       ...RequestMetrics.tritonLines([...this.#byModel.values()]),
       head(ran, "histogram", "Time of batches in the processes of their models"),
       ...this.#runs.lines(ran, {}),
-      head(refused, "counter", "Batches that were not begun, by reason"),
+      head(refused, "counter", "Batches that were not started, by reason"),
       ...[...this.#refused].map(([reason, count]) => line(refused, { reason }, count)),
     ];
   }

@@ -1,4 +1,4 @@
-/** What an agent tells at `/metrics`. */
+/** Metrics of an agent at `/metrics`. */
 import { head, line, type MetricLine, metric } from "../base/exposition.ts";
 import { processMetricLines } from "../server/metrics/process-metrics.ts";
 import type { AgentState } from "./agent-state.ts";
@@ -14,10 +14,15 @@ export function agentLines(state: AgentState): MetricLine[] {
     ...models.held.map(({ model, isReady }) => line(ready, { model: model.name }, +isReady)),
     head(lost, "counter", "Processes of a model that ended by themselves"),
     ...models.held.map(({ model, lossCount }) => line(lost, { model: model.name }, lossCount)),
-    ...metric("stratagem_agent_running", "gauge", "Batches that compute", running),
-    ...metric("stratagem_agent_batches", "gauge", "Batches that compute or wait", turns.count),
-    ...metric("stratagem_agent_epoch", "gauge", "Highest epoch of a lease", fence.epoch),
-    ...metric("stratagem_agent_kept_bytes", "gauge", "Tensors for other workers", values.bytes),
+    ...metric("stratagem_agent_running", "gauge", "Batches being computed", running),
+    ...metric("stratagem_agent_batches", "gauge", "Batches being computed or waiting", turns.count),
+    ...metric("stratagem_agent_epoch", "gauge", "Highest epoch of any lease", fence.epoch),
+    ...metric(
+      "stratagem_agent_kept_bytes",
+      "gauge",
+      "Bytes of tensors kept for other workers",
+      values.bytes,
+    ),
     ...access.metricLines(),
     ...connections.metricLines(),
     ...processMetricLines(),

@@ -1,12 +1,12 @@
-/** When an answer is of no use any more, by what a request says that is left of its time. */
+/** Deadline of an answer, from the remaining time that a request states. */
 import { HttpError } from "../server/connections/http-error.ts";
 
-/** Header with the milliseconds that are left, as the request was sent. */
+/** Header with the remaining milliseconds at the time the request was sent. */
 export const DEADLINE = "stratagem-deadline-ms";
 
 const FORM = /^\d{1,10}(?:\.\d{1,6})?$/;
 
-/** @returns Infinity without the header. @throws HttpError 400 */
+/** Returns Infinity without the header. @throws HttpError 400 */
 export function deadlineMs(
   header: string | readonly string[] | undefined,
   arrivalMs: number,

@@ -36,7 +36,11 @@ export const WORKERS = {
   ),
   threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
   standby: setting(count(), 1, "warm workers in reserve, of each application"),
-  meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
+  meansCheck: setting(
+    truth,
+    true,
+    "refuse a bundle whose workers need more than the machine has left",
+  ),
   memory: setting(
     processMemory,
     null,

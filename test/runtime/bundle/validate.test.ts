@@ -128,7 +128,7 @@ test.each<[string, unknown, string]>([
   ["levels[0].expected.violationRate", 0.06, "levels[0].feasible"],
   ["levels[1].actionByState.shape", [7, 5], "levels[1].actionByState.shape: expected [5,7]"],
   ["levels[1].actionByState.data[17]", 10, "data[17]: expected an action for 3 queued, got 10"],
-  ["levels[1].actionByState.data[17]", 0xffff, "got 65535, which is no action"],
+  ["levels[1].actionByState.data[17]", 0xffff, "got 65535, which is not an action"],
   ["levels[1].actionByState.data[17]", 1, "got action 1, a batch of 2"],
   ["levels[1].actionByState.data[17]", 3, "got action 3, a batch of 4"],
 ])("refuses %s = %o for what it contradicts", (path, value, message) => {

@@ -40,7 +40,7 @@ test("names the file in front of what is wrong inside", async () => {
     code: "BUNDLE_SEMANTICS",
     message:
       `${path}: levels[1].actionByState.data[17]: expected an action for 3 queued, ` +
-      "got 10, which is no action; compile the bundle again",
+      "got 10, which is not an action; compile the bundle again",
   });
 });
 
