@@ -2,7 +2,7 @@
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import type { Told } from "stratagem-runtime/internal/methods/method";
+import type { Description } from "stratagem-runtime/internal/methods/method";
 import { methodOf as runtimeMethodOf } from "stratagem-runtime/internal/methods/registry";
 import type { CompilerMethod } from "../methods/method.ts";
 import { type ExplainedRun, explainedRun } from "./explained-run.ts";
@@ -39,7 +39,7 @@ export interface ExplainedDecision {
   readonly state: string;
   readonly levelQps: number;
   /** The same that `inspect --level --state` tells. */
-  readonly told: Told;
+  readonly told: Description;
 }
 
 export function verdictOf(request: LoggedRequest, sloMs: number): Verdict {
@@ -88,7 +88,7 @@ async function decisionOf(
     method.actionValues(...asked);
   try {
     const request = { text: state, loadQps: levelQps, level: level ?? undefined, actionValuesOf };
-    const told = await runtimeMethodOf(bundle).tellState(bundle, request);
+    const told = await runtimeMethodOf(bundle).describeState(bundle, request);
     return { state, levelQps, told };
   } catch (error) {
     // A state that this bundle does not have, though a log speaks of it.

@@ -7,10 +7,10 @@ import { removedCommand, removedOption } from "../settings/removed.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** An error that is not a bug: told in one line, with an exit code of its own. */
-export interface ExplainedError extends ToldError {
+export interface ExplainedError extends ReportedError {
   readonly exitCode: number;
   /** What else is wrong with the same input, each told in a line too. */
-  readonly others?: readonly ToldError[];
+  readonly others?: readonly ReportedError[];
 }
 
 /** A verb of a command line, whose options are loaded where it is asked for. */
@@ -19,7 +19,7 @@ export interface Verb {
   readonly add: (program: Command) => Promise<void>;
 }
 
-interface ToldError {
+interface ReportedError {
   readonly code: string;
   readonly message: string;
 }
@@ -27,7 +27,7 @@ interface ToldError {
 const VERSION_FLAGS: readonly string[] = ["--version", "-V"];
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 /** Errors that are told at once: they fit a screen. `--json` has all of them. */
-const MAX_TOLD_ERRORS = 20;
+const MAX_PRINTED_ERRORS = 20;
 
 /**
  * Parses argv and runs a verb; the others are loaded only where they are told of.
@@ -147,8 +147,8 @@ function fail(error: unknown, explained: ExplainedError | null): void {
 }
 
 /** A line for each error, and one that says how many are left out. */
-function errorLines(errors: readonly ToldError[]): string[] {
-  const told = errors.slice(0, MAX_TOLD_ERRORS);
+function errorLines(errors: readonly ReportedError[]): string[] {
+  const told = errors.slice(0, MAX_PRINTED_ERRORS);
   const left = errors.length - told.length;
   return [
     ...told.map(({ code, message }) => `${code} ${message}`),
@@ -159,7 +159,7 @@ function errorLines(errors: readonly ToldError[]): string[] {
 function printErrorDocument(
   code: string,
   message: string,
-  others: readonly ToldError[] = [],
+  others: readonly ReportedError[] = [],
 ): void {
   if (!wantsJson()) return;
   const error = { code, message, ...(others.length === 0 ? {} : { others }) };

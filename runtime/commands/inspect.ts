@@ -37,11 +37,14 @@ export async function inspectCommand(
   const exitCode = EXIT_CODES.ok;
   if (asked !== null) {
     const request = { text: asked, loadQps, actionValuesOf };
-    const { text, json: state } = await method.tellState(bundle, request);
+    const { text, json: state } = await method.describeState(bundle, request);
     return { exitCode, text, json: { ...inspection, state } };
   }
   if (loadQps !== null) {
-    const { text, json: level } = method.tellLevel(bundle, levelForLoad(bundle.levels, loadQps));
+    const { text, json: level } = method.describeLevel(
+      bundle,
+      levelForLoad(bundle.levels, loadQps),
+    );
     return { exitCode, text, json: { ...inspection, level } };
   }
   return { exitCode, text: method.summary(bundle, inspection), json: inspection };

@@ -51,7 +51,7 @@ export async function pullCommand(options: PullOptions): Promise<CommandResult> 
       application: bundle.application,
       method: bundle.method,
       isSigned,
-      signature: claims === null ? null : toldClaims(claims),
+      signature: claims === null ? null : claimsJson(claims),
       files,
     },
   };
@@ -74,7 +74,7 @@ function signatureText(isSigned: boolean, claims: Claims | null): string {
   return "its signature is beside it, and not checked: --key does that";
 }
 
-function toldClaims({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims): object {
+function claimsJson({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims): object {
   return { key, serial, issuedAt, expiresAt, scope };
 }
 

@@ -239,7 +239,7 @@ function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
   const told = served.map(({ policy, source, bundle, device, hardware }) => {
     const method = methodOf(bundle);
-    const { workers, more, json } = method.tellServing(bundle);
+    const { workers, more, json } = method.describeServing(bundle);
     const name = source ?? policy;
     return {
       text: `serving ${name} at ${url}: ${workers}${hardwareText(hardware)}${more}`,

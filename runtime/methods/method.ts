@@ -12,7 +12,7 @@ import type { Section } from "../describe/bundle-sections.ts";
 import type { DiffLevel } from "../describe/level-diff.ts";
 import type { MadeDecision, ReviewedDecision } from "../describe/made-decision.ts";
 import type { PlannedWorkers } from "../describe/planned-workers.ts";
-import type { ServingTold } from "../describe/serving-told.ts";
+import type { ServingSummary } from "../describe/serving-summary.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -51,9 +51,9 @@ export interface RuntimeMethod<B extends Bundle> {
   /** The text of `inspect` without options. */
   summary(bundle: B, file: BundleFile): string;
   /** What `inspect --level` tells. @param level index of the one that decides. */
-  tellLevel(bundle: B, level: number): Told;
+  describeLevel(bundle: B, level: number): Description;
   /** What `inspect --state` tells. @throws RuntimeError RUNTIME_USAGE if there is no such state. */
-  tellState(bundle: B, request: StateRequest): Promise<Told>;
+  describeState(bundle: B, request: StateRequest): Promise<Description>;
   /** What `verify` has found to be sound. */
   decisions(bundle: B): DecisionCheck;
 
@@ -89,7 +89,7 @@ export interface RuntimeMethod<B extends Bundle> {
    */
   plannedWorkers?(bundle: B, level: number): readonly PlannedWorkers[];
   /** What `serve` says once it is ready. */
-  tellServing(bundle: B): ServingTold;
+  describeServing(bundle: B): ServingSummary;
   /**
    * Opens its endpoint; the server starts its workers once it listens. @throws RuntimeError
    * RUNTIME_MODEL if the bundle's models do not fit together.
@@ -106,7 +106,7 @@ export interface BundleFile {
 }
 
 /** The same thing for people and for `--json`. */
-export interface Told {
+export interface Description {
   readonly text: string;
   readonly json: object;
 }

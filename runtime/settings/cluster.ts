@@ -1,18 +1,18 @@
-/** The cluster whose workers are found. */
+/** Settings of a cluster whose workers are discovered. */
 import { text } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 
 export const CLUSTER = {
   cluster: setting(
-    text("<url>", "nats://HOST:PORT,HOST:PORT… or tls://, perhaps with /NAME behind"),
+    text("<url>", "nats://HOST:PORT,HOST:PORT… or tls://, optionally followed by /NAME"),
     null,
-    "the NATS over which workers of other machines are found, for pools without URLs",
-    "none are",
+    "NATS servers to discover remote workers with, for pools without URLs",
+    "no discovery",
   ),
   frontEnd: setting(
     text("<name>", "a name"),
     null,
-    "what this front end is called among those that share the workers of --cluster",
-    "its host and process",
+    "name of this front end in the cluster",
+    "host name and process id",
   ),
 };

@@ -1,4 +1,4 @@
-/** The log on stderr, which operators read. */
+/** Settings of the log on stderr. */
 
 import { SEVERITIES } from "../base/notice.ts";
 import { oneOf } from "../kinds/kinds.ts";
@@ -6,6 +6,6 @@ import { setting } from "../kinds/setting.ts";
 import { LOG_FORMATS } from "../server/logs/log.ts";
 
 export const LOGS = {
-  logLevel: setting(oneOf(SEVERITIES), "info", "what the log on stderr tells at least"),
-  logFormat: setting(oneOf(LOG_FORMATS), "text", "how the log on stderr is written"),
+  logLevel: setting(oneOf(SEVERITIES), "info", "lowest severity in the log on stderr"),
+  logFormat: setting(oneOf(LOG_FORMATS), "text", "format of the log on stderr"),
 };

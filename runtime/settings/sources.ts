@@ -1,4 +1,4 @@
-/** Where bundles come from that are not files of this machine. */
+/** Sources of bundles on other machines. */
 import { text } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 
@@ -6,13 +6,13 @@ export const SOURCES = {
   store: setting(
     text("<folder>", "a folder"),
     null,
-    "where bundles and models of sources are kept, for a start while the sources are away",
+    "folder for bundles and models of sources, used if a source is unreachable at the start",
     "`$STATE_DIRECTORY`, `$XDG_STATE_HOME/stratagem` or `~/.local/state/stratagem`",
   ),
   statusUrl: setting(
     text("<url>", "an http(s) URL"),
     null,
-    "where it is POSTed, whenever that changes, which bundles are followed and which refused",
-    "nowhere",
+    "URL to POST changes of the accepted and refused bundles to",
+    "no reports",
   ),
 };

@@ -67,7 +67,7 @@ one query more: small on 4 queries
 one slack step less (60 ms): small on 3 queries`);
 });
 
-test("inspect --state tells a batch that is too late by how late it is", async () => {
+test("inspect --state states how late a batch is", async () => {
   const { text } = await inspectCommand({ path, loadQps: null, state: "queued=5,slack=70ms" });
   expect(text).toMatch(/\nb {2}lärge .* 30 ms too late for the earliest query\n/);
 });

@@ -7,8 +7,8 @@ import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { placeDecision } from "./describe/decision.ts";
 import { accordionDiffer, placesByName } from "./describe/diff.ts";
-import { accordionSummary, levelTable, levelTold } from "./describe/inspect.ts";
-import { stateTold } from "./describe/inspect-state.ts";
+import { accordionSummary, describeLevel, levelTable } from "./describe/inspect.ts";
+import { describeState } from "./describe/inspect-state.ts";
 import { accordionLevels, accordionTasks } from "./describe/reports.ts";
 import { accordionSections } from "./describe/sections.ts";
 import { servingPlaces } from "./describe/serving.ts";
@@ -23,8 +23,8 @@ export const accordion = {
   levelReports: accordionLevels,
   levelTable,
   summary: accordionSummary,
-  tellLevel: levelTold,
-  tellState: async (bundle, { text }) => stateTold(bundle, text),
+  describeLevel: describeLevel,
+  describeState: async (bundle, { text }) => describeState(bundle, text),
   decisions: () => ({
     stateCount: null,
     text: "each pipeline with the times that its stages give",
@@ -40,7 +40,7 @@ export const accordion = {
   levelDiffer: accordionDiffer,
   models: accordionModels,
   workerCount: (bundle) => classOfPlaces(bundle).length,
-  tellServing: servingPlaces,
+  describeServing: servingPlaces,
   host: async (bundle, { workers, ...options }) => {
     const { accordionApplication } = await import("./serve/accordion-application.ts");
     const executorFactory = workers.start.bind(workers);

@@ -5,7 +5,7 @@ import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
 import { plannedWorkers } from "../../describe/planned-workers.ts";
-import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -16,7 +16,7 @@ import {
 } from "./core/inferline-dispatcher.ts";
 import { inferlineDiffer } from "./describe/diff.ts";
 import { firstReplicas } from "./describe/first-replicas.ts";
-import { inferlineSummary, levelTable, planTold } from "./describe/inspect.ts";
+import { describePlan, inferlineSummary, levelTable } from "./describe/inspect.ts";
 import { inferlineLevels, inferlineTasks } from "./describe/reports.ts";
 import { inferlineSections } from "./describe/sections.ts";
 import { inferlineModels } from "./serve/models.ts";
@@ -33,8 +33,8 @@ export const inferline = {
   levelReports: inferlineLevels,
   levelTable,
   summary: inferlineSummary,
-  tellLevel: planTold,
-  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  describeLevel: describePlan,
+  describeState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
@@ -59,7 +59,7 @@ export const inferline = {
         return { task, pool, workers };
       }),
     ),
-  tellServing: (bundle) => servingTold(pooledWorkers(bundle), firstReplicas(bundle)),
+  describeServing: (bundle) => servingSummary(pooledWorkers(bundle), firstReplicas(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { inferlineApplication } = await import("./serve/inferline-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);

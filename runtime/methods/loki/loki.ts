@@ -5,13 +5,13 @@ import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispat
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
 import { plannedWorkers } from "../../describe/planned-workers.ts";
-import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/read.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiDiffer } from "./describe/diff.ts";
-import { levelTable, lokiSummary, planTold } from "./describe/inspect.ts";
+import { describePlan, levelTable, lokiSummary } from "./describe/inspect.ts";
 import { lokiLevels, lokiTasks } from "./describe/reports.ts";
 import { lokiSections } from "./describe/sections.ts";
 import { lokiModels } from "./serve/models.ts";
@@ -29,8 +29,8 @@ export const loki = {
   levelReports: lokiLevels,
   levelTable,
   summary: lokiSummary,
-  tellLevel: planTold,
-  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  describeLevel: describePlan,
+  describeState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({ stateCount: null, text: "each with a plan whose flows add up" }),
   decide: ({ levels }: LokiBundle, level: number) => levelAt(levels, level),
   core: (bundle: LokiBundle, options: PipelineDispatcherOptions) => {
@@ -52,7 +52,7 @@ export const loki = {
         return { task, pool, workers };
       }),
     ),
-  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  describeServing: (bundle) => servingSummary(pooledWorkers(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { lokiApplication } = await import("./serve/loki-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);

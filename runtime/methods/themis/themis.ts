@@ -4,7 +4,7 @@ import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
 import { plannedWorkers } from "../../describe/planned-workers.ts";
-import { servingTold } from "../../describe/serving-told.ts";
+import { servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -13,7 +13,7 @@ import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisDiffer } from "./describe/diff.ts";
 import { firstInstances } from "./describe/first-instances.ts";
-import { levelTable, planTold, themisSummary } from "./describe/inspect.ts";
+import { describePlan, levelTable, themisSummary } from "./describe/inspect.ts";
 import { themisLevels, themisTasks } from "./describe/reports.ts";
 import { themisSections } from "./describe/sections.ts";
 import { themisModels } from "./serve/models.ts";
@@ -33,8 +33,8 @@ export const themis = {
   levelReports: themisLevels,
   levelTable,
   summary: themisSummary,
-  tellLevel: planTold,
-  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  describeLevel: describePlan,
+  describeState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
@@ -66,7 +66,7 @@ export const themis = {
         return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers };
       }),
     ),
-  tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),
+  describeServing: (bundle) => servingSummary(workerCount(bundle), firstInstances(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { foretoldApplication } = await import("./serve/themis-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);

@@ -69,7 +69,7 @@ test.each<[string, unknown, string]>([
   ["cluster.pools[0].workers", 1.5, "an integer from 1"],
   ["cluster.pools[0].cores", "4", 'got "4"'],
   ["cluster.pools[0].device", null, "cluster.pools[0].device: expected a text"],
-  ["cluster.pools[0].device", "gpu", "expected cpu, cuda, tensorrt or webgpu; of cuda and"],
+  ["cluster.pools[0].device", "gpu", "expected cpu, cuda, tensorrt or webgpu; cuda and"],
   ["cluster.pools[0].device", "webgpu:0", "cluster.pools[0].device: expected cpu, cuda,"],
   ["cluster.pools[0].device", "cuda:0,0", 'got "cuda:0,0"'],
   ["cluster.pools[0].measuredOn", { provider: "cpu", name: "x" }, 'the key "driver"'],

@@ -56,7 +56,7 @@ test("a file that cannot be read is not a refused bundle", async () => {
   });
 });
 
-test("a pipe that nobody writes to and a device without end are refused at once", async () => {
+test("a pipe without a writer and an endless device are refused at once", async () => {
   const pipe = join(scratch, "pipe");
   makePipe(pipe);
   for (const path of [pipe, "/dev/zero"]) {

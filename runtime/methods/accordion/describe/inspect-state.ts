@@ -1,7 +1,7 @@
 /** `inspect BUNDLE --state STATE` of malleable pipelines: the decision, and why the others lose. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { alignColumns, counted, rounded, short, wrapped } from "../../../describe/text.ts";
-import type { Told } from "../../method.ts";
+import type { Description } from "../../method.ts";
 import { modelLetters } from "./letters.ts";
 import { SCHEDULER_WORDS } from "./scheduler-words.ts";
 import {
@@ -15,7 +15,7 @@ import {
 /**
  * @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good.
  */
-export function stateTold(bundle: AccordionBundle, asked: string): Told {
+export function describeState(bundle: AccordionBundle, asked: string): Description {
   const state = inspectState(bundle, parseState(asked, bundle));
   return { text: stateText(bundle, state), json: state };
 }

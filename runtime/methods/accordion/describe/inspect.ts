@@ -9,14 +9,14 @@ import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { alignColumns, counted, latenciesText, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
 import { accordionMissed } from "./missed.ts";
 import { type DepthView, depthViews, planView } from "./plan-view.ts";
 
 /** What a simulation of a level's load gives, and the pipelines of every load. */
-export function levelTold(bundle: AccordionBundle, index: number): Told {
+export function describeLevel(bundle: AccordionBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = { index, ...level, plan: planView(bundle) };
   return { text: levelText(bundle, level), json };

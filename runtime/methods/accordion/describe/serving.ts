@@ -1,9 +1,9 @@
 /** The execution places of a bundle, as `serve` tells them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import type { ServingTold } from "../../../describe/serving-told.ts";
+import type { ServingSummary } from "../../../describe/serving-summary.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";
 
-export function servingPlaces(bundle: AccordionBundle): ServingTold {
+export function servingPlaces(bundle: AccordionBundle): ServingSummary {
   const places = classOfPlaces(bundle).length;
   const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
   const workers = places === 1 ? "1 execution place" : `${places} execution places`;

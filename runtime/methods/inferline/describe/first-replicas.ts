@@ -1,6 +1,6 @@
 /** The tasks that a server begins with, as `serve` tells them. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
-import type { FirstStages } from "../../../describe/serving-told.ts";
+import type { FirstStages } from "../../../describe/serving-summary.ts";
 
 /** Those of the highest level. */
 export function firstReplicas({ tasks, cluster, levels }: InferlineBundle): FirstStages {

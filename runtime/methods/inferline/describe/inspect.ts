@@ -12,7 +12,7 @@ import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
 import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { hardwareLetters } from "./letters.ts";
 import { inferlineMissed } from "./missed.ts";
 import { hardwareOf, planView, trafficView } from "./plan-view.ts";
@@ -24,7 +24,7 @@ import {
 } from "./task-limits.ts";
 
 /** The plan of a level, the traffic it is for, and what keeps it from being cheaper. */
-export function planTold(bundle: InferlineBundle, index: number): Told {
+export function describePlan(bundle: InferlineBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = {
     index,

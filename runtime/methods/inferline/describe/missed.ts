@@ -7,7 +7,7 @@ import {
   violationCeiling,
 } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../describe/missed-limits.ts";
-import { pooledWorkers } from "../../../describe/serving-told.ts";
+import { pooledWorkers } from "../../../describe/serving-summary.ts";
 import { bestThroughputQps } from "./task-limits.ts";
 
 export function inferlineMissed(

@@ -7,7 +7,7 @@ import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/p
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
@@ -112,7 +112,7 @@ export function levelTable(bundle: LokiBundle): string {
   ]);
 }
 
-export function planTold(bundle: LokiBundle, index: number): Told {
+export function describePlan(bundle: LokiBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = { index, loadQps: level.loadQps, plan: planView(bundle, level) };
   return { text: planText(bundle, level), json };

@@ -5,7 +5,7 @@ import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { missedTexts } from "../../../describe/missed-limits.ts";
 import { promiseByPace } from "../../../describe/paces.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../describe/text.ts";
-import type { Told } from "../../method.ts";
+import type { Description } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
 import { mapPolicy, type PolicyMap } from "./policy-map.ts";
@@ -15,7 +15,7 @@ const MAP_SIZE = [40, 20] as const;
 const WAIT = -1;
 
 /** The map of a level, or of each class or bucket that has a table of its own there. */
-export function tableMap(bundle: RamsisBundle, index: number): Told {
+export function tableMap(bundle: RamsisBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const { loadQps } = level;
   const promise = promiseText(bundle, level);

@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { parseState } from "../../../describe/asked-state.ts";
 import { percent, rounded, short } from "../../../describe/text.ts";
-import type { StateRequest, Told } from "../../method.ts";
+import type { Description, StateRequest } from "../../method.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { namedValues } from "./named-values.ts";
 import { alternativeLines } from "./state-alternatives.ts";
@@ -12,7 +12,7 @@ import { briefText, type Decision, inspectState, type StateInspection } from "./
 export async function tableState(
   bundle: RamsisBundle,
   { text, loadQps, level, actionValuesOf }: StateRequest,
-): Promise<Told> {
+): Promise<Description> {
   const query = parseState(text);
   const state = inspectState(bundle, { ...query, loadQps, level });
   const table = decidingTable(bundle, state.level.index, query);

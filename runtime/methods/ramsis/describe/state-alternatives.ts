@@ -4,7 +4,7 @@
  */
 import type { NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
-import { pooledWorkers } from "../../../describe/serving-told.ts";
+import { pooledWorkers } from "../../../describe/serving-summary.ts";
 import { alignColumns, counted, percent, rounded, short, wrapped } from "../../../describe/text.ts";
 import type { NamedValue, NamedValues } from "./named-values.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";

@@ -1,6 +1,6 @@
 /** The tasks that a server begins with, as `serve` tells them. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
-import type { FirstStages } from "../../../describe/serving-told.ts";
+import type { FirstStages } from "../../../describe/serving-summary.ts";
 import { chosenOf } from "./plan-view.ts";
 
 /** Those of the highest level. */

@@ -19,7 +19,7 @@ import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
 import { alignColumns, latenciesText, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
 import { taskLetters } from "./letters.ts";
@@ -30,7 +30,7 @@ import { chosenText, plansView, planView } from "./plan-view.ts";
 const MAX_BURSTS = 24;
 
 /** The plans of a level, and what a burst makes of the one that is followed. */
-export function planTold(bundle: ThemisBundle, index: number): Told {
+export function describePlan(bundle: ThemisBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const bursts = burstsFrom(bundle, index);
   const plan = plansView(bundle, level);

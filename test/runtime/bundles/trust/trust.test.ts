@@ -299,7 +299,7 @@ describe("a serial", () => {
     expect(await codeOf(trust.expect(BUNDLE, signed(8)))).toBe("RUNTIME_SERIALS");
   });
 
-  test("that cannot be remembered is told when the site starts", async () => {
+  test("that cannot be stored is reported when the site starts", async () => {
     const memory = join(folder, "a-file", "serials");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "a-file"), "");
