@@ -1,4 +1,4 @@
-/** What the two command lines share: which verbs are loaded, printing, explaining errors. */
+/** Parts that both command lines share: loading commands, printing, and reporting errors. */
 import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
@@ -6,14 +6,14 @@ import { onceNpmIsGone } from "../base/npm-parent.ts";
 import { removedCommand, removedOption } from "../settings/removed.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** An error that is not a bug: told in one line, with an exit code of its own. */
+/** An error that is not a bug: reported in one line, with an exit code of its own. */
 export interface ExplainedError extends ReportedError {
   readonly exitCode: number;
-  /** What else is wrong with the same input, each told in a line too. */
+  /** Further errors of the same input, each reported in one line. */
   readonly others?: readonly ReportedError[];
 }
 
-/** A verb of a command line, whose options are loaded where it is asked for. */
+/** A command, whose options are loaded on demand. */
 export interface Verb {
   readonly name: string;
   readonly add: (program: Command) => Promise<void>;
@@ -26,12 +26,12 @@ interface ReportedError {
 
 const VERSION_FLAGS: readonly string[] = ["--version", "-V"];
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** Errors that are told at once: they fit a screen. `--json` has all of them. */
+/** Maximum number of errors printed: they fit a screen. `--json` has all of them. */
 const MAX_PRINTED_ERRORS = 20;
 
 /**
- * Parses argv and runs a verb; the others are loaded only where they are told of.
- * @param explain errors beyond the runtime's own, null for what it does not know.
+ * Parses argv and runs a command; only that command is loaded.
+ * @param explain errors beyond the runtime's own, null for unknown errors.
  */
 export async function runProgram(
   program: Command,
@@ -39,7 +39,7 @@ export async function runProgram(
   explain: (error: unknown) => ExplainedError | null = () => null,
 ): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // A reader such as `head` has enough.
+    // A reader such as `head` has read enough.
     if (error.code !== "EPIPE") throw error;
   });
   const name = process.argv[2];
@@ -60,42 +60,41 @@ export async function runProgram(
   }
 }
 
-/** An error of commander, or for an option that was removed, what to use instead. */
+/** Returns an error of commander or, for a removed option, its replacement. */
 function withoutRemovedOption(command: string | undefined, text: string): string {
   const flag = /unknown option '(--[^'=]+)/.exec(text)?.[1];
   const removed = flag === undefined ? null : removedOption(command, flag);
   return removed === null ? text : `error: ${removed}\n`;
 }
 
-/** In their order, those that the first argument needs: help, say, and mistakes need all. */
+/** Returns the commands that the first argument needs, in order; help and mistakes need all. */
 function askedVerbs(verbs: readonly Verb[], first: string | undefined): readonly Verb[] {
   if (first !== undefined && VERSION_FLAGS.includes(first)) return [];
   const asked = verbs.find(({ name }) => name === first);
   return asked === undefined ? verbs : [asked];
 }
 
-/** Prints text or, with `--json`, the one document, and sets the exit code. */
+/** Prints text or, with `--json`, the document, and sets the exit code. */
 export function print({ text, json, exitCode }: CommandResult): void {
   process.stdout.write(wantsJson() ? `${JSON.stringify(json, null, 2)}\n` : `${text}\n`);
   process.exitCode = exitCode;
 }
 
 /**
- * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
- * were no handler. Where npm started the process and is gone, that is as good as a first, and its
- * reason says so.
+ * Aborts at the first SIGTERM or SIGINT; the second ends the process as without a handler. The end
+ * of npm, if it started the process, counts as a first signal, and the abort reason says so.
  */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  let isTold = false;
+  let isStopping = false;
   const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
-    if (isTold) {
+    if (isStopping) {
       for (const each of STOP_SIGNALS) process.off(each, onSignal);
       process.kill(process.pid, signal);
       // The first process of a container is not ended by a signal that it does not handle.
       process.exit(128 + constants.signals[signal]);
     }
-    isTold = true;
+    isStopping = true;
     stop.abort();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
@@ -103,14 +102,14 @@ export function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** An option value that has to be a whole number above 0. */
+/** Parses an option value that has to be a whole number above 0. */
 export function wholeNumber(text: string): number {
   const value = positiveNumber(text);
   if (Number.isSafeInteger(value)) return value;
   throw new InvalidArgumentError("expected a whole number above 0");
 }
 
-/** An option value that has to be a finite number above 0. */
+/** Parses an option value that has to be a finite number above 0. */
 export function positiveNumber(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && value > 0 && Number.isFinite(value)) return value;
@@ -121,7 +120,7 @@ function wantsJson(): boolean {
   return process.argv.includes("--json");
 }
 
-/** Commander has already said what it had to; help and version are no failures. */
+/** Commander has printed its message already; help and version are not failures. */
 function failUsage({ exitCode, message }: CommanderError): void {
   process.exitCode = exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
   if (exitCode !== 0) printErrorDocument("RUNTIME_USAGE", message);
@@ -146,13 +145,13 @@ function fail(error: unknown, explained: ExplainedError | null): void {
   process.exitCode = exitCode;
 }
 
-/** A line for each error, and one that says how many are left out. */
+/** Returns a line for each error, and one with the number left out. */
 function errorLines(errors: readonly ReportedError[]): string[] {
-  const told = errors.slice(0, MAX_PRINTED_ERRORS);
-  const left = errors.length - told.length;
+  const shown = errors.slice(0, MAX_PRINTED_ERRORS);
+  const left = errors.length - shown.length;
   return [
-    ...told.map(({ code, message }) => `${code} ${message}`),
-    ...(left === 0 ? [] : [`and ${left} more; --json has them all`]),
+    ...shown.map(({ code, message }) => `${code} ${message}`),
+    ...(left === 0 ? [] : [`and ${left} more; --json prints all`]),
   ];
 }
 

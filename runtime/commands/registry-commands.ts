@@ -1,22 +1,22 @@
-/** What commands that talk to registries share, and `pull`, which both packages have. */
+/** Parts that commands with registries share, and `pull`, which both packages have. */
 import { type Command, Option } from "commander";
 import { parseReference, type RegistryReference } from "../registry/reference.ts";
 import { print } from "./command-line.ts";
 import type { CommandResult } from "./command-result.ts";
 import { addTrustOptions, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 
-/** As the command line has them. */
+/** Flags of the command line. */
 export interface RegistryFlags {
   readonly plainHttp?: boolean;
 }
 
-/** Runs work that a signal may end, and prints what it gives. */
+/** Runs work that a signal may end, and prints its result. */
 export type RunPull = (work: (signal?: AbortSignal) => Promise<CommandResult>) => Promise<void>;
 
 export function plainHttpOption(): Option {
   return new Option(
     "--plain-http",
-    "talk to the registry without TLS; to this machine's own it is usual",
+    "use HTTP without TLS (default for registries on this machine)",
   );
 }
 
@@ -30,9 +30,12 @@ export function referenceOf(text: string, { plainHttp = false }: RegistryFlags):
 export function addPull(program: Command, run: RunPull = printed): void {
   const command = program
     .command("pull")
-    .description("bring a policy with its models from a registry into a folder")
-    .argument("<reference>", "such as oci://registry.example/team/policy:1.2, or …@sha256:…")
-    .requiredOption("-o, --out <folder>", "where to write the bundle and its models");
+    .description("download a policy with its models from a registry")
+    .argument(
+      "<reference>",
+      "policy, such as oci://registry.example/team/policy:1.2, or …@sha256:…",
+    )
+    .requiredOption("-o, --out <folder>", "folder for the bundle and its models");
   addTrustOptions(command)
     .addOption(plainHttpOption())
     .action(async (text: string, flags: PullFlags) => {
@@ -49,7 +52,7 @@ interface PullFlags extends RegistryFlags, Omit<SignatureFlags, "models"> {
   readonly out: string;
 }
 
-/** Where a signal ends the process: what was fetched stays for the next time. */
+/** A signal ends the process; downloaded files are kept for the next time. */
 async function printed(work: () => Promise<CommandResult>): Promise<void> {
   print(await work());
 }

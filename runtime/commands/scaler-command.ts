@@ -1,4 +1,4 @@
-/** Adds `scaler`, which says how many workers the observed load wants. */
+/** Adds `scaler`, which computes the number of workers for the observed load. */
 import { type Command, InvalidArgumentError } from "commander";
 import { type Address, address } from "../kinds/kinds.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
@@ -8,21 +8,26 @@ import type { ScalerFlags } from "./scaler-options.ts";
 export function addScaler(program: Command): void {
   program
     .command("scaler")
-    .description("tell KEDA how many workers the plan of the observed load wants, until SIGTERM")
-    .requiredOption("--policy <source>", "the bundle that the front ends serve, as serve takes it")
-    .option("--store <folder>", "where a bundle of a source is kept (default: as serve)")
+    .description(
+      "serve KEDA the number of workers in the plan for the observed load, until SIGTERM",
+    )
+    .requiredOption(
+      "--policy <source>",
+      "bundle that the front ends serve: a path, https:// or oci://",
+    )
+    .option("--store <folder>", "folder for a bundle of a source (default: that of serve)")
     .option(
       "--metrics <url>",
-      "/metrics of a front end (repeatable); dns+http://… for one at each address of the name",
+      "/metrics of a front end (repeatable); dns+http://… for one at each address of a name",
       several,
       [],
     )
-    .option("--cluster <url>", "nats://a,b,c where front ends tell their load, instead")
-    .option("--grpc <host:port>", "where KEDA asks; port 0 for any", addressOf, DEFAULT)
+    .option("--cluster <url>", "nats://a,b,c of the front ends' cluster, instead of --metrics")
+    .option("--grpc <host:port>", "address for KEDA; port 0 for any", addressOf, DEFAULT)
     .addOption(tokenOption("sources", "cluster", "metrics"))
-    .option("--tls-cert <file>", "certificate in PEM, with --tls-key; KEDA then has caCert")
-    .option("--tls-key <file>", "its private key")
-    .option("--tls-client-ca <file>", "who has to have signed KEDA's certificate")
+    .option("--tls-cert <file>", "certificate for KEDA, PEM; set caCert in KEDA")
+    .option("--tls-key <file>", "private key of the certificate, PEM")
+    .option("--tls-client-ca <file>", "certificate authorities for KEDA's certificate, PEM")
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./scaler.ts");
       await scalerCommand(flags, {

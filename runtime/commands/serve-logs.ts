@@ -1,4 +1,4 @@
-/** The log of `serve`: what operators are told. */
+/** Log of `serve` for operators. */
 
 import type { ServerOptions } from "../host/start-server.ts";
 import { LineSink } from "../server/logs/line-sink.ts";
@@ -8,7 +8,7 @@ import type { SettingValues } from "../settings/table.ts";
 export interface ServeLogs {
   readonly log: Log;
   readonly options: Pick<ServerOptions, "stderr" | "log" | "onNotice">;
-  /** Ends once all is written, or has waited for a second. */
+  /** Ends once all lines are written, or after a second. */
   close(): Promise<void>;
 }
 

@@ -13,13 +13,13 @@ export interface TokenFlags {
 
 export function withTokens(command: Command): Command {
   return command
-    .option("--token", "make a token for serve --tokens, and the line of its file")
-    .option("--name <name>", "whose the token is: letters, digits and . _ @ + -")
-    .option("--scopes <scopes>", "what it is for: infer, admin, metrics, with commas", "infer")
-    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
+    .option("--token", "make a token for serve --tokens, and its line for the file")
+    .option("--name <name>", "name of the client: letters, digits and . _ @ + -")
+    .option("--scopes <scopes>", "scopes, separated by commas: infer, admin, metrics", "infer")
+    .option("--expires <time>", "expiry, such as 2027-01-31 (default: never)");
 }
 
-/** Null where no token is asked for. @throws RuntimeError RUNTIME_USAGE */
+/** Returns null without --token. @throws RuntimeError RUNTIME_USAGE */
 export async function tokenOf({
   token,
   name,
@@ -27,19 +27,25 @@ export async function tokenOf({
 }: TokenFlags): Promise<CommandResult | null> {
   if (token === undefined) return null;
   if (name === undefined) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --name beside --token: whose it is");
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      "expected --name beside --token: the name of the client",
+    );
   }
   const { tokenCommand } = await import("./token.ts");
   return tokenCommand({ name, ...flags });
 }
 
-/** Adds `keygen` where there is nothing that signs bundles. */
+/** Adds `keygen` to a command line that does not sign bundles. */
 export function addTokens(program: Command): void {
   withTokens(
     program.command("keygen").description("make a token for serve --tokens, with --token"),
   ).action(async (flags: TokenFlags) => {
     const result = await tokenOf(flags);
     if (result !== null) return print(result);
-    throw new RuntimeError("RUNTIME_USAGE", "expected --token; stratagem keygen makes keys");
+    throw new RuntimeError(
+      "RUNTIME_USAGE",
+      "expected --token; use stratagem keygen to make signing keys",
+    );
   });
 }

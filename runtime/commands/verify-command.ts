@@ -1,4 +1,4 @@
-/** Adds `verify` of the runtime, which has no solver to compute promises again. */
+/** Adds `verify` of the runtime, which has no solver to recompute promises. */
 import type { Command } from "commander";
 import { print } from "./command-line.ts";
 import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";

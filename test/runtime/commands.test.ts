@@ -120,7 +120,7 @@ test("verify accepts a good bundle and says what it did not check", async () => 
     expect.stringMatching(/^integrity ok: .*2865 bytes, sha256 [0-9a-f]{64}$/),
     'schema ok: format version 1, ramsis for "sample"',
     "semantics ok: 2 levels, 70 states, each with a decision in range",
-    "guarantees not recomputed: that takes a solver, use stratagem verify",
+    "guarantees not recomputed: use stratagem verify, which has a solver",
   ]);
 });
 

@@ -43,7 +43,7 @@ test.each([
 });
 
 test.each([
-  [["--tls-cert", "a"], "RUNTIME_USAGE expected --tls-cert and --tls-key, got --tls-cert alone"],
+  [["--tls-cert", "a"], "RUNTIME_USAGE expected --tls-cert and --tls-key, got only --tls-cert"],
   [["--tls-client-ca", "a"], "got --tls-client-ca alone"],
   [["--limit", "clientBurst=3"], "RUNTIME_USAGE expected limit clientRate beside clientBurst"],
   [

@@ -27,7 +27,7 @@ export const accordion = {
   describeState: async (bundle, { text }) => describeState(bundle, text),
   decisions: () => ({
     stateCount: null,
-    text: "each pipeline with the times that its stages give",
+    text: "each pipeline with times that match its stages",
   }),
   decide: placeDecision,
   core: (bundle: AccordionBundle, options: AccordionSchedulerOptions) => ({

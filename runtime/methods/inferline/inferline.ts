@@ -1,4 +1,4 @@
-/** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
+/** InferLine: plans give each task's hardware, batch size and number of replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
@@ -22,7 +22,7 @@ import { inferlineSections } from "./describe/sections.ts";
 import { inferlineModels } from "./serve/models.ts";
 
 const NO_STATES =
-  "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +
+  "provisioning plans: an idle replica takes the queries of its task, up to its " +
   "largest batch; --level shows the plan for a load, and why it is not cheaper";
 
 export const inferline = {

@@ -1,4 +1,4 @@
-/** Loki: plans say which servers run which variant, and which path a request takes. */
+/** Loki: plans assign variants to servers, and paths to requests. */
 import type { LokiBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import type { PipelineDispatcherOptions } from "../../core/graph/pipeline-dispatcher.ts";
@@ -18,8 +18,8 @@ import { lokiModels } from "./serve/models.ts";
 import { queryRoom } from "./serve/query-room.ts";
 
 const NO_STATES =
-  "plans: a server that is idle takes what is queued for its variant, up to its largest batch; " +
-  "--level shows the plan for a load, and which path the requests take";
+  "plans: an idle server takes the queries of its variant, up to its largest batch; " +
+  "--level shows the plan for a load, and the paths of requests";
 
 export const loki = {
   name: "loki",

@@ -1,4 +1,4 @@
-/** RAMSIS: tables say which variant runs which batch. */
+/** RAMSIS: tables choose the variant and the batch. */
 import type { RamsisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";

@@ -1,4 +1,4 @@
-/** Themis: plans say how many instances of how many cores each task has, also in a burst. */
+/** Themis: plans give each task's instances and their cores, also for bursts. */
 import { followedLevels, type ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
@@ -19,10 +19,10 @@ import { themisSections } from "./describe/sections.ts";
 import { themisModels } from "./serve/models.ts";
 
 const NO_STATES =
-  "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +
-  "to its largest batch; --level shows the plan for a load, and what a burst makes of it";
+  "plans of cores and instances: an idle instance takes the queries of its task, up " +
+  "to its largest batch; --level shows the plan for a load, and its changes in a burst";
 
-/** As many as its plans and bursts have instances at a time. */
+/** Returns the largest number of instances that plans and bursts use at a time. */
 const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
 
 export const themis = {

@@ -1,6 +1,6 @@
 /**
- * `inspect BUNDLE [--level QPS]` of malleable pipelines: what each number of places makes of a
- * model, and what the loads come to.
+ * `inspect BUNDLE [--level QPS]` for malleable pipelines: the pipelines of a model by number of
+ * places, and the figures of each load.
  */
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
@@ -15,7 +15,7 @@ import { modelLetters } from "./letters.ts";
 import { accordionMissed } from "./missed.ts";
 import { type DepthView, depthViews, planView } from "./plan-view.ts";
 
-/** What a simulation of a level's load gives, and the pipelines of every load. */
+/** Describes the simulation of a level's load, and the pipelines of every load. */
 export function describeLevel(bundle: AccordionBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = { index, ...level, plan: planView(bundle) };
@@ -68,7 +68,7 @@ function modelLines(bundle: AccordionBundle): string[] {
   );
 }
 
-/** A row for each shape. */
+/** Returns a row for each shape. */
 function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[] {
   const { name, accuracy, layerCount, stages, model } = variant;
   const layers = layerCount === 0 ? "speed-ups as given" : `${layerCount} layers`;
@@ -104,7 +104,7 @@ function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[
   ];
 }
 
-/** Where the times are from. */
+/** Returns the source of the times. */
 function originOf({ cut, isMeasured }: DepthView): string {
   if (cut.length === 0) return isMeasured ? "given" : "interpolated";
   return isMeasured ? "measured" : "added up";
@@ -114,7 +114,7 @@ function listed(values: readonly number[]): string {
   return values.length === 0 ? "-" : values.map(short).join(" | ");
 }
 
-/** One row per level: what a simulation of its load gives. */
+/** Returns one row per level: the figures of its simulation. */
 export function levelTable(bundle: AccordionBundle): string {
   return alignColumns([
     [

@@ -1,4 +1,4 @@
-/** Models and levels of malleable pipelines as `inspect --json` tells them. */
+/** Models and levels of malleable pipelines, as in `inspect --json`. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { accordionMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
@@ -8,8 +8,8 @@ export function accordionTasks({ tasks }: AccordionBundle) {
 }
 
 /**
- * Pipelines are told with the levels; latencies by shape and batch less one, null where there is
- * no pipeline.
+ * Reports latencies by shape and batch less one, null without a pipeline; the levels report the
+ * pipelines.
  */
 function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]) {
   return {
@@ -26,9 +26,9 @@ function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function accordionLevels(bundle: AccordionBundle, solveMs: readonly number[]) {
-  // The same at every load, which says only what comes of it.
+  // The pipelines are the same at every load.
   const plan = planView(bundle);
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;

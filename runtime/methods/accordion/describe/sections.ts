@@ -1,4 +1,4 @@
-/** The tables of a bundle of accordion, in its order. */
+/** Tables of an accordion bundle, in its order. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
 

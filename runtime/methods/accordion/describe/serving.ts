@@ -1,4 +1,4 @@
-/** The execution places of a bundle, as `serve` tells them. */
+/** Execution places of a bundle, for `serve`. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import type { ServingSummary } from "../../../describe/serving-summary.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";

@@ -1,8 +1,8 @@
-/** The tasks that a server begins with, as `serve` tells them. */
+/** Tasks that a server begins with, for `serve`. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import type { FirstStages } from "../../../describe/serving-summary.ts";
 
-/** Those of the highest level. */
+/** Returns those of the highest level. */
 export function firstReplicas({ tasks, cluster, levels }: InferlineBundle): FirstStages {
   const stages = (levels.at(-1)?.plan.stages ?? []).map(({ pool, batch, replicas }, index) => {
     const { name = "", hardware = null } = cluster.pools[pool] ?? {};

@@ -1,4 +1,4 @@
-/** Tasks and levels of provisioning plans as `inspect --json` tells them. */
+/** Tasks and levels of provisioning plans, as in `inspect --json`. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { measuredReports } from "../../../describe/profile-reports.ts";
 import { inferlineMissed } from "./missed.ts";
@@ -8,7 +8,7 @@ export function inferlineTasks({ tasks }: InferlineBundle) {
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function inferlineLevels(bundle: InferlineBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;

@@ -1,4 +1,4 @@
-/** The tables of a bundle of inferline, in its order. */
+/** Tables of an inferline bundle, in its order. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { profileSections, type Section, sectionOf } from "../../../describe/bundle-sections.ts";
 

@@ -1,4 +1,4 @@
-/** The tables of a bundle of loki, in its order. */
+/** Tables of a loki bundle, in its order. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import {
   profileSections,

@@ -1,4 +1,4 @@
-/** Tasks and levels of tables as `inspect --json` tells them. */
+/** Tasks and levels of tables, as in `inspect --json`. */
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
@@ -18,7 +18,7 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function ramsisLevels(bundle: RamsisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
@@ -30,7 +30,7 @@ export function ramsisLevels(bundle: RamsisBundle, solveMs: readonly number[]) {
   });
 }
 
-/** Where each class has workers of its own. */
+/** Returns the workers of each class; null for classes without workers of their own. */
 function workersByClass(bundle: RamsisBundle, level: RamsisLevel): Record<string, number | null> {
   return Object.fromEntries(classViews(bundle, level).map(({ name, workers }) => [name, workers]));
 }

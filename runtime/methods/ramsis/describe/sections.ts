@@ -1,4 +1,4 @@
-/** The tables of a bundle of ramsis, in its order. */
+/** Tables of a ramsis bundle, in its order. */
 import type { RamsisBundle, RamsisPaceLevel } from "../../../bundle/schema.ts";
 import { type Section, sectionOf, serviceTimeSections } from "../../../describe/bundle-sections.ts";
 

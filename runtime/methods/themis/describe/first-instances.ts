@@ -1,9 +1,9 @@
-/** The tasks that a server begins with, as `serve` tells them. */
+/** Tasks that a server begins with, for `serve`. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { FirstStages } from "../../../describe/serving-summary.ts";
 import { chosenOf } from "./plan-view.ts";
 
-/** Those of the highest level. */
+/** Returns those of the highest level. */
 export function firstInstances({ tasks, levels, cluster }: ThemisBundle): FirstStages {
   const stages = (levels.at(-1)?.steady.stages ?? []).map(({ variant, ...stage }, index) => {
     const { name = "", variants = [] } = tasks[index] ?? {};

@@ -1,4 +1,4 @@
-/** Tasks and levels of plans of cores and instances as `inspect --json` tells them. */
+/** Tasks and levels of plans of cores and instances, as in `inspect --json`. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { fitError, fittedPoints } from "./latency-fit-view.ts";
 import { themisMissed } from "./missed.ts";
@@ -8,9 +8,7 @@ export function themisTasks({ tasks }: ThemisBundle) {
   return tasks.map(scaledReport);
 }
 
-/**
- * Latencies by cores less one and batch less one, and how far the fit is from what was measured.
- */
+/** Reports latencies by cores less one and batch less one, and the error of the fit. */
 function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   return {
     ...task,
@@ -25,7 +23,7 @@ function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function themisLevels(bundle: ThemisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, steady } = level;

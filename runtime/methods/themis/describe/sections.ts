@@ -1,4 +1,4 @@
-/** The tables of a bundle of themis, in its order. */
+/** Tables of a themis bundle, in its order. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
 
