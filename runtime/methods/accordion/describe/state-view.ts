@@ -162,7 +162,7 @@ function modelState(bundle: AccordionBundle, asked: Asked, name: string): ModelS
   const choice = new ShapeChoice(table, ledger, runs);
   const rule = ruleOf(bundle, table, ledger, runs, choice);
   runs.open(QUERY, { model, batch, isHigh: true, deadlineMs: slackMs }, 0);
-  const choice = (shape: number): PlaceChoice => ({
+  const placeChoice = (shape: number): PlaceChoice => ({
     executionPlaces: table.sizeOf(shape),
     places: bundle.cluster.pools.map((_, pool) => table.countOf(shape, pool)),
     latencyMs: table.latencyMs(model, shape, batch),
@@ -176,9 +176,9 @@ function modelState(bundle: AccordionBundle, asked: Asked, name: string): ModelS
     decision:
       started === NONE
         ? waiting(table, ledger, rule, slackMs)
-        : { action: "start", ...choice(started) },
-    need: least === NONE ? null : choice(least),
-    alternatives: Array.from({ length: table.shapeCount }, (_, shape) => choice(shape)).filter(
+        : { action: "start", ...placeChoice(started) },
+    need: least === NONE ? null : placeChoice(least),
+    alternatives: Array.from({ length: table.shapeCount }, (_, shape) => placeChoice(shape)).filter(
       ({ latencyMs }) => Number.isFinite(latencyMs),
     ),
   };
