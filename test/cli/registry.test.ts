@@ -68,7 +68,7 @@ test("both say for people what was done, and what was not", async () => {
   expect(first.stdout).toMatch(/bundle\.msgpack +\d+ +[0-9a-f]{12}… +sent\n/);
   expect(first.stdout).toContain("no signature");
   const again = await stratagemHere("push", CUT, reference);
-  expect(again.stdout).toMatch(/bundle\.msgpack +\d+ +[0-9a-f]{12}… +present\n/);
+  expect(again.stdout).toMatch(/bundle\.msgpack +\d+ +[0-9a-f]{12}… +was there\n/);
   const out = join(folder, "told");
   const pulled = await stratagemHere("pull", reference, "-o", out);
   expect(pulled.stdout).toContain('accordion for "malleable", 7 files fetched\n');
