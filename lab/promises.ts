@@ -133,9 +133,7 @@ async function simulated(
     {
       bundle,
       seed: String(seed),
-      ...(arrivals.process === "gamma"
-        ? { gamma: `${qps},${arrivals.cv2}` }
-        : { poisson: String(qps) }),
+      arrivals: arrivals.process === "gamma" ? `gamma:${qps},${arrivals.cv2}` : `poisson:${qps}`,
       duration: `${(1000 * queriesOf(level)) / qps} ms`,
       fanout: "rounded",
     },

@@ -29,7 +29,7 @@ const VERBS: readonly Verb[] = [
   },
   {
     name: "verify",
-    add: async (to) => (await import("./commands/verify-command.ts")).addVerify(to),
+    add: async (to) => (await import("./commands/bundle-commands.ts")).addVerify(to),
   },
 ];
 

@@ -1,4 +1,4 @@
-/** Writes files so that a reader sees the old bytes or the new ones, never a part. */
+/** Writes files so that a reader sees the old or the new bytes, never a part. */
 import type { Stats } from "node:fs";
 import {
   access,
@@ -17,24 +17,24 @@ import { ownedName, removeLeftOvers } from "./owned-names.ts";
 
 export interface WrittenFile {
   readonly path: string;
-  /** A function where not all are to be in memory at once. */
+  /** A function if not all files should be in memory at once. */
   readonly bytes: Uint8Array | (() => Uint8Array);
 }
 
 const TEMPORARY = ".stratagem.tmp-";
-/** Read and write for the owner until all is in it; new files are for whom the umask lets. */
+/** Mode for the owner until the file is complete, and the mode of new files before the umask. */
 const PRIVATE_MODE = 0o600;
 const NEW_MODE = 0o666;
 const PERMISSIONS = 0o777;
 const STICKY = 0o1000;
-/** What systems say that have no such calls, or not for this user. */
+/** Error codes of systems without such calls, or without permission for them. */
 const NOT_PERMITTED = new Set(["EPERM", "EACCES", "EINVAL", "ENOSYS", "ENOTSUP", "EISDIR"]);
 
 /**
- * Writes a file, making its last folder if need be, so that a reader sees the old bytes or the new
- * ones and never a part: temporary file, fsync, rename. Links are followed, permissions stay, and
- * what killed runs left beside the file goes. Between the last look at the place and the rename
- * somebody else can change it: a name is replaced then, whatever it has become.
+ * Writes a file, creating its last folder if needed, so that a reader sees the old or the new bytes
+ * and never a part: temporary file, fsync, rename. Follows links, keeps permissions, and removes
+ * leftovers of killed runs beside the file. The target can be changed by others between the last
+ * check and the rename: the name is then replaced, whatever it has become.
  * @throws UnwritableError
  */
 export async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
@@ -42,8 +42,8 @@ export async function writeAtomically(path: string, bytes: Uint8Array): Promise<
 }
 
 /**
- * The same for several files. All are on the disk before the first is put in its place, so what
- * cannot be written, or is aborted before that, changes none; the last is put there last.
+ * Writes several files the same way. All are on disk before the first is renamed, so a failure or
+ * abort before that changes none; the last one is renamed last.
  * @throws UnwritableError, and the signal's reason.
  */
 export async function writeAllAtomically(
@@ -62,7 +62,7 @@ export async function writeAllAtomically(
         await makeFolder(folder);
         written.push({ path, target, temporary });
         await usingNew(temporary, replaced === null ? NEW_MODE : PRIVATE_MODE, async (file) => {
-          // Before the writing: what is left over may be what fills the disk.
+          // Before writing, since leftovers may be what fills the disk.
           if (!swept.has(folder)) await sweep(folder, file);
           swept.add(folder);
           await file.writeFile(content);
@@ -79,7 +79,7 @@ export async function writeAllAtomically(
       });
     }
   } catch (error) {
-    // Whatever stopped the writing may stop the removal too, and has been reported already.
+    // The cause of the failure may also prevent the removal, and is already reported.
     for (const { temporary } of written) await rm(temporary, { force: true }).catch(() => {});
     throw error;
   }
@@ -88,9 +88,8 @@ export async function writeAllAtomically(
 }
 
 /**
- * What would refuse the writing of a file now, said before the work that makes the file: something
- * else than a file in its place, a file that may not be written, or a folder of its own that can
- * neither be written to nor be made.
+ * Checks that a file can be written, before the work that produces it: its place must not have
+ * anything but a writable file, and its folder must be writable or creatable.
  * @throws UnwritableError
  */
 export async function expectWritable(path: string): Promise<void> {
@@ -106,7 +105,7 @@ export async function expectWritable(path: string): Promise<void> {
   });
 }
 
-/** In a folder such as /tmp only their owners replace files. */
+/** In a sticky folder such as /tmp only owners can replace files. */
 function mayRename(file: Stats, folder: Stats): boolean {
   const user = process.getuid?.() ?? 0;
   return (folder.mode & STICKY) === 0 || [0, file.uid, folder.uid].includes(user);
@@ -122,8 +121,8 @@ async function naming(path: string, work: () => Promise<void>): Promise<void> {
 }
 
 async function makeFolder(folder: string): Promise<void> {
-  // One level only: recursive creation never returns where a folder can neither exist nor be made,
-  // as under /proc.
+  // One level only: recursive creation never returns if a folder can neither exist nor be made, as
+  // under /proc.
   await mkdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
@@ -147,8 +146,8 @@ async function sweep(folder: string, fresh: FileHandle): Promise<void> {
 }
 
 /**
- * Owner, group and permissions of the file that is replaced, as far as this user may give them.
- * Where the group cannot be kept, its members get what all others have: as vim does.
+ * Copies owner, group and permissions of the replaced file as far as permitted. If the group cannot
+ * be kept, its members get the permissions of others, as in vim.
  */
 async function keepPermissions(file: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const own = await file.stat();
@@ -171,7 +170,7 @@ async function isPermitted(change: Promise<void>): Promise<boolean> {
   }
 }
 
-/** Makes the rename itself durable, where the folder can be opened for that. */
+/** Makes the rename itself durable, if the folder can be opened for that. */
 async function syncDirectory(directory: string): Promise<void> {
   let handle: FileHandle | null = null;
   try {

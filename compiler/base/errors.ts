@@ -1,12 +1,12 @@
 /** Errors of the compiler that several folders throw. */
 
-/** A step failed, and its process has said why. */
+/** Failure of a step whose process has already reported the reason. */
 export class StepError extends Error {
-  /** Of the step's process. */
+  /** Exit code of the step's process. */
   readonly exitCode: number;
 
   constructor(command: string, exitCode: number) {
-    super(`stratagem ${command} ended with ${exitCode}, for the reason that it gives above`);
+    super(`stratagem ${command} ended with ${exitCode}; see its output above`);
     this.name = "StepError";
     this.exitCode = exitCode;
   }
@@ -20,7 +20,7 @@ export class InterruptedError extends Error {
   }
 }
 
-/** An output file could not be written. */
+/** Failure to write an output file. */
 export class UnwritableError extends Error {
   constructor(path: string, reason: string) {
     super(`${path}: expected a place that can be written, got: ${reason}`);

@@ -1,24 +1,26 @@
-/** Where an output really goes: links are followed, and what is no file is refused by name. */
+/** Resolves the place of an output: follows links, and refuses anything that is not a file. */
 import type { Stats } from "node:fs";
 import { lstat, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
-export interface OutputPlace {
-  /** Path without links, as far as its folder is there. */
+interface OutputPlace {
+  /** Path without links, as far as its folder exists. */
   readonly target: string;
-  /** Of the file that is there; null where nothing is. */
+  /** Existing file; null if there is no file. */
   readonly replaced: Stats | null;
 }
 
-/** As Linux has it. */
+/** Limit of Linux. */
 const MAX_LINKS = 40;
-/** Such as /dev/stdout leads to: a file behind it is open elsewhere, and must not be replaced. */
+/**
+ * Target of /dev/stdout and similar: the file behind it is open elsewhere and must not be replaced.
+ */
 const DESCRIPTORS = /^\/proc\/\d+\/(task\/\d+\/)?fd$/;
 
 /**
- * A file that is to be written: one that is there, or a name that is free. Links lead on, also one
- * whose target is missing; a link itself is never replaced.
- * @throws an error with a code of the system, or whose message says what is there instead.
+ * Returns the place of an output file: an existing file or a free name. Follows links, also
+ * dangling ones; a link itself is never replaced.
+ * @throws an error with a system code, or with a message about the existing object.
  */
 export async function outputPlace(path: string): Promise<OutputPlace> {
   if (path.endsWith(sep)) throw systemError("EISDIR");
@@ -32,31 +34,31 @@ export async function outputPlace(path: string): Promise<OutputPlace> {
       if (found !== null) expectFile(found);
       return { target, replaced: found };
     }
-    if (DESCRIPTORS.test(folder)) throw new Error("an open descriptor; give the name of a file");
+    if (DESCRIPTORS.test(folder)) throw new Error("an open descriptor; use the name of a file");
     const next = await readlink(target);
     target = isAbsolute(next) ? next : join(folder, next);
   }
   throw systemError("ELOOP");
 }
 
-/** A name that is free is no failure; one below a file is. */
+/** Converts "not found" to null; other errors, such as a file in the path, are rethrown. */
 export function absent(error: NodeJS.ErrnoException): null {
   if (error.code === "ENOENT") return null;
   throw error;
 }
 
-/** An error as the system throws them. */
+/** Creates an error like the system's. */
 export function systemError(code: string): Error {
   return Object.assign(new Error(code), { code });
 }
 
 function expectFile(found: Stats): void {
   if (found.isDirectory()) throw systemError("EISDIR");
-  if (!found.isFile()) throw new Error(`${kindOf(found)}; only a file is replaced`);
+  if (!found.isFile()) throw new Error(`${kindOf(found)}; only files are replaced`);
 }
 
 function kindOf(found: Stats): string {
   if (found.isCharacterDevice() || found.isBlockDevice()) return "a device";
   if (found.isFIFO()) return "a named pipe";
-  return found.isSocket() ? "a socket" : "no file";
+  return found.isSocket() ? "a socket" : "not a file";
 }

@@ -1,6 +1,6 @@
 /**
- * Names of temporary files and folders that tell who made them, so that what a killed process left
- * goes at the next run, and what a live one still writes stays.
+ * Names of temporary files and folders that identify their process, so that leftovers of killed
+ * processes are removed at the next run, and files in use are kept.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
@@ -9,18 +9,18 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 
 /**
- * Of processes that cannot be seen from here, such as those of another machine or container that
- * shares the folder: what was last written longer ago is left over.
+ * Age of leftovers of processes that are not visible here, such as those on another machine or in a
+ * container with the same folder.
  */
 export const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
-/** Where nothing is known of the process. */
+/** Realm for unknown processes. */
 const NOWHERE = "0".repeat(12);
 const NAME = /^([0-9a-f]{12})-(\d{1,10})-(\d{1,20})-[0-9a-f]{16}$/;
-/** As the first version named them. */
+/** Format of the first version. */
 const NAME_WITHOUT_OWNER = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A name that nobody else takes: where its process runs, its number, when it started, chance. */
+/** Returns a unique name: realm, process id, start time and a random part. */
 export function ownedName(prefix: string): string {
   const realm = realmOfProcesses();
   const start = startOf(process.pid) ?? "0";
@@ -28,11 +28,11 @@ export function ownedName(prefix: string): string {
 }
 
 /**
- * Removes what processes that are gone left in a folder; whole folders only of the same user. A
- * process that can be seen from here is asked for; of others the age decides, ABANDONED_AFTER_MS.
- * What cannot be removed stays, since nothing depends on it.
- * @param prefix that their names begin with.
- * @param nowMs time of the folder's file system, as a fresh file has it.
+ * Removes files of ended processes from a folder; whole folders only of the same user. Visible
+ * processes are checked; for others the age ABANDONED_AFTER_MS decides. Files that cannot be
+ * removed are ignored.
+ * @param prefix of their names.
+ * @param nowMs time of the folder's file system, from a fresh file.
  */
 export async function removeLeftOvers(
   folder: string,
@@ -47,7 +47,7 @@ export async function removeLeftOvers(
       if (isLeft) await rm(path, { recursive: true, force: true }).catch(() => {});
     }
   } catch {
-    // A folder that may be written to but not listed.
+    // The folder may be writable but not listable.
   }
 }
 
@@ -62,7 +62,7 @@ async function isLeftOver(path: string, rest: string, nowMs: number): Promise<bo
   return nowMs - found.mtimeMs > ABANDONED_AFTER_MS;
 }
 
-/** Whether a process runs that started then; one that may not be looked at is taken for alive. */
+/** Returns whether the process with that start time is running; true if that cannot be checked. */
 function isAlive(pid: number, start: string): boolean {
   try {
     process.kill(pid, 0);
@@ -73,7 +73,7 @@ function isAlive(pid: number, start: string): boolean {
   return found === null || found === start;
 }
 
-/** Processes that see each other by number: one start of one machine, one space of numbers. */
+/** Identifies a process id namespace: boot of a machine, and namespace. */
 function realmOfProcesses(): string {
   try {
     if (readlinkSync("/proc/self") !== String(process.pid)) return NOWHERE;
@@ -86,11 +86,11 @@ function realmOfProcesses(): string {
   }
 }
 
-/** When a process started, in ticks since the machine did; null where that cannot be read. */
+/** Returns the start time of a process in ticks since boot; null if it cannot be read. */
 function startOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name of the command may hold spaces and parentheses; the 22nd field is the 20th after it.
+    // The name of the command may have spaces and parentheses; the 22nd field is the 20th after it.
     return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? null;
   } catch {
     return null;

@@ -1,6 +1,6 @@
 /**
- * Makes one model of several ONNX files that run in a row: which values each hands to the next, by
- * name, and what of them everybody but the worker sees.
+ * Combines several ONNX files that run in sequence into one model: which values each passes to the
+ * next, by name, and the inputs and outputs of the whole.
  */
 import { basename } from "node:path";
 import type { ModelPart, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
@@ -10,18 +10,17 @@ import type { KeyPath } from "../spec/document/document.ts";
 import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import type { Bound } from "./bind-model.ts";
 
-/** What a file gives or takes, and which file that is. */
+/** Input or output with its file. */
 interface Value {
   readonly file: string;
   readonly tensor: TensorInfo;
 }
 
 /**
- * Files are used with the tensors as they are: none has its axes said, its inputs renamed or its
- * outputs told in another form.
- * @param paths at least two, in the order in which they run.
- * @param at where the spec has the variant.
- * @throws Error naming the file that is no model.
+ * Uses the tensors of the files unchanged: axes, renaming and output forms are not supported.
+ * @param paths at least two, in execution order.
+ * @param at place of the variant in the spec.
+ * @throws Error naming a file that is not a model.
  */
 export async function bindChain(
   paths: readonly string[],
@@ -31,15 +30,16 @@ export async function bindChain(
 ): Promise<Bound> {
   if (binding !== undefined) {
     const message =
-      "axes, padding, inputs, outputs, constants and resize are for a model of one file; of " +
-      `these ${paths.length} the tensors are taken as they are`;
+      "axes, padding, inputs, outputs, constants and resize need a model of one file; " +
+      `the tensors of these ${paths.length} files are used unchanged`;
     return { mistakes: [conflict(at, message)] };
   }
   const files: ModelPart[] = [];
   for (const path of paths) files.push(await described(path, reader));
   const [first, ...parts] = files;
   const last = parts.at(-1);
-  if (first === undefined || last === undefined) throw new RangeError("a chain has two files");
+  if (first === undefined || last === undefined)
+    throw new RangeError("expected at least two files");
   const { inputs, mistakes } = chained(files, at);
   if (mistakes.length > 0) return { mistakes };
   return { model: { ...first, inputs, outputs: last.outputs, parts } };
@@ -55,7 +55,7 @@ async function described(path: string, reader: Pick<ModelReader, "describe">): P
   }
 }
 
-/** What comes from outside: inputs of the first file, then those that nobody before gives. */
+/** External inputs: those of the first file, then those that no earlier file produces. */
 function chained(
   files: readonly ModelPart[],
   at: KeyPath,
@@ -76,10 +76,10 @@ function chained(
       }
       if (known === undefined) outside.set(tensor.name, { file, tensor });
       else if (!fits(known.tensor, tensor)) {
-        const verb = from === undefined ? "takes" : "gives";
+        const verb = from === undefined ? "takes" : "returns";
         const message =
-          `input ${show(tensor.name)} of ${file} is ${told(tensor)}, but ${known.file} ${verb} ` +
-          told(known.tensor);
+          `input ${show(tensor.name)} of ${file} is ${shapeText(tensor)}, but ${known.file} ${verb} ` +
+          shapeText(known.tensor);
         mistakes.push(conflict(place, message));
       }
     }
@@ -87,24 +87,24 @@ function chained(
     for (const tensor of outputs) given.set(tensor.name, { file, tensor, index });
   }
   const idle = files.findIndex((_, index) => index < files.length - 1 && !used.has(index));
-  // Who takes nothing is named already.
+  // A file without connected inputs is already reported.
   if (idle >= 0 && mistakes.length === 0) {
     mistakes.push(conflict([...at, "model", idle], givesNothing(files, idle)));
   }
   const open = [...outside.values()].find(({ tensor }) => !isRowsFirst(tensor));
   if (open !== undefined && mistakes.length === 0) {
     const message =
-      `input ${show(open.tensor.name)} of ${open.file} is ${told(open.tensor)}; of several files ` +
-      "expected inputs whose axis 0 are the rows and whose other axes have one size";
+      `input ${show(open.tensor.name)} of ${open.file} is ${shapeText(open.tensor)}; with several files ` +
+      "inputs must have rows on axis 0 and fixed sizes on the other axes";
     mistakes.push(conflict([...at, "model"], message));
   }
   return { inputs: [...outside.values()].map(({ tensor }) => tensor), mistakes };
 }
 
-/** Whether a tensor may be used as the other: of one type, and of sizes that may be the same. */
+/** Returns whether a tensor can be used as another: equal types and compatible sizes. */
 function fits(one: TensorInfo, other: TensorInfo): boolean {
   if (one.dtype !== other.dtype) return false;
-  // Of what has no dimensions in the file, none are known.
+  // A tensor without dimensions in the file has unknown ones.
   if (one.shape.length === 0 || other.shape.length === 0) return true;
   if (one.shape.length !== other.shape.length) return false;
   return one.shape.every((size, axis) => {
@@ -120,7 +120,7 @@ function takesNothing(
 ): string {
   const wanted = inputs.map(named).join(", ");
   const there = [...given.values()].map(({ file: from, tensor }) => `${named(tensor)} of ${from}`);
-  return `${file} takes ${wanted}, and no file before gives any; there are ${there.join(", ")}`;
+  return `${file} takes ${wanted}, but no earlier file returns them; available are ${there.join(", ")}`;
 }
 
 function givesNothing(files: readonly ModelPart[], index: number): string {
@@ -129,7 +129,7 @@ function givesNothing(files: readonly ModelPart[], index: number): string {
     return inputs.map((tensor) => `${named(tensor)} of ${file}`);
   });
   const { file = "" } = files[index] ?? {};
-  const found = `${file} gives ${own}, and no file after takes any from it`;
+  const found = `${file} returns ${own}, but no later file takes any of them`;
   return `${found}; they take ${wanted.join(", ")}`;
 }
 
@@ -138,9 +138,9 @@ function isRowsFirst({ shape }: TensorInfo): boolean {
 }
 
 function named(tensor: TensorInfo): string {
-  return `${show(tensor.name)} ${told(tensor)}`;
+  return `${show(tensor.name)} ${shapeText(tensor)}`;
 }
 
-function told({ dtype, shape }: TensorInfo): string {
+function shapeText({ dtype, shape }: TensorInfo): string {
   return `${dtype}[${shape.map((size) => (size === -1 ? "?" : size)).join(", ")}]`;
 }

@@ -1,9 +1,8 @@
 /**
- * Makes of a model file what everybody but its worker sees: tensors whose axis 0 are the rows,
- * under the names and in the sizes that the spec states, and says how the worker gets from one to
- * the other. What a model gives is not trusted to be what its file says: it is run with one row and
- * with two, in its smallest and in its largest size, and what grows with the rows is the axis of
- * the rows.
+ * Binds a model file to its use in a spec: tensors with rows on axis 0, names and sizes of the
+ * spec, and the conversions of the worker. Output shapes in the file are not trusted: the model is
+ * run with one row and with two, in its smallest and in its largest size, and the axis that grows
+ * is the row axis.
  */
 
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
@@ -24,12 +23,12 @@ import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { axesOf, type InputAxes } from "./model-axes.ts";
 import { type OutputShapes, probeOutputs } from "./output-shapes.ts";
 
-/** A model as it is used, or what is wrong with how the spec uses it. */
+/** Model as used, or the mistakes in its use. */
 export type Bound =
   | {
       readonly model: ModelFile;
       readonly mistakes?: undefined;
-      /** Outputs that were seen not to have a row for each row, by the model's own names. */
+      /** Outputs without a row per input row, by the model's own names. */
       readonly rowless?: readonly string[];
     }
   | { readonly model?: undefined; readonly mistakes: readonly Mistake[] };
@@ -44,9 +43,9 @@ const NOTHING: Binding = {
 };
 
 /**
- * @param binding undefined where the spec leaves all to the model.
- * @param at where the spec has the variant.
- * @throws Error in the words of onnxruntime if the model refuses to run, once its axes are known.
+ * @param binding undefined if the spec leaves everything to the model.
+ * @param at place of the variant in the spec.
+ * @throws Error with onnxruntime's message if the model does not run after its axes are known.
  */
 export async function bindModel(
   path: string,
@@ -94,7 +93,7 @@ export async function bindModel(
   return { model, rowless };
 }
 
-/** Whether its tensors can be taken as they are: rows in front, and no other axis open. */
+/** Returns whether its tensors need no conversion: rows first, and no other open axis. */
 function isRowsFirst({ inputs }: ModelFile): boolean {
   return inputs.every(({ shape }) => shape.length > 0 && !shape.slice(1).includes(-1));
 }
@@ -140,17 +139,17 @@ function* nameMistakes(model: ModelFile, binding: Binding, at: KeyPath): Generat
   }
 }
 
-/** The map says what is outside first; who has it the wrong way round is told so. */
+/** The keys of the map are external names; detects reversed entries. */
 function wrongInput(model: ModelFile, own: string[], input: string, name: string): string {
   if (own.includes(name)) {
-    return `${show(name)} is the model's own name: write ${show(input)}: ${show(name)}`;
+    return `${show(name)} is the name in the model: write ${show(input)}: ${show(name)}`;
   }
   return unknown(model, "input", own, input);
 }
 
 function wrongOutput(model: ModelFile, given: string[], output: string, name: string): string {
   if (given.includes(name)) {
-    return `${show(name)} is the model's own name: write ${show(output)}: ${show(name)}`;
+    return `${show(name)} is the name in the model: write ${show(output)}: ${show(name)}`;
   }
   return unknown(model, "output", given, output);
 }
@@ -161,7 +160,7 @@ function unknown(model: ModelFile, what: string, known: string[], found: string)
   return `${message}${message.endsWith("?") ? " Its" : "; its"} ${what}s are ${names}`;
 }
 
-/** An axis of several sizes, by the key that the spec has for it: one key is one axis. */
+/** Axes with several sizes, by key: equal keys are one axis. */
 function bucketsOf(inputs: readonly InputAxes[], padding: number): BucketAxis[] {
   const byKey = new Map<
     string,
@@ -177,7 +176,7 @@ function bucketsOf(inputs: readonly InputAxes[], padding: number): BucketAxis[] 
   return [...byKey.values()].map((axis) => ({ ...axis, padding }));
 }
 
-/** Where an axis is once the rows are in front. */
+/** Position of an axis after the rows are moved to the front. */
 function outsideAxis(position: number, batchAxis: number | null): number {
   return batchAxis === null || position < batchAxis ? position + 1 : position;
 }
@@ -231,16 +230,16 @@ function* outputMistakes(
   const path = [...at, "outputs", name];
   const { of, as, labels } = output;
   if (shapes === undefined) {
-    yield conflict(path, `output ${show(of)} is of a type that is not served`);
+    yield conflict(path, `output ${show(of)} has a type that cannot be served`);
     return;
   }
   if (as === "tensor") return;
   const { dtype, row } = shapes;
-  const told = `${dtype}[${["rows", ...row].join(", ")}]`;
+  const shown = `${dtype}[${["rows", ...row].join(", ")}]`;
   const isCtc = as === "ctc" || as === "ctc-confidence";
   if (!hasNumbers(dtype) || row.length < (isCtc ? 2 : 1)) {
     const expected = isCtc ? "[rows, steps, classes]" : "[rows, classes]";
-    yield conflict(path, `${as} wants numbers ${expected}, output ${show(of)} is ${told}`);
+    yield conflict(path, `${as} needs numbers ${expected}, output ${show(of)} is ${shown}`);
     return;
   }
   const classes = row.at(-1) ?? -1;
@@ -249,7 +248,7 @@ function* outputMistakes(
   if (named === classes) return;
   const found = isCtc ? `${labels.length} labels and the blank` : `${labels.length} labels`;
   const hint =
-    isCtc && named === classes - 1 ? "; if a space is the last one, write space: true" : "";
+    isCtc && named === classes - 1 ? "; if the last class is a space, write space: true" : "";
   yield conflict(path, `output ${show(of)} has ${classes} classes, got ${found}${hint}`);
 }
 

@@ -1,4 +1,4 @@
-/** What each axis of a model's inputs is: the rows of a batch, one size, or one of several. */
+/** Determines the axes of a model's inputs: the batch, one size, or one of several. */
 
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
@@ -7,24 +7,24 @@ import type { AxisUse, Binding } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document/document.ts";
 import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 
-/** The axes of one input of a model. */
+/** Axes of one input of a model. */
 export interface InputAxes {
   readonly info: TensorInfo;
-  /** Null where no axis is the rows. */
+  /** Null if no axis is the batch. */
   readonly batchAxis: number | null;
-  /** Sizes of each axis that has several, by its position. */
+  /** Sizes of each axis with several, by its position. */
   readonly sizes: ReadonlyMap<number, { readonly key: string; readonly sizes: readonly number[] }>;
-  /** Its own shape with the sizes that are stated; −1 for the rows and where there are several. */
+  /** Shape with the stated sizes; −1 for the batch and for axes with several sizes. */
   readonly shape: readonly number[];
 }
 
-/** The axes of a model's inputs, and the mistakes in what a spec says of them. */
-export interface ModelAxes {
+/** Axes of a model's inputs, and mistakes in the spec's use of them. */
+interface ModelAxes {
   readonly inputs: readonly InputAxes[];
   readonly mistakes: readonly Mistake[];
 }
 
-/** Inputs that nobody sends have no rows and one size. */
+/** Constant inputs have no rows and one size. */
 export function axesOf(
   { model, axisNames }: DescribedModel,
   { axes, constants }: Pick<Binding, "axes" | "constants">,
@@ -66,7 +66,7 @@ export function axesOf(
 }
 
 interface StatedUse {
-  /** As the spec names the axis. */
+  /** Key of the axis in the spec. */
   readonly key: string;
   readonly use: AxisUse;
 }
@@ -84,7 +84,7 @@ function statedUse(
   return null;
 }
 
-/** The one that is said to be; otherwise the first one, where it is open or fixed at one row. */
+/** Returns the stated batch axis; otherwise the first axis if it is open or has one row. */
 function batchAxisOf({ shape }: TensorInfo, stated: readonly (StatedUse | null)[]): number | null {
   const said = stated.findIndex((each) => each?.use === "batch");
   if (said >= 0) return said;
@@ -101,7 +101,7 @@ function useMistake(
   const size = shape[axis] ?? -1;
   const at = [...path, "axes", key];
   if (use === "batch") {
-    const message = `input ${show(name)} has another axis that is the batch; expected one`;
+    const message = `input ${show(name)} has two batch axes; expected one`;
     return conflict(at, message);
   }
   if (size === -1 || use === size) return null;
@@ -114,8 +114,8 @@ function openAxis(info: TensorInfo, axis: number, name: string, path: KeyPath): 
   const key = name === "" ? `${tensor}.${axis}` : name;
   const where = `axis ${axis} of input ${show(tensor)} ${dtype}[${shape.join(", ")}] is open`;
   const message =
-    `${where}: write what it is, such as axes: { ${JSON.stringify(key)}: 320 }, ` +
-    "or a list of sizes such as [160, 320], or batch if it is the rows";
+    `${where}: state its use, such as axes: { ${JSON.stringify(key)}: 320 }, ` +
+    "or a list of sizes such as [160, 320], or batch for the rows";
   return conflict([...path, "axes"], message);
 }
 

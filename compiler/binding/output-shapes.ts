@@ -1,4 +1,4 @@
-/** What a model gives, seen by running it: which axis is the rows, and the sizes of the others. */
+/** Observes the outputs of a model by running it: the batch axis, and the sizes of the others. */
 import type { BucketAxis, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { bucketCount, bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { numbersOf } from "stratagem-runtime/internal/exec/adapter/numbers";
@@ -13,22 +13,22 @@ import type { InputAxes } from "./model-axes.ts";
 
 export interface OutputShapes {
   readonly dtype: string;
-  /** Null where no axis grows with the rows. */
+  /** Null if no axis grows with the rows. */
   readonly batchAxis: number | null;
-  /** Of one row; −1 where it is not the same in all sizes. */
+  /** Shape of one row; −1 for axes that vary. */
   readonly row: readonly number[];
-  /** Whether it has as many rows as go in, as far as that was seen. */
+  /** True if it has as many rows as the input, as far as observed. */
   readonly isByRow: boolean;
 }
 
-export interface Probed {
-  /** Whether the model takes several rows at once. */
+interface Probed {
+  /** True if the model accepts several rows at once. */
   readonly takesRows: boolean;
-  /** By the model's own names; those that are of no type that is served are left out. */
+  /** Keys are the model's own names; outputs of unsupported types are left out. */
   readonly outputs: ReadonlyMap<string, OutputShapes>;
 }
 
-/** @throws Error in the words of onnxruntime if it refuses one row. */
+/** @throws Error with onnxruntime's message if the model refuses one row. */
 export async function probeOutputs(
   path: string,
   model: ModelFile,
@@ -64,7 +64,7 @@ export async function probeOutputs(
   return { takesRows: two !== undefined, outputs };
 }
 
-/** What onnxruntime says against one row with these sizes; null if it takes it. */
+/** Returns onnxruntime's message if the model refuses one row with these sizes; null if it runs. */
 export async function runsOnce(
   path: string,
   inputs: readonly InputAxes[],
@@ -95,17 +95,17 @@ function shapesOf(
   const twice = two?.get(name)?.shape;
   const batchAxis = grownAxis(shape, twice);
   const other = smallest?.get(name)?.shape ?? shape;
-  // What is empty here depends on the numbers.
+  // An empty axis depends on the values.
   const sizes = shape.map((size, axis) => (size === other[axis] && size > 0 ? size : -1));
-  // Of none, twice as many are as many: rows are counted where there are some.
+  // Zero doubles to zero, so rows only count if there are some.
   const count = batchAxis === null ? 0 : (shape[batchAxis] ?? 0);
   const isByRow = twice === undefined || (count > 0 && twice[batchAxis ?? 0] === 2 * count);
   return { dtype, batchAxis, row: sizes.filter((_, axis) => axis !== batchAxis), isByRow };
 }
 
 /**
- * The axis that is twice as long for two rows, the first of several; with one row only, or where
- * rows are counted, the first one that may be.
+ * Returns the first axis that is twice as long for two rows; with one row only, or if rows are
+ * counted, the first possible axis.
  */
 function grownAxis(one: readonly number[], two: readonly number[] | undefined): number | null {
   if (two === undefined) return one[0] === 1 ? 0 : null;

@@ -1,4 +1,4 @@
-/** The command `bench`, which loads a running server. */
+/** Command `bench`: loads a running server. */
 import type { Command } from "commander";
 import type { BenchOptions } from "../load/bench.ts";
 import { withArrivals, withInputs } from "./options.ts";
@@ -10,14 +10,14 @@ export function addBench(program: Command, { watched, print, nowMs }: Tools): vo
     .description("send open-loop load to a running server")
     .argument("<url>", "such as http://127.0.0.1:8000");
   withInputs(withArrivals(command))
-    .option("--slo <time>", "an answer that takes longer is late, such as 50ms")
+    .option("--slo <time>", "latency above which an answer is late, such as 50ms")
     .option(
       "--slo-class <name>",
-      "the class of all queries, whose SLO holds unless --slo is given; all for those of every " +
-        "class, drawn by the shares that the server states",
+      "SLO class of all queries, with its SLO unless --slo is given; all for a mix of all " +
+        "classes by the shares of the server",
     )
-    .option("--warm-up <n>", "requests sent first and not counted", "0")
-    .option("--model <name>", "which model (default: the first one served)")
+    .option("--warm-up <n>", "requests sent first without being counted", "0")
+    .option("--model <name>", "name of the model (default: the first one served)")
     .action(async (url: string, options: Omit<BenchOptions, "url">) => {
       const { benchCommand } = await import("../load/bench.ts");
       const run = (watch: Watch) => benchCommand({ url, ...options }, { nowMs, ...watch });

@@ -1,4 +1,4 @@
-/** The command `compile`: a whole bundle, or a share of one. */
+/** Command `compile`: compiles a whole bundle, or one share of it. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { SOLVER_NAMES, type SolverName } from "../methods/solver-names.ts";
@@ -24,17 +24,17 @@ export function addCompile(program: Command, { watched, print, compiler, nowMs }
     .command("compile")
     .description("compile an application spec and its profiles into a policy bundle")
     .argument("<app>", "application spec, YAML or JSON")
-    .requiredOption("-o, --out <file>", "where to write the bundle")
+    .requiredOption("-o, --out <file>", "output file of the bundle")
     .addOption(jobsOption())
     .addOption(
       new Option(
         "--solver <name>",
-        "how to solve: value-iteration for ramsis; of loki instead of the policy's: auto, " +
+        "solver: value-iteration for ramsis; for loki, in place of the policy's: auto, " +
           "glpk or highs",
       ).choices(SOLVER_NAMES),
     )
-    .option("--profile <file>", "profile in place of those that the spec names")
-    .option("--fanouts <file>", "metrics of a server of the pipeline, for the fan-outs it observed")
+    .option("--profile <file>", "profile that replaces those in the spec")
+    .option("--fanouts <file>", "metrics of a server of the pipeline with observed fan-outs")
     .addOption(shardOption());
   withRequirements(command).action(async (app: string, options: CompileFlags) => {
     const compile = await compileCommandOf(app, options);
@@ -52,7 +52,7 @@ export function addCompile(program: Command, { watched, print, compiler, nowMs }
   });
 }
 
-/** What is to be run: the whole compile, or a share of it. */
+/** Returns the whole compile, or the share that `--shard` selects. */
 async function compileCommandOf(
   app: string,
   options: CompileFlags,
@@ -70,10 +70,7 @@ async function compileCommandOf(
 }
 
 function shardOption(): Option {
-  return new Option(
-    "--shard <i/N>",
-    "solve only share i of N, from 1, as a part that merge makes the bundle of",
-  )
+  return new Option("--shard <i/N>", "solve only share i of N, from 1, as a part for merge")
     .argParser(shard)
     .conflicts(["check", "require"]);
 }

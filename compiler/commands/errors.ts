@@ -1,4 +1,4 @@
-/** Every error of the compiler that is not a bug, with its exit code. */
+/** Exit codes of all errors of the compiler that are not bugs. */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { ExplainedError } from "stratagem-runtime/internal/commands/command-line";
@@ -10,11 +10,11 @@ export const COMPILER_ERRORS = {
   ...INPUT_ERRORS,
   COMPILER_INTERRUPTED: "the work was interrupted by SIGINT or SIGTERM; no output was written",
   COMPILER_MEMORY: "a process that solves levels ran out of memory; nothing was written",
-  COMPILER_STEP: "a command that another one runs as a step failed, and says above why",
-  COMPILER_UNWRITABLE: "the output file could not be written; the old one, if any, is as it was",
+  COMPILER_STEP: "a step of the command failed; its output is above",
+  COMPILER_UNWRITABLE: "the output file could not be written; an existing one is unchanged",
 } as const;
 
-/** 128 + SIGINT, as shells have it. */
+/** 128 + SIGINT, as in shells. */
 const INTERRUPTED_EXIT_CODE = 130;
 
 export function explainCompilerError(error: unknown): ExplainedError | null {

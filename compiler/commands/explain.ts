@@ -1,4 +1,4 @@
-/** The command `explain`, which looks at what a server logged. */
+/** Command `explain`: analyses the log of a server. */
 import { type Command, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ExplainOptions } from "../explain/explain-log.ts";
@@ -13,19 +13,20 @@ interface ExplainFlags extends Omit<ExplainOptions, "logs" | "policy"> {
 export function addExplain(program: Command, { watched, print }: Tools): void {
   program
     .command("explain")
-    .description("say why a request, or a span of time, went as it did, from the access log")
-    .argument("<logs...>", "files that serve --access-log wrote, plain or .gz, or patterns")
-    .requiredOption("--policy <bundle>", "the bundle that was served", collect)
-    .option("--request <id>", "the request to explain, by its id")
-    .option("--minute <time>", "the minute to explain, such as 2026-11-23T14:05, in UTC")
-    .option("--from <time>", "the begin of the time to explain, with --to")
-    .option("--to <time>", "its end")
+    .description("explain the latency of a request, or of a span of time, from the access log")
+    .argument("<logs...>", "files written by serve --access-log, plain or .gz, or patterns")
+    .requiredOption("--policy <bundle>", "bundle that was served", collect)
+    .option("--request <id>", "id of the request to explain")
+    .option(
+      "--time <span>",
+      "time to explain, in UTC: a minute such as 2026-11-23T14:05, or BEGIN/END",
+    )
     .addOption(
       new Option(
         "--replay",
-        "decide again, by the bundle alone, what files of serve --decision-log say was decided; " +
+        "repeat the decisions in files of serve --decision-log from the bundle and compare them; " +
           "--policy is then repeatable",
-      ).conflicts(["request", "minute", "from", "to"]),
+      ).conflicts(["request", "time"]),
     )
     .action(async (logs: string[], flags: ExplainFlags) => {
       print(await watched("reading the log", ({ signal }) => explained(logs, flags, signal)));
@@ -34,7 +35,7 @@ export function addExplain(program: Command, { watched, print }: Tools): void {
 
 async function explained(
   logs: readonly string[],
-  { policy: policies, replay, ...asked }: ExplainFlags,
+  { policy: policies, replay, request, time }: ExplainFlags,
   signal: Watch["signal"],
 ) {
   if (replay === true) {
@@ -44,5 +45,5 @@ async function explained(
   const [policy = "", ...others] = policies;
   if (others.length > 0) throw new RuntimeError("RUNTIME_USAGE", "expected one --policy, got more");
   const { explainCommand } = await import("../explain/explain-log.ts");
-  return explainCommand({ logs, policy, ...asked }, signal);
+  return explainCommand({ logs, policy, request, time }, signal);
 }

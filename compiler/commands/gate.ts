@@ -1,9 +1,9 @@
-/** The command `gate`, which compares two bundles. */
+/** Command `gate`: compares two bundles. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import type { GateOptions } from "../gate/gate-bundles.ts";
 import { joined } from "./options.ts";
-import { MORTAL, type Tools, type Watch } from "./watched.ts";
+import { ENDS_AT_ONCE, type Tools, type Watch } from "./watched.ts";
 
 type GateFlags = Omit<GateOptions, "before" | "after"> & { readonly show?: true };
 
@@ -11,24 +11,24 @@ export function addGate(program: Command, { watched, print, nowMs }: Tools): voi
   program
     .command("gate")
     .description("compare the promises of two bundles; exit with 3 if one became worse")
-    .argument("<old>", "policy bundle that is in force")
-    .argument("<new>", "policy bundle that is to follow it")
+    .argument("<old>", "current policy bundle")
+    .argument("<new>", "policy bundle to replace it")
     .option(
       "--allow <tolerances>",
-      "what may become worse, such as 'accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000' " +
+      "tolerances for promises that become worse, such as 'accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000' " +
         "(repeatable)",
       joined,
     )
     .option(
       "--require <promises>",
-      "of the new one, as compile has it, such as 'feasible; accuracy >= 97%' (repeatable)",
+      "requirements of the new bundle, as in compile, such as 'feasible; accuracy >= 97%' (repeatable)",
       joined,
     )
     .option("--markdown", "print the comparison as Markdown, for a pull request")
     .addOption(
       new Option(
         "--show",
-        "show every difference instead, decisions included; exit with 2 if there is one",
+        "show every difference instead, including decisions; exit with 2 if there is one",
       ).conflicts(["allow", "require", "markdown"]),
     )
     .action(async (before: string, after: string, { show, ...flags }: GateFlags) => {
@@ -41,6 +41,6 @@ export function addGate(program: Command, { watched, print, nowMs }: Tools): voi
       const options = { ...flags, before, after };
       const run = (watch: Watch) =>
         gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch });
-      print(await watched("simulating", run, MORTAL));
+      print(await watched("simulating", run, ENDS_AT_ONCE));
     });
 }

@@ -1,4 +1,4 @@
-/** The command `init`, which writes a spec for the models that it is given. */
+/** Command `init`: writes a spec for given models. */
 import { type Command, InvalidArgumentError } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import { LOADS_EXPECTED, readLoads, readSlo, SLO_EXPECTED } from "../init/questions.ts";
@@ -15,7 +15,7 @@ interface InitFlags {
   readonly force?: true;
 }
 
-/** Unless `--slo` and `--loads` say otherwise. */
+/** Defaults of `--slo` and `--loads`. */
 const DEFAULT_SLO = "1 s";
 const DEFAULT_LOADS = [1, 2, 5];
 
@@ -24,13 +24,18 @@ export function addInit(program: Command, { watched, print }: Tools): void {
     .command("init")
     .description("write a spec that compiles, from model files")
     .argument("<models...>", "ONNX files: one, or several variants of one task")
-    .option("-o, --out <file>", "where to write the spec", "app.yaml")
-    .option("--slo <time>", "how long a request may take", slo)
-    .option("--loads <rates>", "requests per second to prepare for, such as 1,10,100", loads)
-    .option("--workers <n>", "processes that run models", wholeNumber, 1)
+    .option("-o, --out <file>", "output file of the spec", "app.yaml")
+    .option("--slo <time>", "latency SLO of a request", slo)
+    .option("--loads <rates>", "loads in requests per second, such as 1,10,100", loads)
+    .option("--workers <n>", "number of worker processes", wholeNumber, 1)
     .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
-    .option("--axes <axis=use>", "an open axis: batch, a size, or sizes (repeatable)", collect, [])
-    .option("--force", "replace a spec that is there")
+    .option(
+      "--axes <axis=use>",
+      "use of an open axis: batch, a size, or sizes (repeatable)",
+      collect,
+      [],
+    )
+    .option("--force", "replace an existing spec")
     .action(async (models: string[], flags: InitFlags) => {
       const { initCommand, parseAccuracy, parseAxis } = await import("../init/write-spec.ts");
       const { terminalAsk } = await import("../init/questions.ts");
@@ -61,14 +66,14 @@ export function addInit(program: Command, { watched, print }: Tools): void {
     });
 }
 
-/** An option value such as 150ms, as it is. */
+/** Checks an option value such as 150ms, without converting it. */
 function slo(text: string): string {
   const read = readSlo(text);
   if (read !== undefined) return read;
   throw new InvalidArgumentError(`expected ${SLO_EXPECTED}`);
 }
 
-/** An option value such as 1,10,100. */
+/** Parses an option value such as 1,10,100. */
 function loads(text: string): number[] {
   const read = readLoads(text);
   if (read !== undefined) return read;

@@ -1,4 +1,4 @@
-/** The command `manifests`, which writes what Kubernetes is to run. */
+/** Command `manifests`: writes Kubernetes manifests. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import type { ManifestOptions } from "../manifests/manifest-options.ts";
@@ -18,37 +18,44 @@ interface ManifestFlags {
   readonly kserve?: boolean;
 }
 
-/** Names of objects are put together of it, a pool's and a pod's. */
+/** Limited so that object names, which append a pool's and a pod's name, stay valid. */
 const NAME = /^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const MEMORY = /^\d{1,6}(Mi|Gi)$/;
 
 export function addManifests(program: Command, { watched, print, version }: Tools): void {
   program
     .command("manifests")
-    .description("write what Kubernetes needs to serve a bundle")
+    .description("write Kubernetes manifests that serve a bundle")
     .argument("<bundle>", "policy bundle")
-    .option("-o, --out <folder>", "where to write the files (default: all as one on stdout)")
-    .option("--name <name>", "what names of objects begin with (default: the application's)", name)
-    .option("--namespace <name>", "of the objects (default: of whoever applies them)", name)
-    .option("--image <image>", "of the runtime", `stratagem-runtime:${version}`)
+    .option("-o, --out <folder>", "output folder (default: one document on stdout)")
+    .option("--name <name>", "prefix of object names (default: the application's name)", name)
+    .option(
+      "--namespace <name>",
+      "namespace of the objects (default: none, set when they are applied)",
+      name,
+    )
+    .option("--image <image>", "image of the runtime", `stratagem-runtime:${version}`)
     .option(
       "--policy <source>",
-      "where pods get the bundle, such as oci://… (default: a ConfigMap)",
+      "source of the bundle for pods, such as oci://… (default: a ConfigMap)",
     )
     .option(
       "--models-claim <name>",
-      "claim of the volume with the models; none where pods get them with the bundle",
+      "claim of the volume with the models; none if pods get them with the bundle",
       "models",
     )
-    .option("--cluster <servers>", "nats://a,b,c, where front ends and workers meet")
-    .option("--front-ends <n>", "front ends, which share the workers", wholeNumber, 1)
+    .option(
+      "--cluster <servers>",
+      "NATS servers that connect front ends and workers, such as nats://a,b,c",
+    )
+    .option("--front-ends <n>", "number of front ends, which share the workers", wholeNumber, 1)
     .addOption(
-      new Option("--scaler <who>", "who sets the number of workers")
+      new Option("--scaler <who>", "component that sets the number of workers")
         .choices(["keda", "none"])
         .default("keda"),
     )
-    .option("--memory <quantity>", "what a worker may take", quantity, "4Gi")
-    .option("--kserve", "have KServe host the front end, as an InferenceService")
+    .option("--memory <quantity>", "memory limit of a worker", quantity, "4Gi")
+    .option("--kserve", "run the front end in KServe, as an InferenceService")
     .action(async (bundle: string, flags: ManifestFlags) => {
       const { manifestsCommand } = await import("../manifests/write-manifests.ts");
       const options = { bundle, ...optionsOf(flags) };
@@ -69,7 +76,7 @@ function optionsOf(flags: ManifestFlags) {
 function name(text: string): string {
   if (NAME.test(text)) return text;
   throw new InvalidArgumentError(
-    "expected a letter and up to 39 lower-case letters, digits and dashes, no dash at the end",
+    "expected a lower-case letter and up to 39 lower-case letters, digits and dashes, without a dash at the end",
   );
 }
 

@@ -1,4 +1,4 @@
-/** The command `merge`, which ends a compile on many machines. */
+/** Command `merge`: completes a compile on several machines. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -15,13 +15,13 @@ interface MergeFlags {
 export function addMerge(program: Command, tools: Tools): void {
   const command = program
     .command("merge")
-    .description("make the bundle of parts that compile --shard wrote, or say how far they are")
+    .description("combine parts of compile --shard into a bundle, or show their progress")
     .argument("<parts...>", "parts of all shards, in any order")
-    .option("-o, --out <file>", "where to write the bundle")
+    .option("-o, --out <file>", "output file of the bundle")
     .addOption(
       new Option(
         "--status",
-        "say how far each shard is, also those that are not finished",
+        "show the progress of each shard, including unfinished ones",
       ).conflicts(["out", "check", "require"]),
     );
   withRequirements(command).action((parts: string[], flags: MergeFlags) => {
@@ -40,7 +40,7 @@ async function merge(
     return;
   }
   if (out === undefined) {
-    const expected = "expected -o FILE, where to write the bundle, or --status";
+    const expected = "expected -o FILE for the bundle, or --status";
     throw new RuntimeError("RUNTIME_USAGE", `merge: ${expected}, got neither`);
   }
   const { requirementsAsked } = await import("../gate/required-outcome.ts");

@@ -1,4 +1,4 @@
-/** Options that several commands have, each with one name, one text and one parser. */
+/** Options that several commands share, each with one name, text and parser. */
 import { availableParallelism } from "node:os";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
@@ -6,31 +6,35 @@ import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 const MAX_TIME_MS = 86_400_000;
 
 export function jobsOption(): Option {
-  return new Option("--jobs <n>", "levels to solve at a time")
+  return new Option("--jobs <n>", "number of levels to solve in parallel")
     .argParser(wholeNumber)
     .default(availableParallelism());
 }
 
-/** Adds what a bundle has to promise, for commands that write one. */
+/** Adds the requirements of a bundle, for commands that write one. */
 export function withRequirements(command: Command): Command {
   return command
-    .option("--check", "write nothing; exit with 2, and say why, if the file would be another")
+    .option("--check", "write nothing; exit with 2 and show why if the file would change")
     .option(
       "--require <promises>",
       "write nothing and exit with 3 if a promise is broken, such as 'feasible; " +
         "violations <= ceiling; accuracy >= 97% @ 1000; cost <= 3/h; bytes <= 2MiB' " +
-        "(repeatable); none for not even the requirements of the spec",
+        "(repeatable); none to ignore the requirements of the spec",
       joined,
     );
 }
 
-/** Adds what load there is. */
-export function withArrivals(command: Command): Command {
+/** Adds the load options. @param more forms of arrivals of this command only. */
+export function withArrivals(command: Command, more = ""): Command {
   return command
-    .addOption(new Option("--poisson <qps>", "Poisson arrivals").conflicts(["gamma", "trace"]))
-    .addOption(new Option("--gamma <qps,cv2>", "gamma inter-arrival times").conflicts("trace"))
-    .option("--trace <file>", "arrivals or rates from a file, plain or .gz")
-    .option("--duration <time>", "such as 30s or 5 min (default: 30s, or the whole trace)")
+    .requiredOption(
+      "--arrivals <process>",
+      `poisson:QPS, gamma:QPS,CV2, or trace:FILE with arrivals or rates, plain or .gz${more}`,
+    )
+    .option(
+      "--duration <time>",
+      "duration of the load, such as 30s or 5 min (default: 30s, or the whole trace)",
+    )
     .addOption(seedOption());
 }
 
@@ -38,7 +42,7 @@ export function seedOption(): Option {
   return new Option("--seed <n>", "seed of the pseudo-random numbers").default("1");
 }
 
-/** Adds what requests carry. */
+/** Adds the options for request contents. */
 export function withInputs(command: Command): Command {
   return command
     .option(
@@ -46,10 +50,10 @@ export function withInputs(command: Command): Command {
       "rows to send, raw bytes one after another, or for truth a folder of request bodies " +
         "(default: zeros)",
     )
-    .option("--labels <file>", "the right class of each row, one number per line");
+    .option("--labels <file>", "correct class of each row, one number per line");
 }
 
-/** An option value such as 90s or 5min, in ms. */
+/** Parses an option value such as 90s or 5min, to ms. */
 export function timeMs(text: string): number {
   const match = /^(\d{1,6})\s*(s|min)$/.exec(text);
   const ms = Number(match?.[1]) * (match?.[2] === "min" ? 60_000 : 1000);
@@ -57,12 +61,12 @@ export function timeMs(text: string): number {
   throw new InvalidArgumentError("expected 1s to 24 h in s or min, such as 90s");
 }
 
-/** Gathers the values of an option that may be repeated. */
+/** Collects the values of a repeatable option. */
 export function collect(value: string, earlier: readonly string[] = []): string[] {
   return [...earlier, value];
 }
 
-/** Values of an option that may be repeated, each of which may hold several. */
+/** Joins the values of a repeatable option whose values may be lists. */
 export function joined(value: string, earlier: unknown): string {
   return typeof earlier === "string" ? `${earlier}; ${value}` : value;
 }

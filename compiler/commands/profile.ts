@@ -1,4 +1,4 @@
-/** The command `profile`: what measures models, and the serving path, on this machine. */
+/** Command `profile`: measures models and the serving path on this machine. */
 
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
@@ -12,7 +12,7 @@ import type { DeviceFlags } from "./profile/device.ts";
 import type { ElsewhereFlags, MeasuredElsewhere } from "./profile/elsewhere.ts";
 import type { ProfileCommand, ProfileSurroundings } from "./profile/profile.ts";
 import type { ServingCommand, ServingSurroundings } from "./profile/serving.ts";
-import { TOLD, type Tools, type Watch } from "./watched.ts";
+import { type Tools, type Watch, WITH_LINES } from "./watched.ts";
 
 type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
   readonly out?: string;
@@ -32,15 +32,15 @@ type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
 } & DeviceFlags &
   ElsewhereFlags;
 
-/** Unless `--batches` says otherwise. */
+/** Default of `--batches`. */
 const PROFILED_BATCHES = "1,2,4,8";
-/** Beyond the runs that were asked for; see docs/profiling.md. */
+/** Additional measuring beyond the requested runs; see docs/profiling.md. */
 const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
-/** Of the inputs, which are the same for every profile. */
+/** Seed of the inputs, the same for every profile. */
 const SEED = 1;
-/** Time for loading a model, or running a batch. */
+/** Timeout of loading a model or running a batch. */
 const MODEL_TIMEOUT_MS = 60_000;
-/** Options of what is measured, which nothing is with `--from`. */
+/** Options of the measurement, which conflict with `--from`. */
 const MEASURED = [
   ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "into", "inputs"],
   ...["device", "providerOptions", "workers", "token", "workerEnv", "hardware"],
@@ -59,96 +59,105 @@ export function addProfile(program: Command, tools: Tools): void {
         ? profiled(app, flags, watch, tools)
         : observed(app, from, flags, watch, tools);
     const hasLines = from === undefined && dryRun !== true;
-    tools.print(await tools.watched("measuring", run, { ...TOLD, hasLines }));
+    tools.print(await tools.watched("measuring", run, { ...WITH_LINES, hasLines }));
   });
 }
 
-/** Options of what is measured. */
+/** Adds the options that select the measurements. */
 function addWhat(command: Command): Command {
   return command
-    .option("-o, --out <file>", "where to write the profile; --dry-run needs none")
-    .option("--task <name>", "which task, if there are several")
+    .option("-o, --out <file>", "output file of the profile; optional with --dry-run")
+    .option("--task <name>", "task to measure (default: all)")
     .option(
       "--batches <sizes>",
       `batch sizes to measure (default: "${PROFILED_BATCHES}"; with --layers 1)`,
     )
     .option(
       "--repeat <n>",
-      "measurements of each batch size; those that vary get more, for 20 s at most",
+      "runs of each batch size; noisy ones get more, for 20 s at most",
       wholeNumber,
       30,
     )
     .addOption(
       new Option(
         "--budget <time>",
-        "time to measure for, such as 60s or 5min: what is worth it most; the rest is named",
+        "time budget for the most useful measurements, such as 60s or 5min; the rest is listed",
       )
         .argParser(timeMs)
         .conflicts("layers"),
     )
     .option(
       "--cores <counts>",
-      "numbers of cores to measure every batch on, such as 1,2,4; other methods than themis " +
-        "count with the first (default: 1)",
+      "numbers of cores to measure every batch on, such as 1,2,4; methods other than themis " +
+        "use the first (default: 1)",
     )
     .option(
       "--layers",
-      "measure the layers of the models and the stages they are best cut into, for accordion",
+      "measure the layers of the models and the stages of their best cuts, for accordion",
     )
     .option(
       "--serving",
-      "measure the serving path too: what the server takes beside the models, and how workers " +
+      "also measure the serving path: the overhead of the server, and how workers " +
         "slow each other down",
     )
-    .option("--into <file>", "with --serving, a profile to add that to; nothing else is measured")
+    .option(
+      "--into <file>",
+      "with --serving, existing profile to add it to, without other measurements",
+    )
     .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
-    .option("--dry-run", "say what would be measured")
+    .option("--dry-run", "show the measurements without running them")
     .option(
       "--force",
-      "write the profile however noisy the machine was; takes what was refused before",
+      "write the profile even if the machine was noisy, from a refused measurement if there is one",
     );
 }
 
-/** Options of where it is measured. */
+/** Adds the options that select device and workers. */
 function addWorkers(command: Command): Command {
   return command
     .addOption(
-      new Option("--device <device>", "what runs the models, such as webgpu or cuda:1").default(
-        "cpu",
-      ),
+      new Option(
+        "--device <device>",
+        "device that runs the models, such as webgpu or cuda:1",
+      ).default("cpu"),
     )
     .option(
       "--provider-options <name=value>",
-      "such as preferredLayout=NHWC,enableRobustness=false",
+      "options of the device's provider, such as preferredLayout=NHWC,enableRobustness=false",
     )
-    .option("--hardware <name>", "what the profile calls this machine")
+    .option("--hardware <name>", "name of this machine in the profile")
     .addOption(
       new Option(
         "--workers <urls>",
-        "workers of other machines to measure, with the way to them: URLs of v2 servers with " +
-          "commas (default: those of the spec's pool, else processes of this machine)",
+        "workers on other machines to measure, including the network: URLs of v2 servers, separated by " +
+          "commas (default: the URLs of the spec's pool, or processes of this machine)",
       ).conflicts("layers"),
     )
     .addOption(tokenOption("workers"))
-    .option("--worker-env <name=value>", "a variable of the worker (repeatable)", collect, []);
+    .option(
+      "--worker-env <name=value>",
+      "environment variable of the worker (repeatable)",
+      collect,
+      [],
+    );
 }
 
-/** Options of what a server measured. */
+/** Adds the options that import a server's measurements. */
 function addObserved(command: Command): Command {
   return command
     .addOption(
       new Option(
         "--from <place>",
-        "write the profile with what a server measured: its URL, or a file of what its /metrics " +
-          "said; beside it the same of GET /v2/models/M/feedback, for accuracies (repeatable)",
+        "write the profile from a server's measurements: its URL, or a file with its /metrics " +
+          "and, for accuracies, one with GET /v2/models/M/feedback (repeatable)",
       )
         .argParser(collect)
         .conflicts(MEASURED),
     )
-    .option("--policy <bundle>", "with --from, the served bundle, where names differ by pool");
+    .option("--policy <bundle>", "with --from, the served bundle, if names differ by pool");
 }
 
-/** The profile with observed times in place of measured ones. */
+/** Writes the profile with observed times instead of measured ones. */
 async function observed(
   app: string,
   from: readonly string[],
@@ -159,7 +168,7 @@ async function observed(
   const { recalibrateCommand } = await import("../recalibrate/recalibrate.ts");
   const { out, policy = null } = flags;
   if (out === undefined) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected -o FILE, where to write the profile");
+    throw new RuntimeError("RUNTIME_USAGE", "expected -o FILE for the profile");
   }
   return recalibrateCommand({ app, from, out, policy }, epochMs(), signal);
 }
@@ -183,7 +192,7 @@ async function profiled(
   const cores = flags.cores === undefined ? null : parseCores(flags.cores);
   const threads = threadsOf(cores, layers);
   const how = { device, on, threads, seed: SEED };
-  // Stages of a cut are files of this command, which no other machine has.
+  // Stages of a cut are local files, so they cannot be measured on other machines.
   const elsewhere = layers ? null : measuredElsewhere(app, flags);
   const urls = elsewhere?.urls ?? null;
   const options = { app, out, repeat, ...how, urls, task, hardware, dryRun, force };
@@ -224,7 +233,7 @@ async function measuredModels(
     const { profileCommand } = await import("./profile/profile.ts");
     const { measureStarts } = await import("../profile/measured-starts.ts");
     const cells = { batches, cores, budgetMs: budget ?? null, effort: PROFILING_EFFORT };
-    // How workers of another machine start is their own business.
+    // Starts of workers on other machines are not measured.
     const starts = options.urls === null ? { measureStarts } : {};
     return profileCommand({ ...options, ...cells }, { ...surroundings, ...starts });
   }
@@ -235,7 +244,7 @@ async function measuredModels(
   return commands.profileLayersCommand(options, { ...surroundings, openLayers });
 }
 
-/** What reads and runs models. */
+/** Collects the functions that read and run models. */
 async function surroundingsOf(
   reader: ModelReader,
   elsewhere: MeasuredElsewhere | null,
@@ -274,7 +283,7 @@ async function surroundingsOf(
   };
 }
 
-/** Measures what serving takes beside the models. */
+/** Measures the overhead of serving beyond the models. */
 async function servingPath(
   asked: Omit<ServingCommand, "effort">,
   watch: Watch,

@@ -1,31 +1,33 @@
-/** Progress of long work: a bar on terminals, a line now and then elsewhere. */
+/** Progress of long work: a bar on terminals, periodic lines elsewhere. */
 
 const BAR_WIDTH = 30;
 const MIN_REDRAW_MS = 50;
-/** Between two lines where there is no terminal. */
+/** Interval between lines without a terminal. */
 const LINE_INTERVAL_MS = 5000;
 
-export interface Progress {
-  /** @param stage what the work is at, where there are several stages. */
+interface Progress {
+  /** @param stage name of the current stage, if there are several. */
   update(done: number, total: number, stage?: string): void;
-  /** Leaves a line that is to be read while the work goes on. */
+  /** Prints a line during the work. */
   note(line: string): void;
   /** Removes the bar. */
   end(): void;
 }
 
-/** What tells the time, and calls back as it goes by. */
-export interface ProgressClock {
+/** Clock and timer. */
+interface ProgressClock {
   /** Monotonic. */
   readonly nowMs: () => number;
-  /** Calls back every so often until what it gives is called. */
+  /** Calls back periodically until the returned function is called. */
   readonly every: (intervalMs: number, callback: () => void) => () => void;
 }
 
-/** Where progress is written: `isTTY` for what can go back in its line. */
-export type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
+/** Output for progress; `isTTY` if the cursor can return in its line. */
+type ProgressStream = Pick<NodeJS.WriteStream, "write"> & { readonly isTTY?: boolean };
 
-/** A bar on `stream` if it is a terminal; otherwise a line each 5 s, and none of shorter work. */
+/**
+ * Starts a bar on a terminal `stream`; otherwise prints a line every 5 s, so none for shorter work.
+ */
 export function startProgress(
   stream: ProgressStream,
   label: string,
@@ -52,7 +54,7 @@ function startBar(stream: ProgressStream, label: string, { nowMs }: ProgressCloc
   };
 }
 
-/** A unit of work may take longer than the interval, so lines come by the clock. */
+/** Lines follow the clock, since a unit of work may take longer than the interval. */
 function startLines(
   stream: ProgressStream,
   label: string,
@@ -83,8 +85,8 @@ function titleOf(label: string, stage: string | undefined): string {
   return stage === undefined ? label : `${label}, ${stage}`;
 }
 
-/** `label ████░░░░ 3/12, 4 s left`. @param elapsedMs since the first unit of work began. */
-export function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
+/** Formats `label ████░░░░ 3/12, 4 s left`. @param elapsedMs since the first unit of work began. */
+function renderBar(label: string, done: number, total: number, elapsedMs: number): string {
   const filled = Math.round((BAR_WIDTH * done) / total);
   const bar = "█".repeat(filled) + "░".repeat(BAR_WIDTH - filled);
   return `${label} ${bar} ${done}/${total}${timeLeft(done, total, elapsedMs)}`;

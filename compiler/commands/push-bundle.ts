@@ -1,4 +1,7 @@
-/** `push BUNDLE REF`: a bundle with its models, signature and provenance into a registry. */
+/**
+ * Implements `push BUNDLE REF`: uploads a bundle with its models, signature and provenance to a
+ * registry.
+ */
 import { basename, dirname } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
@@ -31,7 +34,7 @@ import {
   type RegistryOptions,
 } from "stratagem-runtime/internal/registry/registry";
 
-export interface PushOptions extends Pick<RegistryOptions, "auth" | "signal"> {
+interface PushOptions extends Pick<RegistryOptions, "auth" | "signal"> {
   /** Path of the bundle. */
   readonly bundle: string;
   readonly reference: RegistryReference;
@@ -50,28 +53,30 @@ export async function pushCommand(options: PushOptions): Promise<CommandResult> 
   const { digest, bytes, wasSent } = await registry.push(POLICY, layers);
   const subject = { mediaType: MANIFEST, digest, size: bytes };
   const listed = await pushReferrers(registry, basename(bundle.path), sidecars, subject);
-  const told = layers.map(({ descriptor }, at) => toldLayer(descriptor, wasSent[at] ?? false));
+  const pushed = layers.map(({ descriptor }, at) => pushedLayer(descriptor, wasSent[at] ?? false));
   const pinned = formatReference({ ...reference, digest });
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `pushed ${pinned}`,
       "",
-      layerTable(told),
-      ...(sidecars.signature === undefined ? ["", "it has no signature: sign makes one"] : []),
+      layerTable(pushed),
+      ...(sidecars.signature === undefined
+        ? ["", "the bundle has no signature; use sign to add one"]
+        : []),
     ].join("\n"),
     json: {
       reference: formatReference(reference),
       digest,
       pinned,
       isSigned: sidecars.signature !== undefined,
-      layers: told,
+      layers: pushed,
       referrers: listed,
     },
   };
 }
 
-/** @throws RuntimeError RUNTIME_SIGNATURE for one that is about another bundle. */
+/** @throws RuntimeError RUNTIME_SIGNATURE for a sidecar of another bundle. */
 async function sidecarsOf(path: string, sha256: string): Promise<ShippedPolicy["sidecars"]> {
   const found: Partial<Record<Sidecar, Uint8Array>> = {};
   for (const sidecar of SIDECARS) {
@@ -84,7 +89,7 @@ async function sidecarsOf(path: string, sha256: string): Promise<ShippedPolicy["
   return found;
 }
 
-/** Null where nothing is. */
+/** Returns null if the file does not exist. */
 async function bytesAt(path: string): Promise<Uint8Array | null> {
   const file = await readRegularFile(path, MAX_SIDECAR_BYTES).catch((error) => {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -97,7 +102,7 @@ async function bytesAt(path: string): Promise<Uint8Array | null> {
   throw new RuntimeError("RUNTIME_UNREADABLE", message);
 }
 
-/** @returns how the registry lists them; null without any. */
+/** @returns how the registry lists referrers; null if there were none to push. */
 async function pushReferrers(
   registry: Registry,
   name: string,
@@ -111,26 +116,26 @@ async function pushReferrers(
   return listed;
 }
 
-interface ToldLayer {
+interface PushedLayer {
   readonly file: string;
   readonly mediaType: string;
   readonly digest: string;
   readonly bytes: number;
-  /** False where the registry had it. */
+  /** False if the registry already had it. */
   readonly wasSent: boolean;
 }
 
-function toldLayer(layer: Descriptor, wasSent: boolean): ToldLayer {
+function pushedLayer(layer: Descriptor, wasSent: boolean): PushedLayer {
   const { mediaType, digest, size: bytes, annotations = {} } = layer;
   return { file: annotations[TITLE] ?? "", mediaType, digest, bytes, wasSent };
 }
 
-function layerTable(layers: readonly ToldLayer[]): string {
+function layerTable(layers: readonly PushedLayer[]): string {
   return alignColumns([
     ["file", "bytes", "sha256", ""],
     ...layers.map(({ file, bytes, digest, wasSent }) => {
       const short = `${digest.replace("sha256:", "").slice(0, 12)}…`;
-      return [file, String(bytes), short, wasSent ? "sent" : "was there"];
+      return [file, String(bytes), short, wasSent ? "sent" : "existed"];
     }),
   ]);
 }

@@ -1,4 +1,4 @@
-/** The command `report`: a bundle as one page for people. */
+/** Command `report`: writes a bundle as one HTML page. */
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { type Command, InvalidArgumentError } from "commander";
@@ -6,7 +6,7 @@ import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { collect } from "./options.ts";
-import { MORTAL, type Tools, type Watch } from "./watched.ts";
+import { ENDS_AT_ONCE, type Tools, type Watch } from "./watched.ts";
 
 interface ReportFlags {
   readonly out: string;
@@ -18,11 +18,10 @@ interface ReportFlags {
 export interface ReportCommand {
   readonly bundle: string;
   readonly out: string;
-  /** Files that `simulate --json` printed. */
+  /** Files printed by `simulate --json`. */
   readonly simulations: readonly string[];
   /**
-   * Load to solve again under other ceilings; null for the highest that is feasible, false for
-   * none.
+   * Load to solve again under other ceilings; null for the highest feasible one, false for none.
    */
   readonly frontierQps: number | null | false;
   /** Traces to simulate, such as days; left out for none. */
@@ -33,26 +32,21 @@ export interface ReportCommand {
 export function addReport(program: Command, { watched, print }: Tools): void {
   program
     .command("report")
-    .description("write one HTML page that shows what a bundle does and promises")
+    .description("write an HTML page about a bundle's decisions and promises")
     .argument("<bundle>", "policy bundle")
-    .requiredOption("-o, --out <file>", "where to write the page")
-    .option(
-      "--simulation <file>",
-      "show what simulate --json printed; may be repeated",
-      collect,
-      [],
-    )
-    .option("--trace <file>", "show a day under every scaler; may be repeated", collect, [])
+    .requiredOption("-o, --out <file>", "output file of the page")
+    .option("--simulation <file>", "output of simulate --json to show (repeatable)", collect, [])
+    .option("--trace <file>", "trace to simulate under every scaler (repeatable)", collect, [])
     .option(
       "--frontier <qps>",
-      "the load to solve under other ceilings, or none (default: the highest that is feasible)",
+      "load to solve under other ceilings, or none (default: the highest feasible)",
       frontierLoad,
     )
     .action(async (bundle: string, flags: ReportFlags) => {
       const { out, simulation: simulations, trace: traces, frontier: frontierQps = null } = flags;
       const run = (watch: Watch) =>
         reportCommand({ bundle, out, simulations, traces, frontierQps, watch });
-      print(await watched("drawing", run, MORTAL));
+      print(await watched("drawing", run, ENDS_AT_ONCE));
     });
 }
 
@@ -111,7 +105,7 @@ export async function reportCommand(command: ReportCommand): Promise<CommandResu
   };
 }
 
-/** Counts what is done, and lets a signal be delivered, which synchronous work would hold back. */
+/** Counts finished units, and yields so that signals are delivered between synchronous work. */
 function progressOf(
   { signal, onProgress }: ReportCommand["watch"],
   total: number,

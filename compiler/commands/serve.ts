@@ -1,8 +1,8 @@
-/** The command `serve` of the runtime, with what only a compiler can do for it. */
+/** Command `serve` of the runtime with the features that need a compiler. */
 import type { Command } from "commander";
 import { addServe } from "stratagem-runtime/internal/commands/serve-command";
 
-/** Adds `serve`, which here solves levels for loads above the highest, and compares promises. */
+/** Adds `serve` with solving of levels above the highest load and comparing of promises. */
 export function addSolvingServe(program: Command): void {
   addServe(program, {
     generateLevel: async (bundle, loadQps, signal) => {

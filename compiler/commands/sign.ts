@@ -1,4 +1,4 @@
-/** The commands that make keys and sign bundles: `keygen` and `sign`. */
+/** Commands that make keys and sign bundles: `keygen` and `sign`. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Labels } from "stratagem-runtime/internal/bundles/trust/labels";
@@ -11,39 +11,33 @@ import {
 import { collect } from "./options.ts";
 import type { Tools } from "./watched.ts";
 
-/** What private keys are encrypted with, where it is set. */
+/** Environment variable with the passphrase of private keys, if they are encrypted. */
 const PASSPHRASE = "STRATAGEM_KEY_PASSPHRASE";
 
 interface KeygenFlags extends TokenFlags {
   readonly out?: string;
-  readonly cosign?: boolean;
 }
 
 export function addKeygen(program: Command, { print }: Tools): void {
   const command = program
     .command("keygen")
-    .description(
-      "make a key that signs bundles, NAME.key, and the one that verifies, NAME.pub; or a token",
-    )
+    .description("make a key pair for bundles, NAME.key to sign and NAME.pub to verify; or a token")
     .addOption(
       new Option("-o, --out <name>", "path of both files, without .key and .pub").conflicts(
         "token",
       ),
-    )
-    .addOption(
-      new Option("--cosign", "make a pair for sign --cosign-key instead, P-256").conflicts("token"),
     );
   withTokens(command)
-    .addHelpText("after", `\nWhere ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
-    .action(async ({ out: name, cosign = false, ...flags }: KeygenFlags) => {
+    .addHelpText("after", `\nIf ${PASSPHRASE} is set, NAME.key is encrypted with it.`)
+    .action(async ({ out: name, ...flags }: KeygenFlags) => {
       const token = await tokenOf(flags);
       if (token !== null) return print(token);
       if (name === undefined) {
-        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME, or --token, got neither");
+        throw new RuntimeError("RUNTIME_USAGE", "expected -o NAME or --token NAME, got neither");
       }
       const { keygenCommand } = await import("../signing/keygen.ts");
       const passphrase = process.env[PASSPHRASE];
-      print(await keygenCommand({ name, isForCosign: cosign, passphrase }));
+      print(await keygenCommand({ name, passphrase }));
     });
 }
 
@@ -53,9 +47,8 @@ interface SignFlags {
   readonly expires?: string;
   readonly scope?: Labels;
   readonly add?: true;
-  readonly provenance?: true;
+  readonly provenance?: string;
   readonly builder?: string;
-  readonly spec?: string;
   readonly cosignKey?: string;
 }
 
@@ -65,35 +58,39 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
     .description("sign a bundle and, by their digests, the files it names")
     .argument("<bundle>", "policy bundle")
     .requiredOption("--key <file>", "private key, NAME.key (repeatable)", collect, [])
-    .option("--serial <n>", "above that of any bundle before (default: the time in ms)", serial)
-    .option("--expires <time>", "from when on it does not hold: 2027-01-31, or 90d from now")
+    .option(
+      "--serial <n>",
+      "serial above that of any earlier bundle (default: the time in ms)",
+      serial,
+    )
+    .option("--expires <time>", "expiry: a date such as 2027-01-31, or 90d from now")
     .option(
       "--scope <labels>",
-      "sites that it is for, such as tier=edge (default: all)",
+      "sites that may use it, such as tier=edge (default: all)",
       labelsFlag,
     )
-    .option("--add", "add to the signatures that there are, as they say it")
-    .option("--provenance", "write how the bundle was made beside it, signed (SLSA provenance)")
-    .option("--builder <uri>", "who made it, in that; such as the URL of a workflow")
-    .option("--spec <file>", "what it was compiled from, in that; its files are compared")
+    .option("--add", "add to the existing signatures, with their serial, expiry and scope")
+    .option(
+      "--provenance <spec>",
+      "write signed SLSA provenance beside the bundle; the files of the spec are compared",
+    )
+    .option("--builder <uri>", "builder in the provenance, such as the URL of a workflow")
     .option(
       "--cosign-key <file>",
-      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, such as that " +
-        "of keygen --cosign",
+      "also write BUNDLE.sig for cosign verify-blob, signed with this key, P-256 or Ed25519",
     )
-    .addHelpText("after", `\nThe passphrase of an encrypted key is that of ${PASSPHRASE}.`)
+    .addHelpText("after", `\n${PASSPHRASE} has the passphrase of encrypted keys.`)
     .action(async (bundle: string, flags: SignFlags) => {
       const { signCommand } = await import("../signing/sign.ts");
       const { key: keyFiles, serial = null, expires = null, scope = {} } = flags;
-      const { builder = null, spec = null, cosignKey = null } = flags;
-      const { add = false, provenance = false } = flags;
-      const about = { serial, expires, scope, add, provenance, builder, spec, cosignKey };
+      const { add = false, provenance = null, builder = null, cosignKey = null } = flags;
+      const about = { serial, expires, scope, add, provenance, builder, cosignKey };
       const around = { passphrase: process.env[PASSPHRASE], compiler, nowEpochMs: epochMs() };
       print(await signCommand({ bundle, keyFiles, ...about }, around));
     });
 }
 
-/** An option value that has to be a whole number, 0 or more. */
+/** Parses an option value that must be a whole number, 0 or more. */
 function serial(text: string): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(value)) return value;

@@ -1,9 +1,9 @@
-/** The command `truth`. */
+/** Command `truth`. */
 import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import { seedOption, timeMs, withInputs } from "./options.ts";
-import { TOLD, type Tools, type Watch } from "./watched.ts";
+import { type Tools, type Watch, WITH_LINES } from "./watched.ts";
 
 interface TruthFlags {
   readonly out?: string;
@@ -21,19 +21,19 @@ export function addTruth(program: Command, tools: Tools): void {
   const { watched, print, nowMs, epochMs, every } = tools;
   const command = program
     .command("truth")
-    .description("find out whether an application's promises hold on this machine")
+    .description("check whether an application's promises hold on this machine")
     .argument("<app>", "application spec, YAML or JSON")
-    .option("-o, --out <folder>", "where profile, bundle, document and a page are kept")
-    .option("--profile <file>", "a profile of this machine (default: it is measured first)")
-    .option("--models <folder>", "where the models are (default: where the spec says)");
+    .option("-o, --out <folder>", "output folder for profile, bundle, document and page")
+    .option("--profile <file>", "profile of this machine (default: measured first)")
+    .option("--models <folder>", "folder of the models (default: as in the spec)");
   withInputs(command)
-    .option("--loads <n>", "how many of the levels' loads to send", wholeNumber, 3)
+    .option("--loads <n>", "number of the levels' loads to send", wholeNumber, 3)
     .addOption(
-      new Option("--duration <time>", "how long each is sent, such as 30s")
+      new Option("--duration <time>", "duration of each load, such as 30s")
         .argParser(timeMs)
         .default(10_000, "10s"),
     )
-    .option("--runs <n>", "how often each is sent", wholeNumber, 1)
+    .option("--runs <n>", "runs of each load", wholeNumber, 1)
     .addOption(seedOption())
     .action(async (app: string, flags: TruthFlags) => {
       const { truthCommand } = await import("../truth/truth.ts");
@@ -48,6 +48,6 @@ export function addTruth(program: Command, tools: Tools): void {
         const around = { jobs: availableParallelism(), ...clocks, ...watch };
         return truthCommand({ ...flags, ...files }, around);
       };
-      print(await watched("truth", run, TOLD));
+      print(await watched("truth", run, WITH_LINES));
     });
 }

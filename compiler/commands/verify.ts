@@ -1,4 +1,4 @@
-/** The commands that read one bundle: `inspect` and `verify`. */
+/** Commands that read one bundle: `inspect` and `verify`. */
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { addInspect } from "stratagem-runtime/internal/commands/bundle-commands";
@@ -9,7 +9,7 @@ import {
 } from "stratagem-runtime/internal/commands/signature-flags";
 import type { Tools } from "./watched.ts";
 
-/** Adds `inspect`, which here has a solver to say what a state's actions are worth. */
+/** Adds `inspect` with a solver for the values of a state's actions. */
 export function addValuedInspect(program: Command): void {
   addInspect(program, async (bundle, level, queued, slackMs) => {
     const { methodOf } = await import("../methods/registry.ts");

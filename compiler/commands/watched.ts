@@ -1,4 +1,4 @@
-/** Runs long work that a signal ends, and shows how far it is. */
+/** Runs long work with progress that a signal can interrupt. */
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { InterruptedError } from "../base/errors.ts";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
@@ -8,53 +8,53 @@ import { startProgress } from "./progress.ts";
 export type Watch = Pick<LevelPoolOptions, "signal" | "onProgress" | "onBusy"> &
   Pick<ProfileSurroundings, "onNote">;
 
-export interface Clock {
+interface Clock {
   /** Monotonic, ms. */
   readonly nowMs: () => number;
-  /** Calls back until what it gives is called. */
+  /** Calls back periodically until the returned function is called. */
   readonly every: (intervalMs: number, callback: () => void) => () => void;
 }
 
-export interface WatchedOptions {
-  /** Whether a signal ends it at once unless other processes work for it. */
-  readonly isMortal: boolean;
-  /** Whether its progress is told in lines where there is no terminal. */
+interface WatchedOptions {
+  /** True if a signal ends the process at once unless worker processes run. */
+  readonly endsAtOnce: boolean;
+  /** True to print progress lines without a terminal. */
   readonly hasLines: boolean;
 }
 
 /**
- * What computes in this process cannot be told of a signal, and has nothing to tidy up: there a
- * signal ends it at once. Only while other processes work is it caught, to end them.
+ * For synchronous work in this process, which cannot react to signals and needs no cleanup. Signals
+ * are handled only while worker processes run, to end them.
  */
-export const MORTAL = { isMortal: true, hasLines: false };
-/** Where there is no terminal either, progress is told. */
-export const TOLD = { isMortal: false, hasLines: true };
+export const ENDS_AT_ONCE = { endsAtOnce: true, hasLines: false };
+/** Prints progress lines if there is no terminal. */
+export const WITH_LINES = { endsAtOnce: false, hasLines: true };
 
-export type Watched = <T>(
+type Watched = <T>(
   label: string,
   run: (watch: Watch) => Promise<T>,
   options?: WatchedOptions,
 ) => Promise<T>;
 
-/** What the program has that its commands need. */
+/** Facilities of the program for its commands. */
 export interface Tools extends Clock {
   readonly watched: Watched;
   readonly print: (result: CommandResult) => void;
-  /** Since 1970. */
+  /** Milliseconds since 1970. */
   readonly epochMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** The program's own file, which servers are started with. */
+  /** Path of the program, used to start servers. */
   readonly cli: string;
   readonly version: string;
-  /** Name and version, as provenance has them. */
+  /** Name and version, as in provenance. */
   readonly compiler: string;
 }
 
 /**
- * Work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once.
+ * Runs work with a progress bar, abortable by SIGINT and SIGTERM; a second signal kills at once.
  */
 export function watchedBy({ nowMs, every }: Clock): Watched {
-  return async (label, run, { isMortal, hasLines } = { isMortal: false, hasLines: false }) => {
+  return async (label, run, { endsAtOnce, hasLines } = { endsAtOnce: false, hasLines: false }) => {
     const abort = new AbortController();
     const interrupt = (): void => abort.abort(new InterruptedError());
     const release = () => process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
@@ -62,14 +62,14 @@ export function watchedBy({ nowMs, every }: Clock): Watched {
       release();
       if (isBusy) process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
     };
-    onBusy(!isMortal);
+    onBusy(!endsAtOnce);
     const progress = startProgress(process.stderr, label, {
       nowMs,
       every: hasLines ? every : never,
     });
     try {
       const watch = { signal: abort.signal, onProgress: progress.update, onNote: progress.note };
-      return await run(isMortal ? { ...watch, onBusy } : watch);
+      return await run(endsAtOnce ? { ...watch, onBusy } : watch);
     } finally {
       progress.end();
       release();

@@ -1,7 +1,7 @@
-/** The span of time that `--minute`, or `--from` and `--to`, ask for. */
+/** The span of time that `--time` asks for. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 
-/** Since 1970; the end is not in it. */
+/** Milliseconds since 1970; the end is exclusive. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -10,34 +10,25 @@ export interface Span {
 const MINUTE_MS = 60_000;
 const LONGEST_MS = 24 * 60 * MINUTE_MS;
 
-export interface AskedSpan {
-  readonly minute?: string | undefined;
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-}
-
-/** @returns null where none is asked for. @throws RuntimeError RUNTIME_USAGE. */
-export function askedSpan({ minute, from, to }: AskedSpan): Span | null {
-  if (minute !== undefined) {
-    const fromMs = Math.floor(timeOf("--minute", minute) / MINUTE_MS) * MINUTE_MS;
+/** A minute by any time in it, or `BEGIN/END`. @throws RuntimeError RUNTIME_USAGE. */
+export function askedSpan(text: string): Span {
+  const [begin = Number.NaN, end, ...rest] = text.split("/").map((time) => timeOf(time, text));
+  if (end === undefined) {
+    const fromMs = Math.floor(begin / MINUTE_MS) * MINUTE_MS;
     return { fromMs, toMs: fromMs + MINUTE_MS };
   }
-  if (from === undefined && to === undefined) return null;
-  if (from === undefined || to === undefined) {
-    throw usage(`expected --from and --to together, got ${from === undefined ? "--to" : "--from"}`);
-  }
-  const span = { fromMs: timeOf("--from", from), toMs: timeOf("--to", to) };
-  if (span.toMs > span.fromMs && span.toMs - span.fromMs <= LONGEST_MS) return span;
-  throw usage(`--to: expected a time after --from, by a day at most, got "${to}"`);
+  const isSpan = rest.length === 0 && end > begin && end - begin <= LONGEST_MS;
+  if (isSpan) return { fromMs: begin, toMs: end };
+  throw usage(`--time: expected BEGIN/END, a day apart at most, got "${text}"`);
 }
 
-/** As the log has it, in UTC; what is left out at the end is 0. */
-function timeOf(option: string, text: string): number {
-  const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?Z?$/.exec(text);
+/** Parses a time as access logs have it, in UTC; seconds and fractions may be left out. */
+function timeOf(time: string, text: string): number {
+  const match = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d{1,6})?Z?$/.exec(time);
   const [, day, minute, second = ":00", fraction = ""] = match ?? [];
   const ms = match === null ? Number.NaN : Date.parse(`${day}T${minute}${second}${fraction}Z`);
   if (!Number.isNaN(ms)) return ms;
-  throw usage(`${option}: expected a time such as 2026-11-23T14:05, in UTC, got "${text}"`);
+  throw usage(`--time: expected a minute such as 2026-11-23T14:05, or BEGIN/END, got "${text}"`);
 }
 
 function usage(message: string): RuntimeError {

@@ -1,4 +1,4 @@
-/** `stratagem explain LOG… --policy BUNDLE --request ID | --minute TIME`. */
+/** `stratagem explain LOG… --policy BUNDLE --request ID | --time SPAN`. */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -6,45 +6,48 @@ import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundle
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
-import { type AskedSpan, askedSpan, type Span } from "./asked-span.ts";
+import { askedSpan, type Span } from "./asked-span.ts";
 import { explainRequest } from "./explained-request.ts";
 import { timesProfiled } from "./explained-run.ts";
 import { SpanGatherer } from "./explained-span.ts";
 import { logPaths } from "./log-files.ts";
 import { type LogSummary, passOver } from "./log-pass.ts";
+import { sourceJson, sourceLines } from "./log-source.ts";
 import type { LoggedRequest } from "./logged-request.ts";
 import type { SeenBatch } from "./ran-batches.ts";
 import { reasonsOf, type TimesProfiledOf } from "./reasons.ts";
 import { ContextGatherer } from "./request-context.ts";
 import { requestJson } from "./request-json.ts";
 import { requestText } from "./request-text.ts";
-import { sourceJson, sourceLines } from "./source-told.ts";
 import { spanJson } from "./span-json.ts";
 import { spanText } from "./span-text.ts";
 
-export interface ExplainOptions extends AskedSpan {
+export interface ExplainOptions {
   readonly logs: readonly string[];
   readonly policy: string;
-  /** Id of the request to explain; or else a span of time is asked for. */
+  /** Id of the request to explain. */
   readonly request?: string | undefined;
+  /** Or else a span of time. */
+  readonly time?: string | undefined;
 }
 
 /**
- * @throws RuntimeError RUNTIME_USAGE for an id or a time that the log does not have, or of another
- * bundle; InputError for a log, BundleError for a bundle that cannot be read.
+ * Explains a request or a span of time.
+ * @throws RuntimeError RUNTIME_USAGE if the log does not have the id or the time, or another bundle
+ * decided; InputError or BundleError if a log or the bundle cannot be read.
  */
 export async function explainCommand(
-  { logs, policy, request: id, ...asked }: ExplainOptions,
+  { logs, policy, request: id, time }: ExplainOptions,
   signal: AbortSignal,
 ): Promise<CommandResult> {
-  const span = askedSpan(asked);
-  if ((id === undefined) === (span === null)) {
-    throw usage("expected --request, --minute, or --from and --to, and one of them only");
+  if ((id === undefined) === (time === undefined)) {
+    throw usage("expected either --request or --time");
   }
+  const span = time === undefined ? null : askedSpan(time);
   const file = await loadBundle(policy);
   const files = await logPaths(logs);
   if (id !== undefined) return aboutRequest(files, id, file, signal);
-  if (span === null) throw new RangeError("a span or a request is asked for");
+  if (span === null) throw new RangeError("expected a span or a request");
   return aboutSpan(files, span, file, signal);
 }
 
@@ -60,14 +63,16 @@ async function aboutSpan(
   const summary = await passOver(files, signal, (request) => {
     if (request.bundle === null || sha256.startsWith(request.bundle)) gatherer.take(request);
   });
-  const told = gatherer.told();
-  if (told.requests === 0) {
+  const explained = gatherer.summary();
+  if (explained.requests === 0) {
     const whole = [span.fromMs, span.toMs].map((ms) => new Date(ms).toISOString()).join(" to ");
     throw usage(`expected a span with inference requests, got ${whole}; ${spanOf(summary)}`);
   }
-  const text = [spanText(told, bundle.slo.latencyMs), ...sourceLines(summary, file)].join("\n");
+  const text = [spanText(explained, bundle.slo.latencyMs), ...sourceLines(summary, file)].join(
+    "\n",
+  );
   const json = {
-    ...spanJson(told, bundle.slo.latencyMs),
+    ...spanJson(explained, bundle.slo.latencyMs),
     source: sourceJson(summary, file),
   };
   return { exitCode: EXIT_CODES.ok, text, json };
@@ -99,7 +104,7 @@ interface FoundRequest {
   readonly summary: LogSummary;
 }
 
-/** Of several of one id the last: a client may count from 1 again. */
+/** Returns the last request with an id: a client may restart its numbering. */
 async function findRequest(
   files: readonly string[],
   id: string,
@@ -114,28 +119,28 @@ async function findRequest(
   throw usage(`--request: ${expected}, got "${id}"; ${spanOf(summary)}`);
 }
 
-/** What the log covers. */
+/** Describes which times the log covers. */
 function spanOf({ firstMs, lastMs, lines, unreadable }: LogSummary): string {
-  const bad = unreadable === 0 ? "" : `, and ${unreadable} lines are none of an access log`;
+  const bad = unreadable === 0 ? "" : `; ${unreadable} other lines are not access log entries`;
   if (firstMs === null || lastMs === null)
-    return `it has no inference requests in ${lines} lines${bad}`;
+    return `the log has no inference requests in ${lines} lines${bad}`;
   const [first, last] = [firstMs, lastMs].map((ms) => new Date(ms).toISOString());
-  return `it has those from ${first} to ${last}${bad}`;
+  return `the log covers ${first} to ${last}${bad}`;
 }
 
 function requireOwn({ bundle, id }: LoggedRequest, { sha256, path }: LoadedBundle): void {
   if (bundle === null || sha256.startsWith(bundle)) return;
   throw usage(
-    `--policy: expected the bundle that decided request "${id}", of digest ${bundle}…, ` +
-      `got ${path} of digest ${sha256.slice(0, bundle.length)}…`,
+    `--policy: expected the bundle that decided request "${id}", with digest ${bundle}…, ` +
+      `got ${path} with digest ${sha256.slice(0, bundle.length)}…`,
   );
 }
 
-/** Against the profile, for every batch of the log. */
-export function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
+/** Returns a function that compares the time of a logged batch with its profile. */
+function timesOfBatches(bundle: Bundle, method: CompilerMethod): TimesProfiledOf {
   return ({ run, kind }: SeenBatch) => {
     const { task, variant, batch, level, worker, places } = run;
-    // Its times depend on no state, and to look one up takes longer.
+    // Looking a state up is slow, and the profiled times do not depend on it.
     const ran = {
       task,
       variant,

@@ -1,4 +1,4 @@
-/** Why a request took the time that it took, and got the variant that it got: as data. */
+/** Explains why a request took its time and got its variant, as data. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -10,10 +10,12 @@ import type { LoggedRequest } from "./logged-request.ts";
 import type { RequestContext } from "./request-context.ts";
 import { criticalRuns, isAnswered, latencyMs, STEPS, type StepTimes, stepsOf } from "./steps.ts";
 
-/** Gone: its client was, before the answer. Failed: not for want of time or room. */
+/**
+ * Gone: the client left before the answer. Failed: rejected, but not for lack of time or capacity.
+ */
 export type Verdict = "in time" | "late" | "dropped" | "failed" | "gone";
 
-/** What it was refused for that is the policy's or the gate's decision. */
+/** Reasons of rejections that the policy or the gate decided. */
 const DROPPED: ReadonlySet<string> = new Set([
   ...["queue-full", "shed", "late", "timeout", "no-worker", "sequences-full"],
 ]);
@@ -22,24 +24,24 @@ export interface ExplainedRequest {
   readonly request: LoggedRequest;
   readonly verdict: Verdict;
   readonly latencyMs: number;
-  /** What its answer might take. */
+  /** The longest latency that its SLO allows. */
   readonly sloMs: number;
   readonly steps: StepTimes;
   /** In the order of the log. */
   readonly runs: readonly ExplainedRun[];
-  /** Those that it waited for, one after another. */
+  /** Batches that it waited for, one after another. */
   readonly path: readonly ExplainedRun[];
-  /** What took longest of the path was decided by; null where nothing is known of a decision. */
+  /** Decision of the longest batch on the path; null if the log does not identify it. */
   readonly decision: ExplainedDecision | null;
   readonly context: RequestContext;
 }
 
-export interface ExplainedDecision {
-  /** As `inspect --state` takes it. */
+interface ExplainedDecision {
+  /** In the form that `inspect --state` accepts. */
   readonly state: string;
   readonly levelQps: number;
-  /** The same that `inspect --level --state` tells. */
-  readonly told: Description;
+  /** Same output as `inspect --level --state`. */
+  readonly report: Description;
 }
 
 export function verdictOf(request: LoggedRequest, sloMs: number): Verdict {
@@ -48,7 +50,7 @@ export function verdictOf(request: LoggedRequest, sloMs: number): Verdict {
   return DROPPED.has(request.reason ?? "") ? "dropped" : "failed";
 }
 
-/** The slower of two batches of a path counts. */
+/** Explains a request by the decision of the slowest batch on its path. */
 export async function explainRequest(
   bundle: Bundle,
   method: CompilerMethod,
@@ -60,7 +62,8 @@ export async function explainRequest(
   const runs = request.runs.map((run) => explainedRun(bundle, method, run, request.kind));
   const path = critical.map((run) => {
     const explained = runs[request.runs.indexOf(run)];
-    if (explained === undefined) throw new RangeError("a run of the path is a run of the request");
+    if (explained === undefined)
+      throw new RangeError("expected the path to consist of runs of the request");
     return explained;
   });
   return {
@@ -76,7 +79,7 @@ export async function explainRequest(
   };
 }
 
-/** What `inspect` says of the state, with what each alternative would have been worth. */
+/** Returns the output of `inspect` for the state, with the value of each alternative. */
 async function decisionOf(
   bundle: Bundle,
   method: CompilerMethod,
@@ -88,16 +91,16 @@ async function decisionOf(
     method.actionValues(...asked);
   try {
     const request = { text: state, loadQps: levelQps, level: level ?? undefined, actionValuesOf };
-    const told = await runtimeMethodOf(bundle).describeState(bundle, request);
-    return { state, levelQps, told };
+    const report = await runtimeMethodOf(bundle).describeState(bundle, request);
+    return { state, levelQps, report };
   } catch (error) {
-    // A state that this bundle does not have, though a log speaks of it.
+    // The log has a state that this bundle lacks.
     if (error instanceof RuntimeError) return null;
     throw error;
   }
 }
 
-/** The step that took longest; of two the first. */
+/** Returns the longest step; of equals, the first. */
 export function longestStep(steps: StepTimes): (typeof STEPS)[number] {
   return STEPS.reduce((longest, name) => (steps[name] > steps[longest] ? name : longest));
 }

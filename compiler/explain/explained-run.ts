@@ -1,4 +1,4 @@
-/** A batch of a request against what the bundle says: its decision and its profiled times. */
+/** Compares a batch of a request with the bundle: its decision and its profiled times. */
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
@@ -7,15 +7,16 @@ import type { BatchFacts, RanBatch } from "../model/batch-facts.ts";
 import type { LoggedRun } from "./logged-request.ts";
 
 export interface ExplainedRun extends LoggedRun, BatchFacts {
-  /** Load of the level that decided; null where the bundle has no such level. */
+  /** Load of the level that decided; null if the bundle has no such level. */
   readonly levelQps: number | null;
-  /** That this level was solved for. */
+  /** Worker pace that this level was solved for. */
   readonly levelPace: number;
-  /** Of the time in the worker to the profiled median, or else to what decisions count with. */
+  /**
+   * Time in the worker as a multiple of the profiled median, or of the time that decisions assume.
+   */
   readonly timesProfiled: number | null;
 }
 
-/** @param method of the bundle. */
 export function explainedRun(
   bundle: Bundle,
   method: CompilerMethod,

@@ -1,4 +1,4 @@
-/** How a span of time went: what came, what was late, where the time went, and when. */
+/** Summarizes a span of time: arrivals, late requests, and where and when the time was spent. */
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
@@ -11,26 +11,26 @@ import { SLOW_FACTOR, type TimesProfiledOf } from "./reasons.ts";
 import { latencyMs, STEPS, type StepName, stepsOf } from "./steps.ts";
 import { type Stillness, StillnessFinder } from "./stillness.ts";
 
-export type Verdicts = Readonly<Record<Verdict, number>>;
+type Verdicts = Readonly<Record<Verdict, number>>;
 
 export interface ExplainedSpan {
   readonly span: Span;
   readonly requests: number;
   readonly rows: number;
   readonly verdicts: Verdicts;
-  /** Of requests that were answered; null where none were. */
+  /** Latency of answered requests; null if there were no answers. */
   readonly latency: LatencySummary | null;
-  /** Of the same, step by step. */
+  /** Times of answered requests, step by step. */
   readonly steps: Readonly<Record<StepName, LatencySummary | null>>;
   readonly batches: { readonly count: number; readonly slow: number; readonly lost: number };
-  /** Those in which anything came. */
-  readonly seconds: readonly SecondTold[];
+  /** Seconds in which a request arrived. */
+  readonly seconds: readonly SecondSummary[];
   readonly stillness: readonly Stillness[];
-  /** The longest first. */
+  /** Longest first. */
   readonly slowest: readonly LoggedRequest[];
 }
 
-export interface SecondTold {
+export interface SecondSummary {
   readonly fromMs: number;
   readonly requests: number;
   readonly rows: number;
@@ -38,10 +38,10 @@ export interface SecondTold {
   readonly dropped: number;
   readonly meanMs: number;
   readonly longestMs: number;
-  /** Batches that began in it, and those slower than their profile. */
+  /** Batches that began in it, and how many of them were slower than their profile. */
   readonly batches: number;
   readonly slow: number;
-  /** Load of the level that decided most of them; null where none is known. */
+  /** Load of the level that made most decisions; null if unknown. */
   readonly levelQps: number | null;
 }
 
@@ -60,7 +60,7 @@ interface Second {
   readonly levels: Map<number, number>;
 }
 
-/** Takes requests one by one; what it keeps does not grow with how many there are. */
+/** Collects requests one by one in bounded memory. */
 export class SpanGatherer {
   readonly #span: Span;
   readonly #bundle: Bundle;
@@ -109,7 +109,7 @@ export class SpanGatherer {
     for (const [name, sample] of this.#steps) sample.record(steps[name]);
   }
 
-  told(): ExplainedSpan {
+  summary(): ExplainedSpan {
     const sums = [...this.#seconds].sort(([a], [b]) => a - b);
     const steps = Object.fromEntries(
       [...this.#steps].map(([name, sample]) => [name, sample.summary()]),
@@ -122,7 +122,7 @@ export class SpanGatherer {
       latency: this.#latency.summary(),
       steps,
       batches: this.#batches,
-      seconds: sums.map(([index, second]) => this.#secondTold(index, second)),
+      seconds: sums.map(([index, second]) => this.#summaryOf(index, second)),
       stillness: this.#stillness.found(),
       slowest: this.#slowest,
     };
@@ -158,7 +158,7 @@ export class SpanGatherer {
     return second;
   }
 
-  #secondTold(index: number, { sumMs, levels, ...second }: Second): SecondTold {
+  #summaryOf(index: number, { sumMs, levels, ...second }: Second): SecondSummary {
     const [most] = [...levels].sort(([, a], [, b]) => b - a);
     const level = most === undefined ? undefined : decidingLevel(this.#bundle, most[0]);
     return {
@@ -178,8 +178,8 @@ export class SpanGatherer {
   }
 }
 
-/** The second with the most late and dropped requests; of as many the one with the longest. */
-export function worstSecond(seconds: readonly SecondTold[]): SecondTold | undefined {
+/** Returns the second with the most late and dropped requests; of equals, the slowest. */
+export function worstSecond(seconds: readonly SecondSummary[]): SecondSummary | undefined {
   const [worst] = [...seconds].sort((a, b) => {
     return b.late + b.dropped - a.late - a.dropped || b.longestMs - a.longestMs;
   });

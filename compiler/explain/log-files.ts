@@ -1,4 +1,4 @@
-/** Reads access logs line by line, however large they are: plain or gzipped, one or several. */
+/** Reads access logs of any size line by line: plain or gzipped, one or several. */
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -7,17 +7,17 @@ import { StringDecoder } from "node:string_decoder";
 import { createGunzip, constants as zlib } from "node:zlib";
 import { InputError } from "../spec/document/input-error.ts";
 
-/** What is longer is no line of an access log; its beginning is not kept either. */
+/** Longest line of an access log; longer lines are skipped whole. */
 const MAX_LINE_CHARACTERS = 2 ** 20;
 const CHUNK_BYTES = 2 ** 20;
-/** Files that one pattern may stand for. */
+/** Most files that a pattern may match. */
 const MAX_FILES = 10_000;
 const GZIP = [0x1f, 0x8b] as const;
 
 /**
- * The files that paths and patterns name, each once, in the order of their names. In the last part
- * of a pattern `*` is any text and `?` any character; a file of that very name comes first.
- * @throws InputError INPUT_UNREADABLE where a pattern names none.
+ * Expands paths and patterns to files, each once, sorted by name. In the last part of a pattern `*`
+ * matches any text and `?` any character; a file with exactly that name takes precedence.
+ * @throws InputError INPUT_UNREADABLE if a pattern matches no file.
  */
 export async function logPaths(named: readonly string[]): Promise<string[]> {
   const found: string[] = [];
@@ -31,10 +31,10 @@ async function pathsOf(path: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const matching = names.filter((name) => matches(basename(path), name)).sort();
   if (matching.length > 0) return matching.slice(0, MAX_FILES).map((name) => join(folder, name));
-  throw unreadableLog(path, "no file of that pattern", "--access-log");
+  throw unreadableLog(path, "no file matches the pattern", "--access-log");
 }
 
-/** Whether a pattern stands for a name; after a text that does not fit, its last `*` is longer. */
+/** Matches a name against a pattern. After a mismatch, the last `*` takes one more character. */
 function matches(pattern: string, name: string): boolean {
   let at = 0;
   let starAt = -1;
@@ -62,17 +62,17 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-export interface LogKind {
-  /** Whether a compressed file may end in the middle, as one does that is written to. */
+interface LogKind {
+  /** Accepts a compressed file that ends in the middle because it is still being written. */
   readonly isGrowing?: boolean;
-  /** Of `serve`, that writes it, as messages say; left out for `--access-log`. */
+  /** Option of `serve` that writes such files, for messages; default `--access-log`. */
   readonly flag?: string;
 }
 
 /**
- * Calls back with every line that is not empty, without its end; null for one that is too long.
- * @throws InputError INPUT_UNREADABLE for what is no file, or damaged where it is compressed; or
- * the reason of the signal.
+ * Calls back with every non-empty line, without its end; null for a line that is too long.
+ * @throws InputError INPUT_UNREADABLE for a path that is not a file, or a damaged compressed file;
+ * or the signal's reason if aborted.
  */
 export async function eachLine(
   path: string,
@@ -97,7 +97,10 @@ export async function eachLine(
   }
 }
 
-/** @throws InputError for what is no regular file: a pipe might never end. */
+/**
+ * Opens a regular file; a pipe might never end.
+ * @throws InputError for anything else.
+ */
 async function opened(
   path: string,
   unreadable: (found: string) => InputError,
@@ -116,7 +119,7 @@ async function contentOf(file: FileHandle, isGrowing: boolean): Promise<Readable
   const options = { start: 0, highWaterMark: CHUNK_BYTES, autoClose: false };
   const stream = file.createReadStream(options);
   if (head[0] !== GZIP[0] || head[1] !== GZIP[1]) return stream;
-  // Of what was cut, all is told that is there, and its end is not missed.
+  // Reads a truncated file up to its end instead of failing there.
   const finish = isGrowing ? { finishFlush: zlib.Z_SYNC_FLUSH } : {};
   const unzip = createGunzip({ chunkSize: CHUNK_BYTES, ...finish });
   stream.once("error", (error) => unzip.destroy(error));
@@ -137,7 +140,7 @@ class LineSplitter {
     const text = this.#rest + this.#decoder.write(chunk);
     let start = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
-      this.#tell(text.slice(start, end));
+      this.#emit(text.slice(start, end));
       start = end + 1;
     }
     this.#rest = text.slice(start);
@@ -147,10 +150,10 @@ class LineSplitter {
   }
 
   end(): void {
-    this.#tell(this.#rest + this.#decoder.end());
+    this.#emit(this.#rest + this.#decoder.end());
   }
 
-  #tell(line: string): void {
+  #emit(line: string): void {
     if (this.#isTooLong || line.length > MAX_LINE_CHARACTERS) this.#onLine(null);
     else if (line.trim() !== "") this.#onLine(line);
     this.#isTooLong = false;
@@ -160,5 +163,5 @@ class LineSplitter {
 function unreadableLog(path: string, found: string, flag: string): InputError {
   const what = flag.slice(2).replace("-", " ");
   const message = `${path}: expected a readable ${what}, got: ${found}`;
-  return new InputError("INPUT_UNREADABLE", `${message}; give files of serve ${flag}`);
+  return new InputError("INPUT_UNREADABLE", `${message}; pass files written by serve ${flag}`);
 }

@@ -1,22 +1,25 @@
-/** One way through all lines of a log, and what is known of the log after it. */
+/** Reads all lines of a log once and summarizes the log. */
 import { eachLine } from "./log-files.ts";
 import { type LoggedRequest, loggedRequest } from "./logged-request.ts";
 
 export interface LogSummary {
   readonly files: readonly string[];
-  /** That were read as requests. */
+  /** Lines that were read as requests. */
   readonly lines: number;
-  /** That are no lines of an access log. */
+  /** Lines that are not access log entries. */
   readonly unreadable: number;
-  /** Of inference requests the first and last arrival, since 1970; null where there are none. */
+  /** First and last arrival of inference requests, ms since 1970; null without requests. */
   readonly firstMs: number | null;
   readonly lastMs: number | null;
-  /** Requests that each bundle decided, by the first digits of its digest; "" of none. */
+  /**
+   * Requests per deciding bundle, by the first digits of its digest; "" if the log has no digest.
+   */
   readonly requestsByBundle: ReadonlyMap<string, number>;
 }
 
 /**
- * Calls back with every inference request, in the order of the lines: that of their ends.
+ * Calls back with every inference request in the order of the lines, which is the order in which
+ * requests ended.
  * @throws InputError as `eachLine`.
  */
 export async function passOver(

@@ -1,28 +1,27 @@
-/** A line of an access log as data: what is missing is null, whatever wrote the line. */
+/** Parses a line of an access log; missing fields are null. */
 
-/** A batch with rows of a request. Times are ms since the request came. */
+/** Batch that held rows of a request. Times are ms after the request's arrival. */
 export interface LoggedRun {
-  /** Null where there is one task. */
+  /** Null if the application has one task. */
   readonly task: string | null;
   readonly variant: string;
   /** Queries of all requests in it. */
   readonly batch: number;
   /** Index of the level that decided. */
   readonly level: number | null;
-  /** Queries that waited when it was decided, its own included. */
+  /** Queue length at the decision, including its own queries. */
   readonly queued: number | null;
   readonly slackMs: number | null;
-  /** Pace of its worker; 1 if the log states none. */
+  /** Pace of its worker; 1 if not logged. */
   readonly pace: number;
   readonly worker: number | null;
-  /** How long the request's query waited for it; null where all came with the request. */
+  /** How long the request's query waited for the batch; null if all its queries arrived at once. */
   readonly waitMs: number | null;
   readonly decidedMs: number | null;
   readonly handedMs: number | null;
   readonly doneMs: number | null;
-  /** Time in the worker. */
   readonly workerMs: number | null;
-  /** Workers that ran it together, and rows that were done before. */
+  /** Workers that ran the batch together, and rows that were done before. */
   readonly places: readonly number[] | null;
   readonly doneRows: number | null;
   readonly isLost: boolean;
@@ -32,27 +31,27 @@ export interface LoggedRequest {
   /** Since 1970, ms with fractions. */
   readonly timeMs: number;
   readonly id: string;
-  /** Empty where no model was asked. */
+  /** Empty if the request was not for a model. */
   readonly model: string;
-  /** Null where the client was gone before its answer. */
+  /** Null if the client left before the answer. */
   readonly status: number | null;
   readonly isGrpc: boolean;
   readonly totalMs: number;
   readonly lagMs: number;
   readonly sloMs: number | null;
-  /** Its class, or its bucket. */
+  /** SLO class or bucket. */
   readonly kind: string | null;
-  /** The first digits of the digest of the bundle that decided. */
+  /** First digits of the digest of the bundle that decided. */
   readonly bundle: string | null;
   readonly rows: number;
   readonly readMs: number | null;
   readonly failedMs: number | null;
   readonly queueMs: number | null;
   readonly computeMs: number | null;
-  /** Bytes of the answer's body. */
+  /** Length of the response body. */
   readonly responseBytes: number;
   readonly variant: string | null;
-  /** In the order in which they were done; of old logs none. */
+  /** In order of completion; empty in logs of old servers. */
   readonly runs: readonly LoggedRun[];
   readonly reason: string | null;
   readonly error: string | null;
@@ -60,7 +59,7 @@ export interface LoggedRequest {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @returns null for what is no line of an access log. */
+/** Parses a line. @returns null if it is not an entry of an access log. */
 export function loggedRequest(line: string): LoggedRequest | null {
   const fields = fieldsOf(line);
   if (fields === null) return null;
@@ -92,13 +91,13 @@ export function loggedRequest(line: string): LoggedRequest | null {
   };
 }
 
-/** A request that a model answered. */
+/** Request that a model answered. */
 export interface AnsweredRequest extends LoggedRequest {
   readonly queueMs: number;
   readonly computeMs: number;
 }
 
-/** Those of a log, whose last line may be half a line because it is still written. */
+/** Returns the answered requests of a log; its last line may be incomplete. */
 export function answeredRequests(log: string): AnsweredRequest[] {
   return log.split("\n").flatMap((line) => {
     const request = loggedRequest(line);
@@ -123,7 +122,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Of a plain request the line itself tells of its batch. */
+/** Reads the batches of a request; a line without `runs` describes its only batch itself. */
 function runsOf(fields: Fields): LoggedRun[] {
   const { runs } = fields;
   if (Array.isArray(runs)) return runs.filter(isFields).flatMap(runOf);
@@ -157,7 +156,7 @@ function runOf(fields: Fields): LoggedRun[] {
   ];
 }
 
-/** `2026-11-23T03:00:00.000123Z`; digits after the milliseconds may be missing. */
+/** Parses `2026-11-23T03:00:00.000123Z`; digits after the milliseconds may be missing. */
 function timeOf(value: unknown): number | null {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})(\d{0,6})Z$/.exec(String(value));
   if (match === null) return null;

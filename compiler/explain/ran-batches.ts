@@ -1,25 +1,31 @@
-/** The batches that a server ran, put together again from the requests that were in them. */
+/** Reconstructs the batches that a server ran from the requests that were in them. */
 import type { LoggedRequest, LoggedRun } from "./logged-request.ts";
 
-/** Times since 1970, ms. */
+/** Times are ms since 1970. */
 export interface SeenBatch {
   readonly run: LoggedRun;
-  /** Class or bucket of the request that told of it first. */
+  /** Class or bucket of the first request that listed the batch. */
   readonly kind: string | null;
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** Lines of one batch tell its start to the microsecond; two of a worker are further apart. */
+/**
+ * Start times of one batch, logged in microseconds, differ by less; two batches of a worker by
+ * more.
+ */
 const SAME_MS = 0.02;
-/** Batches of a worker of which more requests may come: lines are in the order of their ends. */
+/**
+ * Most recent batches of a worker to which further requests may belong: lines are in order of their
+ * ends.
+ */
 const OPEN_BATCHES = 64;
 
-/** Tells batches apart by their worker and their start. */
+/** Recognizes a batch by its worker and its start time. */
 export class BatchBook {
   readonly #lastByWorker = new Map<string, SeenBatch[]>();
 
-  /** @returns the batches of a request that no request before has told of. */
+  /** Returns the batches of a request that no earlier request listed. */
   newOf({ runs, timeMs, kind }: LoggedRequest): SeenBatch[] {
     const found: SeenBatch[] = [];
     for (const run of runs) {
@@ -50,7 +56,7 @@ function workersOf({ worker, places }: LoggedRun): string {
   return places === null ? String(worker) : places.join();
 }
 
-/** How long of an interval each number of workers was busy. @returns ms, by the number. */
+/** Measures how long each number of workers was busy in an interval. @returns ms, by number. */
 export function busyWorkersMs(
   batches: readonly SeenBatch[],
   fromMs: number,

@@ -1,31 +1,34 @@
-/** What went on in the server while one request was in it, from the other lines of the log. */
+/** Activity in the server while one request was in it, from the other lines of the log. */
 import type { LoggedRequest } from "./logged-request.ts";
 import { BatchBook, busyWorkersMs, type SeenBatch } from "./ran-batches.ts";
 import { criticalRuns } from "./steps.ts";
 
 export interface RequestContext {
-  /** That came before it and that nothing had been decided for when it came. */
+  /** Requests that arrived earlier and were still undecided at its arrival. */
   readonly ahead: { readonly requests: number; readonly rows: number };
-  /** Rows that came in the half second before its last decision, per second; null without one. */
+  /**
+   * Arrival rate in the half second before its last decision, rows per second; null without a
+   * decision.
+   */
   readonly loadQps: number | null;
-  /** Batches that ran while it waited, in the order of their starts, not its own. */
+  /** Other batches that ran while it waited, in order of their starts. */
   readonly batchesBefore: readonly SeenBatch[];
-  /** While it waited: how long fewer workers than there are were busy, ms. */
+  /** Time in its wait during which a worker was idle, ms. */
   readonly idleMs: number;
-  /** Workers lost under other requests while it was there. */
+  /** Workers lost under other requests while it was in the server. */
   readonly lost: number;
-  /** The longest time in which nothing began or ended while it was there, ms. */
+  /** Longest interval without any event while it was in the server, ms. */
   readonly silence: { readonly fromMs: number; readonly ms: number };
-  /** Whether there were more lines than are kept for this. */
+  /** True if the log had more concurrent lines than are kept. */
   readonly isCut: boolean;
 }
 
-/** As long as the server's monitor looks back. */
+/** Window of the server's load monitor. */
 const LOAD_WINDOW_MS = 500;
-/** Lines that are kept, and so the memory that one request takes. */
+/** Bound on the lines kept for one request, and so on memory. */
 const MAX_KEPT = 200_000;
 
-/** Gathers the requests that were in the server with one of them. */
+/** Collects the requests that were in the server together with one request. */
 export class ContextGatherer {
   readonly #request: LoggedRequest;
   readonly #workerCount: number;
@@ -77,14 +80,17 @@ function endOf({ timeMs, totalMs }: LoggedRequest): number {
   return timeMs + totalMs;
 }
 
-/** When the first batch with a row of it was decided, or it was given up. */
+/** Time when the first batch with one of its rows was decided, or it was given up. */
 function decidedOf(request: LoggedRequest): number {
   const decided = request.runs.flatMap(({ decidedMs }) => decidedMs ?? []);
   const first = decided.length === 0 ? (request.failedMs ?? request.totalMs) : Math.min(...decided);
   return request.timeMs + first;
 }
 
-/** From when its first batch was waited for until its last was decided, or it was given up. */
+/**
+ * Interval from its arrival in the queue to the decision of its last batch, or until it was given
+ * up.
+ */
 function waitOf(request: LoggedRequest): { readonly fromMs: number; readonly toMs: number } {
   const { timeMs, readMs, failedMs, totalMs } = request;
   const last = criticalRuns(request.runs).at(-1);
@@ -92,7 +98,7 @@ function waitOf(request: LoggedRequest): { readonly fromMs: number; readonly toM
   return { fromMs: Math.min(timeMs + (readMs ?? 0), toMs), toMs };
 }
 
-/** What the server's monitor saw, as far as the log tells. */
+/** Estimates what the server's load monitor measured, from the log. */
 function loadOf(
   request: LoggedRequest,
   others: readonly LoggedRequest[],
@@ -123,7 +129,7 @@ function silenceOf(
   return silence;
 }
 
-/** When the server did something for a request. */
+/** Times of all server events for a request. */
 function momentsOf(request: LoggedRequest): number[] {
   const { timeMs, readMs, failedMs, totalMs, runs } = request;
   const since = [0, readMs, failedMs, totalMs];

@@ -1,4 +1,4 @@
-/** An explained request as the document of `--json`. */
+/** Formats an explained request as the document of `--json`. */
 import type { ExplainedRequest } from "./explained-request.ts";
 import type { Reason } from "./reasons.ts";
 import { circumstances } from "./reasons.ts";
@@ -15,7 +15,7 @@ export function requestJson(explained: ExplainedRequest, reasons: readonly Reaso
     reasons,
     circumstances: circumstances(explained),
     runs,
-    decision: decision === null ? null : { ...decision.told.json, asked: decision.state },
+    decision: decision === null ? null : { ...decision.report.json, asked: decision.state },
     context: {
       ...others,
       silence: { from: new Date(silence.fromMs).toISOString(), ms: silence.ms },

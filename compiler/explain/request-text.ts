@@ -1,4 +1,4 @@
-/** An explained request in words, for a terminal. */
+/** Formats an explained request as text for a terminal. */
 import {
   alignColumns,
   levelText,
@@ -10,12 +10,12 @@ import {
 import type { ExplainedRequest, Verdict } from "./explained-request.ts";
 import type { ExplainedRun } from "./explained-run.ts";
 import { circumstances, nameOf, type Reason, runTime } from "./reasons.ts";
-import { STEPS } from "./steps.ts";
+import { labelOf, STEPS } from "./steps.ts";
 
-/** The first sentence: what became of it, and what took the most. */
+/** Returns the first sentence: the outcome and the longest step. */
 export function headline(explained: ExplainedRequest, reasons: readonly Reason[]): string {
   const { verdict, latencyMs, sloMs, request } = explained;
-  const took = `${rounded(latencyMs)} ms of at most ${short(sloMs)}`;
+  const took = `${rounded(latencyMs)} ms with an SLO of ${short(sloMs)} ms`;
   const [first] = reasons;
   const most =
     first === undefined ? "" : `; ${percent(first.ms / latencyMs)} of it ${PLACES[first.step]}`;
@@ -28,24 +28,24 @@ const VERDICTS: Readonly<Record<Verdict, string>> = {
   late: "late",
   dropped: "dropped",
   failed: "failed",
-  gone: "its client was gone before the answer",
+  gone: "its client disconnected before the answer",
 };
 
 const PLACES: Readonly<Record<Reason["step"], string>> = {
-  "waiting for the server": "before the server saw it",
+  "waiting for the server": "before the server noticed it",
   reading: "until it was read",
   queue: "in the queue",
-  "handing over": "on its way to a worker",
+  "handing over": "between queue and worker",
   compute: "computing",
   "to the worker and back": "between server and worker",
   answering: "after its last batch",
-  untold: "where the log does not say",
+  untold: "not attributed by the log",
 };
 
 export function requestText(explained: ExplainedRequest, reasons: readonly Reason[]): string {
   const { request, decision, runs } = explained;
   const { id, timeMs, model, rows, variant, kind } = request;
-  const whose = kind === null ? "" : `, of ${kind}`;
+  const whose = kind === null ? "" : `, class ${kind}`;
   const lines = [
     `request ${id}, ${new Date(timeMs).toISOString()}: ${rows} x ${model}${whose}` +
       (variant === null ? "" : `, answered by ${variant}`),
@@ -53,16 +53,16 @@ export function requestText(explained: ExplainedRequest, reasons: readonly Reaso
     "",
     stepTable(explained),
     "",
-    "why so long",
+    "reasons",
     ...reasons.map(({ text }) => item(text)),
     ...circumstances(explained).map(item),
   ];
-  if (runs.length > 0) lines.push("", "what was decided", ...runs.map((run) => item(runText(run))));
-  if (decision !== null) lines.push("", decision.told.text);
+  if (runs.length > 0) lines.push("", "decisions", ...runs.map((run) => item(runText(run))));
+  if (decision !== null) lines.push("", decision.report.text);
   return lines.join("\n");
 }
 
-/** A paragraph behind a dash. */
+/** Formats a wrapped list item. */
 export function item(text: string): string {
   return wrapped(text, 98)
     .split("\n")
@@ -71,11 +71,11 @@ export function item(text: string): string {
 }
 
 function stepTable({ steps, latencyMs }: ExplainedRequest): string {
-  const told = STEPS.filter((name) => name !== "untold" || steps.untold >= 0.001);
+  const shown = STEPS.filter((name) => name !== "untold" || steps.untold >= 0.001);
   return alignColumns([
     ["step", "ms", "share"],
-    ...told.map((name) => [name, rounded(steps[name]), percent(steps[name] / latencyMs)]),
-    ["in all", rounded(latencyMs), ""],
+    ...shown.map((name) => [labelOf(name), rounded(steps[name]), percent(steps[name] / latencyMs)]),
+    ["total", rounded(latencyMs), ""],
   ]);
 }
 
@@ -87,14 +87,14 @@ function runText(run: ExplainedRun): string {
     level === null
       ? ""
       : levelQps === null
-        ? `, by level ${level}, which this bundle lacks: it was made in service, or is another's`
+        ? `, by level ${level}, which this bundle lacks: it was solved in service, or belongs to another bundle`
         : `, by level ${levelText({ loadQps: levelQps, pace: run.levelPace })}`;
   const among = places === null ? "" : `, on workers ${places.join(", ")}`;
   const after = doneRows === null || doneRows === 0 ? "" : ` after ${doneRows} rows were done`;
   const state =
     queued === null || slackMs === null
       ? ""
-      : `; ${queued} waited, the first with ${rounded(slackMs)} ms left`;
+      : `; queue of ${queued}, the first with ${rounded(slackMs)} ms left`;
   const waited = waitMs === null ? "" : `; it waited ${rounded(waitMs)} ms`;
   const rule = run.rule === null ? "" : `; ${run.rule}`;
   const decided = `${nameOf(run)}${on}${among}${after}${by}${state}${rule}${waited}`;

@@ -1,17 +1,17 @@
-/** An explained span of time as the document of `--json`. */
-import { type ExplainedSpan, type SecondTold, worstSecond } from "./explained-span.ts";
+/** Formats an explained span of time as the document of `--json`. */
+import { type ExplainedSpan, type SecondSummary, worstSecond } from "./explained-span.ts";
 import { happenings, slowText } from "./span-text.ts";
 import { latencyMs, stepsOf } from "./steps.ts";
 
-/** @param sloMs of requests that do not say theirs. */
-export function spanJson(told: ExplainedSpan, sloMs: number): object {
-  const { span, seconds, stillness, slowest, ...counts } = told;
+/** @param sloMs for requests whose line has no SLO. */
+export function spanJson(summary: ExplainedSpan, sloMs: number): object {
+  const { span, seconds, stillness, slowest, ...counts } = summary;
   const worst = worstSecond(seconds);
   return {
     from: timeText(span.fromMs),
     to: timeText(span.toMs),
     ...counts,
-    happenings: happenings(told),
+    happenings: happenings(summary),
     worst: worst === undefined ? null : timed(worst),
     seconds: seconds.map(timed),
     stillness: stillness.map(({ fromMs, ...rest }) => ({ from: timeText(fromMs), ...rest })),
@@ -23,7 +23,7 @@ export function spanJson(told: ExplainedSpan, sloMs: number): object {
   };
 }
 
-function timed({ fromMs, ...rest }: SecondTold): object {
+function timed({ fromMs, ...rest }: SecondSummary): object {
   return { time: timeText(fromMs), ...rest };
 }
 

@@ -1,4 +1,4 @@
-/** A span of time in words, for a terminal. */
+/** Formats an explained span of time as text for a terminal. */
 import {
   alignColumns,
   counted,
@@ -8,34 +8,36 @@ import {
 } from "stratagem-runtime/internal/describe/text";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 import { longestStep, type Verdict, verdictOf } from "./explained-request.ts";
-import { type ExplainedSpan, type SecondTold, worstSecond } from "./explained-span.ts";
+import { type ExplainedSpan, type SecondSummary, worstSecond } from "./explained-span.ts";
 import type { LoggedRequest } from "./logged-request.ts";
 import { SLOW_FACTOR } from "./reasons.ts";
 import { item } from "./request-text.ts";
-import { latencyMs, STEPS, stepsOf } from "./steps.ts";
+import { labelOf, latencyMs, STEPS, stepsOf } from "./steps.ts";
 
-/** Arrivals above the level's load, and slow batches, from which on they are told as causes. */
+/**
+ * Arrivals relative to the level's load, and share of slow batches, above which they are causes.
+ */
 const BURST = 1.2;
 const SLOW_SHARE = 0.2;
-/** Seconds that are told, the worst. */
+/** Most seconds in the table; the worst are shown. */
 const MAX_SECONDS = 10;
 
-export function spanText(told: ExplainedSpan, sloMs: number): string {
-  const { span, requests, verdicts, latency, seconds, slowest } = told;
+export function spanText(summary: ExplainedSpan, sloMs: number): string {
+  const { span, requests, verdicts, latency, seconds, slowest } = summary;
   const whole = `${timeText(span.fromMs)} to ${timeText(span.toMs)}`;
-  if (requests === 0) return `${whole}: no inference request came`;
+  if (requests === 0) return `${whole}: no inference requests`;
   const seconds1 = (span.toMs - span.fromMs) / 1000;
   const lines = [
-    `${whole}: ${counted(requests, "request")}, ${rounded(requests / seconds1)} a second; ` +
+    `${whole}: ${counted(requests, "request")}, ${rounded(requests / seconds1)} per second; ` +
       verdictsText(verdicts, requests),
-    ...(latency === null ? [] : ["", stepTable(told, latency)]),
+    ...(latency === null ? [] : ["", stepTable(summary, latency)]),
     "",
-    "what happened",
-    ...happenings(told).map(item),
+    "events",
+    ...happenings(summary).map(item),
     "",
     secondTable(seconds),
     "",
-    "the slowest requests",
+    "slowest requests",
     ...slowest.map((request) => item(slowText(request, sloMs))),
   ];
   return lines.join("\n");
@@ -43,10 +45,10 @@ export function spanText(told: ExplainedSpan, sloMs: number): string {
 
 function verdictsText(verdicts: ExplainedSpan["verdicts"], requests: number): string {
   const order: readonly Verdict[] = ["late", "dropped", "failed", "gone"];
-  const told = order
+  const counts = order
     .filter((verdict) => verdicts[verdict] > 0)
     .map((verdict) => `${verdicts[verdict]} ${verdict} (${percent(verdicts[verdict] / requests)})`);
-  return told.length === 0 ? "all in time" : told.join(", ");
+  return counts.length === 0 ? "all in time" : counts.join(", ");
 }
 
 function stepTable({ steps }: ExplainedSpan, latency: LatencySummary): string {
@@ -54,51 +56,53 @@ function stepTable({ steps }: ExplainedSpan, latency: LatencySummary): string {
     const { mean, p50, p95, p99, max } = summary;
     return [name, ...[mean, p50, p95, p99, max].map(rounded)];
   };
-  const told = STEPS.flatMap((name) => {
+  const rows = STEPS.flatMap((name) => {
     const summary = steps[name];
-    return summary === null || summary.max < 0.001 ? [] : [row(name, summary)];
+    return summary === null || summary.max < 0.001 ? [] : [row(labelOf(name), summary)];
   });
-  const head = ["step of the answered", "mean ms", "p50", "p95", "p99", "longest"];
-  return alignColumns([head, ...told, row("in all", latency)]);
+  const head = ["step of answered requests", "mean ms", "p50", "p95", "p99", "longest"];
+  return alignColumns([head, ...rows, row("total", latency)]);
 }
 
-/** What made it as it was; the worst second first. */
+/** Returns sentences about the causes, the worst second first. */
 export function happenings({ seconds, stillness, batches }: ExplainedSpan): string[] {
   const worst = worstSecond(seconds);
-  const told = worst === undefined ? [] : [worstText(worst)];
+  const sentences = worst === undefined ? [] : [worstText(worst)];
   const bursts = seconds.filter(isBurst);
   if (bursts.length > 0) {
     const most = bursts.reduce((a, b) => (b.rows > a.rows ? b : a));
-    const what = `more came than the level is for in ${counted(bursts.length, "second")}`;
+    const what = `arrivals exceeded the load of the level in ${counted(bursts.length, "second")}`;
     const at = `${most.rows} queries at ${clockText(most.fromMs)}`;
-    told.push(`${what}; the most were ${at}, and the level is for ${short(most.levelQps ?? 0)}/s`);
+    sentences.push(`${what}; at most ${at}, with a level for ${short(most.levelQps ?? 0)}/s`);
   }
   if (batches.slow > 0) {
     const share = percent(batches.slow / batches.count);
     const of = `${batches.slow} of ${counted(batches.count, "batch", "batches")}`;
-    told.push(`${of} (${share}) took more than ${SLOW_FACTOR}x their profiled median`);
+    sentences.push(`${of} (${share}) took more than ${SLOW_FACTOR}x their profiled median`);
   }
   if (batches.lost > 0) {
-    told.push(`${counted(batches.lost, "batch", "batches")} lost a worker`);
+    sentences.push(`${counted(batches.lost, "batch", "batches")} lost a worker`);
   }
-  told.push(...levelChanges(seconds));
+  sentences.push(...levelChanges(seconds));
   for (const { fromMs, ms, requests } of stillness) {
-    const what = `nothing began or ended for ${ms} ms from ${clockText(fromMs)} on`;
-    told.push(`${what}, with ${counted(requests, "request")} in the server`);
+    const what = `nothing began or ended for ${ms} ms from ${clockText(fromMs)}`;
+    sentences.push(`${what}, with ${counted(requests, "request")} in the server`);
   }
-  return told;
+  return sentences;
 }
 
-function isBurst({ rows, levelQps }: SecondTold): boolean {
+function isBurst({ rows, levelQps }: SecondSummary): boolean {
   return levelQps !== null && rows > BURST * levelQps;
 }
 
-function worstText(worst: SecondTold): string {
+function worstText(worst: SecondSummary): string {
   const { fromMs, requests, rows, late, dropped, longestMs, batches, slow, levelQps } = worst;
-  const what = `the worst second was ${clockText(fromMs)}: of ${counted(requests, "request")} `;
+  const what = `worst second ${clockText(fromMs)}: of ${counted(requests, "request")} `;
   const bad = `${late} late and ${dropped} dropped, the longest ${rounded(longestMs)} ms`;
   const causes = [
-    ...(isBurst(worst) ? [`${rows} queries came, the level is for ${short(levelQps ?? 0)}/s`] : []),
+    ...(isBurst(worst)
+      ? [`${rows} queries arrived, the level is for ${short(levelQps ?? 0)}/s`]
+      : []),
     ...(slow > SLOW_SHARE * batches
       ? [`${slow} of ${counted(batches, "batch", "batches")} were slower than profiled`]
       : []),
@@ -106,7 +110,7 @@ function worstText(worst: SecondTold): string {
   return `${what}${bad}${causes.length === 0 ? "" : `; ${causes.join("; ")}`}`;
 }
 
-function levelChanges(seconds: readonly SecondTold[]): string[] {
+function levelChanges(seconds: readonly SecondSummary[]): string[] {
   const levels = seconds.filter(({ levelQps }) => levelQps !== null);
   const changes = levels.filter((second, index) => {
     return index > 0 && second.levelQps !== levels[index - 1]?.levelQps;
@@ -116,16 +120,16 @@ function levelChanges(seconds: readonly SecondTold[]): string[] {
     return `to ${short(levelQps ?? 0)} qps at ${clockText(fromMs)}`;
   });
   const more = changes.length > shown.length ? `, and ${changes.length - shown.length} more` : "";
-  return [`the level that decided most changed: ${shown.join(", ")}${more}`];
+  return [`the most used level changed: ${shown.join(", ")}${more}`];
 }
 
-function secondTable(seconds: readonly SecondTold[]): string {
+function secondTable(seconds: readonly SecondSummary[]): string {
   const worst = [...seconds]
     .sort((a, b) => b.late + b.dropped - a.late - a.dropped || b.longestMs - a.longestMs)
     .slice(0, MAX_SECONDS)
     .sort((a, b) => a.fromMs - b.fromMs);
   return alignColumns([
-    ["second", "came", "level", "late", "dropped", "mean ms", "longest", "batches", "slow"],
+    ["second", "arrived", "level", "late", "dropped", "mean ms", "longest", "batches", "slow"],
     ...worst.map((one) => [
       clockText(one.fromMs),
       ...[String(one.rows), one.levelQps === null ? "-" : short(one.levelQps)],
@@ -135,7 +139,7 @@ function secondTable(seconds: readonly SecondTold[]): string {
   ]);
 }
 
-/** One sentence: what became of it, and what took the most. */
+/** Returns a sentence: the outcome and the longest step. */
 export function slowText(request: LoggedRequest, sloMs: number): string {
   const steps = stepsOf(request);
   const longest = longestStep(steps);
@@ -144,7 +148,7 @@ export function slowText(request: LoggedRequest, sloMs: number): string {
   const by = request.variant === null ? "" : ` by ${request.variant}`;
   return (
     `${request.id}, ${clockText(request.timeMs)}: ${verdict}${by}, ${rounded(took)} ms; ` +
-    `most of it ${longest}, ${rounded(steps[longest])} ms`
+    `longest step ${labelOf(longest)}, ${rounded(steps[longest])} ms`
   );
 }
 

@@ -1,7 +1,7 @@
-/** Where the time of a request went, step by step. */
+/** Splits the time of a request into steps. */
 import type { LoggedRequest, LoggedRun } from "./logged-request.ts";
 
-/** In the order in which a request goes through them. */
+/** In the order in which a request passes through them. */
 export const STEPS = [
   "waiting for the server",
   "reading",
@@ -16,13 +16,18 @@ export const STEPS = [
 export type StepName = (typeof STEPS)[number];
 export type StepTimes = Readonly<Record<StepName, number>>;
 
-/** Between the end of a task and what follows it: two readings of one clock are apart. */
+/** Returns the name of a step for people. */
+export function labelOf(name: StepName): string {
+  return name === "untold" ? "not attributed" : name;
+}
+
+/** Two readings of one clock differ by less, between the end of a task and what follows it. */
 const SAME_MS = 0.01;
 
 /**
- * The batches that a request waited for, one after another: back from the one that was done last,
- * each time to the last that was done before its query was handed in. Those of other branches and
- * rows ran beside them.
+ * Returns the batches on a request's critical path: starting from the last one, each preceded by
+ * the last that finished before its query was queued. Batches of other branches and rows ran in
+ * parallel.
  */
 export function criticalRuns(runs: readonly LoggedRun[]): LoggedRun[] {
   const path: LoggedRun[] = [];
@@ -46,19 +51,19 @@ function lastDone(runs: readonly LoggedRun[], beforeMs: number): LoggedRun | und
   return last;
 }
 
-/** When its query began to wait for it; null where it came with the request. */
+/** Time when its query was queued; null if that was the request's arrival. */
 function waitedFromMs(run: LoggedRun, runs: readonly LoggedRun[]): number | null {
   const { waitMs, decidedMs } = run;
   if (decidedMs === null) return null;
   if (waitMs !== null) return decidedMs - waitMs;
-  // Where a worker was lost under it, it waited again from then on.
+  // After losing a worker, the query waited again.
   const lost = runs.filter(({ isLost }) => isLost);
   return lastDone(lost, decidedMs)?.doneMs ?? null;
 }
 
 /**
- * The steps sum to the time from the arrival to the end. What the log does not tell apart, of old
- * logs and of requests without an answer, is untold.
+ * Splits the time from arrival to end. Time that old logs, and requests without an answer, do not
+ * attribute to a step is `untold`.
  */
 export function stepsOf(request: LoggedRequest): StepTimes {
   const { lagMs, totalMs, failedMs, readMs } = request;
@@ -77,8 +82,8 @@ export function stepsOf(request: LoggedRequest): StepTimes {
     steps.reading = readMs ?? 0;
     steps.answering = Math.max(0, totalMs - last.doneMs);
   }
-  const told = STEPS.reduce((sum, name) => sum + steps[name], 0);
-  steps.untold = Math.max(0, lagMs + totalMs - told);
+  const attributedMs = STEPS.reduce((sum, name) => sum + steps[name], 0);
+  steps.untold = Math.max(0, lagMs + totalMs - attributedMs);
   return steps;
 }
 
@@ -89,18 +94,18 @@ function addRun(steps: Record<StepName, number>, run: LoggedRun, fromMs: number)
   steps.queue += Math.max(0, decidedMs - fromMs);
   steps["handing over"] += Math.max(0, handed - decidedMs);
   const awayMs = Math.max(0, doneMs - handed);
-  // Of a worker that was lost nothing is known but how long it was waited for.
+  // For a lost worker only the waiting time is known.
   const computeMs = Math.min(awayMs, workerMs ?? awayMs);
   steps.compute += computeMs;
   steps["to the worker and back"] += awayMs - computeMs;
 }
 
-/** What a client's request took, ms, with what the server was behind when it came. */
+/** Latency for the client, ms, including the event loop's lag at its arrival. */
 export function latencyMs({ lagMs, totalMs }: LoggedRequest): number {
   return lagMs + totalMs;
 }
 
-/** Whether there was an answer, of whatever protocol. */
+/** True for a successful answer over HTTP or gRPC. */
 export function isAnswered({ status, isGrpc }: LoggedRequest): boolean {
   return status !== null && (isGrpc ? status === 0 : status < 300);
 }

@@ -1,25 +1,26 @@
-/** Finds when a server did nothing although requests were in it. */
+/** Finds intervals without activity although requests were in the server. */
 import type { Span } from "./asked-span.ts";
 import type { LoggedRequest } from "./logged-request.ts";
 
 const BIN_MS = 10;
-/** Shorter ones are a batch that runs, or chance. */
+/** Shorter intervals are a running batch, or chance. */
 const LEAST_MS = 50;
-/** The longest are told. */
-const MAX_TOLD = 5;
+/** Most intervals that are reported, the longest ones. */
+const MAX_REPORTED = 5;
 
 export interface Stillness {
   readonly fromMs: number;
   readonly ms: number;
-  /** That were in the server. */
   readonly requests: number;
 }
 
-/** By hundredths of a second: whether anything began or ended, and how many requests were there. */
+/**
+ * Marks bins of 10 ms: whether anything began or ended, and how many requests were in the server.
+ */
 export class StillnessFinder {
   readonly #span: Span;
   readonly #isBusy: Uint8Array;
-  /** Requests that came less those that ended, in each bin. */
+  /** Arrivals minus departures, per bin. */
   readonly #change: Int32Array;
 
   constructor(span: Span) {
@@ -38,7 +39,7 @@ export class StillnessFinder {
     }
   }
 
-  /** The longest first. */
+  /** Longest first. */
   found(): Stillness[] {
     const found: Stillness[] = [];
     let requests = 0;
@@ -54,7 +55,7 @@ export class StillnessFinder {
       }
       requests += this.#change[bin] ?? 0;
     }
-    return found.sort((a, b) => b.ms - a.ms).slice(0, MAX_TOLD);
+    return found.sort((a, b) => b.ms - a.ms).slice(0, MAX_REPORTED);
   }
 
   #binOf(ms: number): number {

@@ -1,4 +1,4 @@
-/** Amounts of figures in words. */
+/** Formats amounts of figures. */
 import { percent, rounded, short } from "stratagem-runtime/internal/describe/text";
 import type { FigureUnit } from "../spec/schema/promise-figures.ts";
 

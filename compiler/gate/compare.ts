@@ -1,4 +1,4 @@
-/** Compares what two bundles promise, level by level: what the gate between them is made of. */
+/** Compares the promises of two bundles level by level, as the basis of the gate. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
 import {
@@ -12,26 +12,26 @@ import { type Part, type PromisedBundle, type PromisedLevel, sloMsOf } from "./p
 import type { Tolerance } from "./tolerance.ts";
 
 /**
- * Same and better pass; worse passes where a tolerance allows it. New is what the old bundle does
- * not promise, and unjudged what changed without being a promise that was kept.
+ * Same and better pass; worse passes within a tolerance. `new` is not promised by the old bundle;
+ * `unjudged` changed without being a promise that was kept.
  */
 export type Verdict = "same" | "better" | "allowed" | "new" | "unjudged" | "regression";
 
 export interface Comparison {
-  /** The load that both promises are for; null for the whole bundle. */
+  /** Load of both promises; null for the whole bundle. */
   readonly loadQps: number | null;
   readonly figure: Figure | "feasible" | "application";
-  /** The class, bucket or pace that it is about; null for all queries. */
+  /** Class, bucket or pace; null for all queries. */
   readonly part: Part | null;
-  /** In the figure's unit; null where nothing is promised. */
+  /** In the figure's unit; null without a promise. */
   readonly before: number | boolean | string | null;
   readonly after: number | boolean | string | null;
-  /** The tolerances that apply, as they were written. */
+  /** Text of the applicable tolerances. */
   readonly tolerances: readonly string[];
   readonly verdict: Verdict;
 }
 
-/** Of these a change for the worse is a regression unless it is allowed. */
+/** Figures whose change for the worse is a regression unless it is allowed. */
 const JUDGED: readonly Figure[] = [
   "violations",
   "accuracy",
@@ -42,10 +42,10 @@ const JUDGED: readonly Figure[] = [
   "slo",
   "ceiling",
 ];
-/** What the work is done with: judged where prices do not say it. */
+/** Resources, judged if prices are missing. */
 const MEANS: readonly Figure[] = ["workers", "cores"];
 const LEVEL_NAMES = Object.keys(LEVEL_FIGURES) as readonly LevelFigure[];
-/** Two roundings of one figure are no change. */
+/** Difference that counts as rounding. */
 const NO_CHANGE = 1e-12;
 
 interface Pair {
@@ -54,7 +54,7 @@ interface Pair {
   readonly tolerances: readonly Tolerance[];
 }
 
-/** Of the whole bundle first, then by ascending load. */
+/** Returns rows of the whole bundle first, then by ascending load. */
 export function compare(
   before: PromisedBundle,
   after: PromisedBundle,
@@ -67,10 +67,10 @@ export function compare(
   return [...wholeBundle(pair), ...matched.flatMap((one) => levelRows(pair, matched, one))];
 }
 
-/** The levels that decide for a load in both bundles. */
+/** Levels that decide for a load in both bundles. */
 interface Matched {
   readonly loadQps: number;
-  /** Whether the old bundle carries the load. */
+  /** True if the load is feasible in the old bundle. */
   readonly feasible: boolean;
   readonly before: PromisedLevel | null;
   readonly after: PromisedLevel | null;
@@ -144,7 +144,7 @@ function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Compa
   ];
 }
 
-/** A load above all levels of a bundle is one that it promises nothing for. */
+/** A bundle promises nothing for a load above all its levels. */
 function feasibleRow(
   { loadQps, before, after }: Matched,
   tolerances: readonly Tolerance[],
@@ -168,7 +168,7 @@ function feasibleRow(
 interface RowPlace {
   readonly loadQps: number;
   readonly part: Part | null;
-  /** Whether the old bundle keeps what it promises here. */
+  /** True if the old bundle keeps its promises here. */
   readonly isKept: boolean;
 }
 
@@ -189,42 +189,42 @@ function figureRows(
   });
 }
 
-/** A tolerance for accuracy is one for the accuracy per query, which late queries lower. */
+/** A tolerance for accuracy also applies to the accuracy per query, which late queries lower. */
 function isOfFigure({ figure: allowed }: Tolerance, figure: LevelFigure): boolean {
   return allowed === figure || (allowed === "accuracy" && figure === "accuracyPerQuery");
 }
 
-/** A tolerance for all queries is one for those of each class. */
+/** A tolerance for all queries also applies to each class. */
 function isAbout({ whose }: Tolerance, part: Part | null): boolean {
   if (whose.kind === "all") return true;
   return part?.kind === whose.kind && (whose.name === null || whose.name === part.name);
 }
 
-/** A row of two amounts; null is what is not promised. */
+/** Row of two amounts; null without a promise. */
 interface AmountRow extends Omit<Comparison, "tolerances" | "verdict" | "figure"> {
   readonly figure: Figure;
   readonly before: number | null;
   readonly after: number | null;
 }
 
-/** @param isJudged whether worse is a regression where nothing is said of the figure. */
+/** @param isJudged whether a change for the worse is a regression by default. */
 function judged(row: AmountRow, own: readonly Tolerance[], isJudged: boolean): Comparison {
   const { before, after, figure } = row;
-  const told = { ...row, tolerances: own.map(({ text }) => text) };
-  if (before === null) return { ...told, verdict: "new" };
+  const judgedRow = { ...row, tolerances: own.map(({ text }) => text) };
+  if (before === null) return { ...judgedRow, verdict: "new" };
   const isAsked = isJudged || own.length > 0;
   if (after === null) {
-    if (own.some(({ room }) => room.kind === "any")) return { ...told, verdict: "allowed" };
-    return { ...told, verdict: isAsked ? "regression" : "unjudged" };
+    if (own.some(({ room }) => room.kind === "any")) return { ...judgedRow, verdict: "allowed" };
+    return { ...judgedRow, verdict: isAsked ? "regression" : "unjudged" };
   }
   const worse = FIGURES[figure].better === "less" ? after - before : before - after;
   const least = NO_CHANGE * Math.max(Math.abs(before), Math.abs(after));
-  if (Math.abs(worse) <= least) return { ...told, verdict: "same" };
-  if (worse < 0) return { ...told, verdict: isAsked ? "better" : "unjudged" };
+  if (Math.abs(worse) <= least) return { ...judgedRow, verdict: "same" };
+  if (worse < 0) return { ...judgedRow, verdict: isAsked ? "better" : "unjudged" };
   if (own.some(({ room }) => isWithin(worse - least, before, room))) {
-    return { ...told, verdict: "allowed" };
+    return { ...judgedRow, verdict: "allowed" };
   }
-  return { ...told, verdict: isAsked ? "regression" : "unjudged" };
+  return { ...judgedRow, verdict: isAsked ? "regression" : "unjudged" };
 }
 
 function isWithin(worse: number, before: number, room: Tolerance["room"]): boolean {

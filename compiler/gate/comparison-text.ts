@@ -1,11 +1,11 @@
-/** Comparisons of promises in words: cells of tables, and a line for each regression. */
+/** Formats comparisons of promises: cells of tables, and a line for each regression. */
 import { short } from "stratagem-runtime/internal/describe/text";
 import { FIGURES } from "../spec/schema/promise-figures.ts";
 import { amountText } from "./amount-text.ts";
 import type { Comparison } from "./compare.ts";
 import { partText } from "./promised-bundle.ts";
 
-/** `97.950% → 97.100%`, or one of them where they are the same. */
+/** Formats `97.950% → 97.100%`, or one value if they are the same. */
 export function changeText({ figure, before, after, verdict }: Comparison): string {
   const [a, b] = [valueText(figure, before), valueText(figure, after)];
   return verdict === "same" || (a === b && verdict !== "regression") ? b : `${a} → ${b}`;
@@ -20,20 +20,20 @@ function valueText(figure: Comparison["figure"], value: Comparison["before"]): s
   return amountText(FIGURES[figure].unit, value);
 }
 
-/** `accuracy of class fast at 860 qps` */
+/** Formats `accuracy of class fast at 860 qps`. */
 export function placeText({ figure, part, loadQps }: Comparison): string {
   const at = loadQps === null ? "" : ` at ${short(loadQps)} qps`;
   return `${figure}${partText(part)}${at}`;
 }
 
-/** `97.946% → 97.100%, allowed: accuracy 0.5%` */
+/** Formats `97.946% → 97.100%, allowed: accuracy 0.5%`. */
 export function judgementText(comparison: Comparison): string {
   const { tolerances } = comparison;
   const allowed = tolerances.length === 0 ? "" : `, allowed: ${tolerances.join("; ")}`;
   return `${changeText(comparison)}${allowed}`;
 }
 
-/** `REGRESSION accuracy at 860 qps: 97.946% → 97.100%, allowed: accuracy 0.5%` */
+/** Formats `REGRESSION accuracy at 860 qps: 97.946% → 97.100%, allowed: accuracy 0.5%`. */
 export function regressionLine(comparison: Comparison): string {
   return `REGRESSION ${placeText(comparison)}: ${judgementText(comparison)}`;
 }

@@ -1,16 +1,16 @@
-/** The first lines of `diff`: how much is not the same, and what changed most. */
+/** Summarizes the differences of two bundles: their number, and the largest changes. */
 import type { FieldDiff, LevelDiff } from "stratagem-runtime/internal/describe/level-diff";
 import { counted, percent, short } from "stratagem-runtime/internal/describe/text";
 
-interface ToldDiff {
+interface SummarizedDiff {
   readonly same: boolean;
   readonly fields: readonly FieldDiff[];
   readonly levels: readonly LevelDiff[];
-  /** Levels of both bundles together, those of a load once; null where it is not known. */
+  /** Number of distinct loads in both bundles; null if unknown. */
   readonly levelCount: number | null;
 }
 
-/** What fields outside the levels are about, by how their paths begin. */
+/** Topics of fields outside the levels, by the prefix of their paths. */
 const TOPICS: readonly (readonly [RegExp, string])[] = [
   [/^provenance\b/, "compiler and input files"],
   [/^policy\b/, "settings"],
@@ -18,12 +18,12 @@ const TOPICS: readonly (readonly [RegExp, string])[] = [
   [/^(decisionSpace|classSpaces|shapes)\b/, "states and actions"],
   [/./, "application"],
 ];
-/** What is foretold of a level, not what is done. */
+/** Predicted figures of a level, which do not affect decisions. */
 const FIGURES = /(^|\.)expected\.|^feasible$|^capacityQps$/;
-/** How a plan was found, which nothing follows. */
+/** Fields about the search for a plan, which do not affect decisions. */
 const SOLVING = /^(solve|sample)\b/;
-/** Figures that are told by their largest change, the weightiest first. */
-const TOLD_FIGURES = [
+/** Figures reported by their largest change, the most important first. */
+const REPORTED_FIGURES = [
   "accuracyPerQuery",
   "accuracy",
   "violationRate",
@@ -34,15 +34,15 @@ const TOLD_FIGURES = [
   "capacityQps",
 ] as const;
 const RATIO = /accuracy|Rate$/;
-const MAX_TOLD_LOADS = 6;
+const MAX_NAMED_LOADS = 6;
 
-/** Whether a level's fields say that something else is done, and not only expected. */
+/** Returns whether a level's decisions changed, and not only its predictions. */
 export function hasOtherPlan({ fields }: LevelDiff): boolean {
   return fields.some(({ path }) => !FIGURES.test(path) && !SOLVING.test(path));
 }
 
-/** A headline, and a line for each kind of change. */
-export function diffSummary({ same, fields, levels, levelCount }: ToldDiff): string[] {
+/** Returns a headline and a line for each kind of change. */
+export function diffSummary({ same, fields, levels, levelCount }: SummarizedDiff): string[] {
   if (same) return ["the bundles are the same"];
   const of = levelCount === null ? "" : ` of ${levelCount}`;
   const changed = levels.filter(({ change }) => change === "changed");
@@ -50,17 +50,17 @@ export function diffSummary({ same, fields, levels, levelCount }: ToldDiff): str
   const planned = changed.filter((level) => level.states === 0 && hasOtherPlan(level));
   return [
     `the bundles differ: ${counted(levels.length, "level")}${of}, ` +
-      `${counted(fields.length, "field")} beside the levels`,
+      `${counted(fields.length, "field")} outside the levels`,
     ...topicLines(fields),
     ...loadLine("levels added", levels, "added"),
     ...loadLine("levels removed", levels, "removed"),
-    ...(planned.length === 0 ? [] : [`  plans: another at ${loadsText(planned)}`]),
+    ...(planned.length === 0 ? [] : [`  plans: changed at ${loadsText(planned)}`]),
     ...(decided.length === 0 ? [] : [decisionLine(decided)]),
-    ...TOLD_FIGURES.flatMap((name) => figureLine(name, changed)),
+    ...REPORTED_FIGURES.flatMap((name) => figureLine(name, changed)),
   ];
 }
 
-/** Fields by what they are about. */
+/** Counts fields by topic. */
 function topicLines(fields: readonly FieldDiff[]): string[] {
   const counts = new Map<string, number>();
   for (const { path } of fields) {
@@ -84,7 +84,7 @@ function loadLine(
 
 function loadsText(levels: readonly Pick<LevelDiff, "loadQps">[]): string {
   const loads = levels.map(({ loadQps }) => short(loadQps));
-  if (loads.length <= MAX_TOLD_LOADS) return `${loads.join(", ")} qps`;
+  if (loads.length <= MAX_NAMED_LOADS) return `${loads.join(", ")} qps`;
   return `${counted(loads.length, "level")}, ${loads[0]} to ${loads.at(-1)} qps`;
 }
 
@@ -92,12 +92,12 @@ function decisionLine(levels: readonly LevelDiff[]): string {
   const shareOf = ({ changedStates, states }: LevelDiff): number => changedStates / states;
   const most = levels.reduce((a, b) => (shareOf(b) > shareOf(a) ? b : a));
   return (
-    `  decisions: others at ${loadsText(levels)}, most at ${short(most.loadQps)} qps: ` +
+    `  decisions: changed at ${loadsText(levels)}, most at ${short(most.loadQps)} qps: ` +
     `${most.changedStates} of ${most.states} states`
   );
 }
 
-/** The largest change of a figure over all levels, where it changes. */
+/** Returns the largest change of a figure over all levels; empty if unchanged. */
 function figureLine(name: string, levels: readonly LevelDiff[]): string[] {
   const changes = levels.flatMap(({ loadQps, fields }) =>
     fields.flatMap(({ path, before, after }) => {

@@ -1,4 +1,4 @@
-/** `gate OLD NEW --show`: exit code 2 when the bundles say different things. */
+/** Implements `gate OLD NEW --show`, which exits with 2 if the bundles differ. */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -14,10 +14,10 @@ import { type BundleDiff, diffBundles } from "./differences.ts";
 import { diffSummary, hasOtherPlan } from "./differences-summary.ts";
 
 const MAX_VALUE_LENGTH = 60;
-/** Lines of a screen, summary included. */
+/** Lines of output, including the summary. */
 const SCREEN_LINES = 40;
 
-/** @throws BundleError or RuntimeError if one of the files is no good. */
+/** @throws BundleError or RuntimeError for an invalid file. */
 export async function showDifferences(before: string, after: string): Promise<CommandResult> {
   const files = [await loadBundle(before), await loadBundle(after)] as const;
   const diff = diffBundles(files[0].bundle, files[1].bundle);
@@ -30,19 +30,19 @@ export async function showDifferences(before: string, after: string): Promise<Co
   };
 }
 
-/** Levels of both bundles, those of the same load once. */
+/** Counts the distinct loads of both bundles. */
 function countLevels(before: Bundle, after: Bundle): number {
   return new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps)).size;
 }
 
-export interface DiffTextOptions {
-  /** Levels of both bundles together; null where it is not known. */
+interface DiffTextOptions {
+  /** Number of distinct loads in both bundles; null if unknown. */
   readonly levelCount?: number | null;
-  /** What shows the rest of it where a screen does not; null to show all of it. */
+  /** Hint how to show the omitted lines; null to show all. */
   readonly allBy?: string | null;
 }
 
-/** A summary, and the differences one by one. */
+/** Formats a summary followed by the differences. */
 export function diffText(
   diff: BundleDiff,
   { levelCount = null, allBy = null }: DiffTextOptions = {},
@@ -69,7 +69,7 @@ function levelText(level: LevelDiff): string[] {
   const at = `level ${short(loadQps)} qps`;
   if (change !== "changed") return [`${at}: ${change}`];
   const plan = fields.length === 0 || hasOtherPlan(level) ? "another plan" : "other figures";
-  const what = states === 0 ? plan : `${changedStates} of ${states} states decided otherwise`;
+  const what = states === 0 ? plan : `${changedStates} of ${states} states decided differently`;
   return [
     `${at}: ${what}`,
     ...fields.map((field) => `  ${fieldText(field)}`),
@@ -82,7 +82,7 @@ function levelText(level: LevelDiff): string[] {
   ];
 }
 
-/** A batch of none is no batch: the queue waits, or its first query is given up. */
+/** A batch of 0 means that the queue waits, or that its first query is dropped. */
 function decisionText({ variant, batch }: Decision): string {
   return batch === 0 ? variant : `${variant} ×${batch}`;
 }

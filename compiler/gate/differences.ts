@@ -1,5 +1,5 @@
 /**
- * What differs between two bundles, in the words of their application: variants and batches, not
+ * Finds the differences of two bundles in terms of their application: variants and batches, not
  * action indices.
  */
 import { isOfSameMethod } from "stratagem-runtime/internal/bundle/same-method";
@@ -16,11 +16,11 @@ import { methodOf } from "stratagem-runtime/internal/methods/registry";
 export interface BundleDiff {
   readonly same: boolean;
   readonly fields: readonly FieldDiff[];
-  /** Ascending in load; levels that are the same are left out. */
+  /** Ascending in load; equal levels are left out. */
   readonly levels: readonly LevelDiff[];
 }
 
-/** Levels are matched by their load. */
+/** Matches levels by their load. */
 export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
   const { levels: levelsBefore } = before;
   const { levels: levelsAfter } = after;
@@ -43,7 +43,7 @@ export function diffBundles(before: Bundle, after: Bundle): BundleDiff {
   return { same: fields.length === 0 && levels.length === 0, fields, levels };
 }
 
-/** Levels of different methods have nothing to compare but that they are others. */
+/** Levels of different methods are only compared for equality. */
 function levelDiffer(before: Bundle, after: Bundle): DiffLevel {
   if (isOfSameMethod(before, after)) return methodOf(before).levelDiffer(before, after);
   return (loadQps) => levelDiff(loadQps, "changed", []);

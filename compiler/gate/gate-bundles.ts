@@ -1,4 +1,7 @@
-/** `stratagem gate OLD NEW`: whether one bundle may follow another, by what both promise. */
+/**
+ * Implements `stratagem gate OLD NEW`: decides by the promises whether one bundle may replace
+ * another.
+ */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
@@ -18,7 +21,6 @@ import { promisedBundle } from "./promised-bundle.ts";
 import { requirementsAsked } from "./required-outcome.ts";
 import { type Tolerance, tolerancesOf } from "./tolerance.ts";
 
-/** As given on the command line. */
 export interface GateOptions {
   readonly before: string;
   readonly after: string;
@@ -39,7 +41,7 @@ export async function gateCommand(
   const asked = tolerances.flatMap(({ figure, scope }) => askedPercentile(figure, scope));
   const before = await promisesOf(files[0], asked, watch);
   const after = await promisesOf(files[1], asked, watch);
-  // What only a requirement asks for is no promise that the old bundle could be compared with.
+  // Figures that only a requirement needs are not compared with the old bundle.
   const own = askedByRequirements(requirements);
   const required = await withPercentiles(after, files[1].bundle, own, watch);
   const outcome: GateOutcome = {
@@ -70,14 +72,14 @@ function documentOf(
   [oldFile, newFile]: readonly [LoadedBundle, LoadedBundle],
   tolerances: readonly Tolerance[],
 ): object {
-  const told = ({ path, sha256, byteCount, bundle }: LoadedBundle): object => {
+  const fileOf = ({ path, sha256, byteCount, bundle }: LoadedBundle): object => {
     const { application, method } = bundle;
     return { path, sha256, bytes: byteCount, application, method };
   };
   return {
     ok: passes({ rows, requirements }),
-    old: told(oldFile),
-    new: told(newFile),
+    old: fileOf(oldFile),
+    new: fileOf(newFile),
     allow: tolerances.map(({ text }) => text),
     regressions: regressionsOf(rows),
     comparisons: rows,

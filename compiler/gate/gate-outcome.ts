@@ -1,4 +1,4 @@
-/** What a gate between two bundles finds. */
+/** Result of comparing two bundles. */
 import type { Comparison } from "./compare.ts";
 import type { Judged } from "./judge.ts";
 import type { PromisedBundle } from "./promised-bundle.ts";
@@ -6,15 +6,15 @@ import type { PromisedBundle } from "./promised-bundle.ts";
 export interface GateOutcome {
   readonly before: PromisedBundle;
   readonly after: PromisedBundle;
-  /** As they were given. */
+  /** Paths from the command line. */
   readonly oldPath: string;
   readonly newPath: string;
   readonly rows: readonly Comparison[];
-  /** Of the new bundle, as far as they were asked for. */
+  /** Requirements of the new bundle, if any. */
   readonly requirements: readonly Judged[];
 }
 
-/** Whether the new bundle may follow the old one. */
+/** Returns whether the new bundle may replace the old one. */
 export function passes({
   rows,
   requirements,

@@ -1,4 +1,7 @@
-/** The comparison of two bundles as a table: for terminals, and as Markdown for pull requests. */
+/**
+ * Formats the comparison of two bundles as a table, for terminals and as Markdown for pull
+ * requests.
+ */
 import { alignColumns, counted, short } from "stratagem-runtime/internal/describe/text";
 import type { Comparison, Verdict } from "./compare.ts";
 import { changeText, judgementText, placeText, regressionLine } from "./comparison-text.ts";
@@ -6,7 +9,7 @@ import type { GateOutcome } from "./gate-outcome.ts";
 import { brokenReason, judgedLines } from "./judged-text.ts";
 import type { Part, PromisedBundle } from "./promised-bundle.ts";
 
-/** The worst of a row is the row's. */
+/** Ascending in severity; a table row shows the most severe verdict. */
 const RANKS: readonly Verdict[] = ["unjudged", "same", "new", "better", "allowed", "regression"];
 
 export function gateText(outcome: GateOutcome): string {
@@ -45,8 +48,8 @@ export function gateMarkdown(outcome: GateOutcome): string {
   ].join("\n");
 }
 
-/** `letters: 2 regressions in 24 comparisons` */
-export function summary({ rows, requirements, after }: GateOutcome): string {
+/** Formats `letters: 2 regressions in 24 comparisons`. */
+function summary({ rows, requirements, after }: GateOutcome): string {
   const judged = rows.filter(({ verdict }) => verdict !== "unjudged" && verdict !== "new");
   const regressions = regressionsOf(rows).length;
   const broken = requirements.filter(({ holds }) => !holds).length;
@@ -63,27 +66,27 @@ export function regressionsOf(rows: readonly Comparison[]): readonly Comparison[
 }
 
 function headline({ before, after, oldPath, newPath }: GateOutcome): string {
-  const told = (path: string, { method, levels }: PromisedBundle): string =>
+  const bundleText = (path: string, { method, levels }: PromisedBundle): string =>
     `${path} (${method}, ${counted(levels.length, "level")})`;
-  return `${told(oldPath, before)} → ${told(newPath, after)}`;
+  return `${bundleText(oldPath, before)} → ${bundleText(newPath, after)}`;
 }
 
-/** What changed of the whole bundle. */
+/** Lists the changes of the whole bundle. */
 function wholeLines(rows: readonly Comparison[]): string[] {
   return rows
     .filter(({ loadQps, verdict }) => loadQps === null && verdict !== "same")
     .map((row) => `${placeText(row)}: ${changeText(row)}`);
 }
 
-/** A row for each load, and for each class, bucket and pace at it, under a heading row. */
+/** Builds a heading row and a row for each load, and for each class, bucket and pace at it. */
 function tableOf(
   rows: readonly Comparison[],
   marked: (text: string, isWorse: boolean) => string,
 ): string[][] {
   const lines = linesOf(rows);
-  const told = lines.flat().filter(({ verdict }) => verdict !== "unjudged");
-  const figures = [...new Set(told.map(({ figure }) => figure))];
-  const hasParts = told.some(({ part }) => part !== null);
+  const judgedRows = lines.flat().filter(({ verdict }) => verdict !== "unjudged");
+  const figures = [...new Set(judgedRows.map(({ figure }) => figure))];
+  const hasParts = judgedRows.some(({ part }) => part !== null);
   const cell = (line: readonly Comparison[], figure: string): string => {
     const own = line.find((row) => row.figure === figure);
     return own === undefined ? "" : marked(changeText(own), own.verdict === "regression");
@@ -99,7 +102,7 @@ function tableOf(
   ];
 }
 
-/** The rows of one load and part each. */
+/** Groups rows by load and part. */
 function linesOf(rows: readonly Comparison[]): Comparison[][] {
   const lines = new Map<string, Comparison[]>();
   for (const row of rows) {
@@ -112,7 +115,7 @@ function linesOf(rows: readonly Comparison[]): Comparison[][] {
   return [...lines.values()].filter((line) => line.some(isShown));
 }
 
-/** Promises for slower machines are shown where they changed. */
+/** Promises for slower machines are shown only if they changed. */
 function isShown({ part, verdict }: Comparison): boolean {
   return part?.kind !== "pace" || !["same", "unjudged"].includes(verdict);
 }
@@ -131,7 +134,7 @@ function markdownRow(cells: readonly string[]): string {
   return `| ${cells.map((cell) => escaped(cell)).join(" | ")} |`;
 }
 
-/** What users have named must not become markup, nor end a cell. */
+/** Escapes names from users, so that they cannot be markup or end a cell. */
 function escaped(text: string): string {
   return text.replace(/[\\`_[\]<>|]/g, (sign) => `\\${sign}`);
 }

@@ -1,4 +1,4 @@
-/** Holds what a bundle promises against what is required of it. */
+/** Checks a bundle's promises against requirements. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
 import { short } from "stratagem-runtime/internal/describe/text";
@@ -16,28 +16,28 @@ import {
   sloMsOf,
 } from "./promised-bundle.ts";
 
-/** Where a requirement is not kept. */
+/** Violation of a requirement. */
 export interface Break {
-  /** Of the level; null for the whole bundle. */
+  /** Load of the level; null for the whole bundle. */
   readonly loadQps: number | null;
-  /** The class or bucket that it is about; null for all queries. */
+  /** Class or bucket; null for all queries. */
   readonly part: Part | null;
-  /** In the figure's unit; null where nothing is promised, or for `feasible`. */
+  /** In the figure's unit; null without a promise, or for `feasible`. */
   readonly found: number | null;
   readonly bound: number | null;
-  /** What was found, in words. */
+  /** Description of the finding. */
   readonly reason: string;
 }
 
 export interface Judged {
-  /** The requirement as it was written. */
+  /** Text of the requirement. */
   readonly text: string;
-  /** What it is about, such as `accuracy`. */
+  /** Name of the figure, such as `accuracy`. */
   readonly figure: string;
   readonly holds: boolean;
-  /** Levels that were looked at; 0 for the whole bundle. */
+  /** Number of checked levels; 0 for the whole bundle. */
   readonly levelCount: number;
-  /** The worst first. */
+  /** Worst first. */
   readonly broken: readonly Break[];
 }
 
@@ -55,7 +55,7 @@ export function judge(requirements: readonly Requirement[], bundle: PromisedBund
   });
 }
 
-/** Whether some requirement asks for levels to be feasible. */
+/** Returns whether a requirement includes feasibility. */
 export function requiresFeasible(requirements: readonly Requirement[]): boolean {
   return requirements.some(({ demand }) => demand.kind === "feasible");
 }
@@ -85,7 +85,7 @@ function atLevels(
 
 function uncovered(qps: number, { levels }: PromisedBundle): Break {
   const top = levels.at(-1)?.loadQps ?? 0;
-  return without(`no level is for ${short(qps)} qps, the highest is for ${short(top)}`);
+  return without(`no level for ${short(qps)} qps, the highest is for ${short(top)}`);
 }
 
 function without(reason: string): Break {
@@ -97,7 +97,7 @@ function infeasible({ loadQps, missed }: PromisedLevel): Break {
   return { loadQps, part: null, found: null, bound: null, reason: why };
 }
 
-/** What nobody promises cannot be relied on, so it is no promise that is kept. */
+/** A figure without a promise breaks the requirement. */
 function brokenFigures(
   { figure, whose, relation, bound }: Extract<Demand, { readonly kind: "level" }>,
   level: PromisedLevel,
@@ -108,8 +108,7 @@ function brokenFigures(
   if (subjects.length === 0) {
     const known = partsOf(level, whose).map(({ name }) => name);
     const there = known.length === 0 ? "none" : known.join(", ");
-    const named = whose.kind === "all" ? "" : `${whose.kind} ${whose.name ?? ""}`.trim();
-    const reason = `there is no ${named}, there is ${there}`;
+    const reason = `expected ${partNameText(whose)}, got ${there}`;
     return [{ loadQps, part: null, found: null, bound: null, reason }];
   }
   return subjects.flatMap(({ part, figures }): Break[] => {
@@ -122,19 +121,24 @@ function brokenFigures(
     if (keeps(found, relation, limit)) return [];
     const notes = [
       ...(simulated.includes(figure) ? ["simulated"] : []),
-      ...(typeof bound === "number" ? [] : [`the ${bound} is ${told(figure, limit)}`]),
+      ...(typeof bound === "number" ? [] : [`the ${bound} is ${amountTextOf(figure, limit)}`]),
     ];
     const noted = notes.length === 0 ? "" : ` (${notes.join("; ")})`;
-    const reason = `${told(figure, found)}${partText(part)}${noted}`;
+    const reason = `${amountTextOf(figure, found)}${partText(part)}${noted}`;
     return [{ loadQps, part, found, bound: limit, reason }];
   });
+}
+
+function partNameText(whose: Whose): string {
+  if (whose.kind === "all") return "a part";
+  return whose.name === null ? `a ${whose.kind}` : `${whose.kind} ${whose.name}`;
 }
 
 function whyNot(figure: LevelFigure): string {
   return figure === "cost" ? " (give the pools a pricePerHour)" : "";
 }
 
-function told(figure: LevelFigure, amount: number): string {
+function amountTextOf(figure: LevelFigure, amount: number): string {
   return amountText(FIGURES[figure].unit, amount);
 }
 
@@ -143,7 +147,10 @@ interface Subject {
   readonly figures: Figures;
 }
 
-/** A ceiling on violations holds for each class, so that of all queries is that of each as well. */
+/**
+ * A ceiling on violations applies to each class, so one for all queries is checked for each class
+ * too.
+ */
 function subjectsOf(figure: LevelFigure, whose: Whose, level: PromisedLevel): Subject[] {
   const all = { part: null, figures: level.figures };
   if (whose.kind !== "all") {
@@ -178,7 +185,7 @@ function keeps(found: number, relation: Relation, bound: number): boolean {
   }
 }
 
-/** Those without an amount keep their order, before all others. */
+/** Violations without an amount come first, in order. */
 function worstFirst(a: Break, b: Break): number {
   return distanceOf(b) - distanceOf(a);
 }

@@ -1,9 +1,9 @@
-/** What became of requirements, in lines: one for each that is broken. */
+/** Formats the results of requirements: a line for each broken one. */
 import { counted, short } from "stratagem-runtime/internal/describe/text";
 import type { Break, Judged } from "./judge.ts";
 
-/** Loads that a line names beside that of the worst level. */
-const MAX_TOLD_LOADS = 6;
+/** Most loads that a line names besides the worst level's. */
+const MAX_NAMED_LOADS = 6;
 
 export function judgedLines(judged: readonly Judged[]): string[] {
   if (judged.length === 0) return [];
@@ -12,8 +12,8 @@ export function judgedLines(judged: readonly Judged[]): string[] {
   return [`requirements kept: ${judged.map(({ text }) => text).join("; ")}`];
 }
 
-/** `BROKEN accuracy >= 97%: 96.100% at level 3200 qps, and at 2400, 2800 qps` */
-export function brokenLine(judged: Judged): string {
+/** Formats `BROKEN accuracy >= 97%: 96.100% at level 3200 qps, and at 2400, 2800 qps`. */
+function brokenLine(judged: Judged): string {
   return `BROKEN ${judged.text}: ${brokenReason(judged)}`;
 }
 
@@ -23,7 +23,7 @@ export function brokenReason({ broken }: Judged): string {
   return `${breakText(worst)}${othersText(worst, others)}`;
 }
 
-export function breakText({ reason, loadQps }: Break): string {
+function breakText({ reason, loadQps }: Break): string {
   return loadQps === null ? reason : `${reason} at level ${short(loadQps)} qps`;
 }
 
@@ -32,6 +32,6 @@ function othersText(worst: Break, others: readonly Break[]): string {
     .filter((loadQps) => loadQps !== worst.loadQps)
     .sort((a, b) => a - b);
   if (loads.length === 0) return "";
-  if (loads.length > MAX_TOLD_LOADS) return `, and at ${counted(loads.length, "level")} more`;
+  if (loads.length > MAX_NAMED_LOADS) return `, and at ${counted(loads.length, "level")} more`;
   return `, and at ${loads.map(short).join(", ")} qps`;
 }

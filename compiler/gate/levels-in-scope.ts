@@ -1,9 +1,11 @@
-/** Which levels a clause is about: those that decide for the loads it names. */
+/** Selects the levels of a clause: those that decide for its loads. */
 import type { Scope } from "../spec/document/clause.ts";
 
-export interface ScopedLevels<L> {
+interface ScopedLevels<L> {
   readonly levels: readonly L[];
-  /** A load of the scope above the highest level, for which nothing is promised; null for none. */
+  /**
+   * Load of the scope above the highest level, which has no promise; null if there is no such load.
+   */
   readonly uncoveredQps: number | null;
 }
 

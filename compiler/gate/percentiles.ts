@@ -1,15 +1,17 @@
 /**
- * Percentiles of latency of levels that do not state them: what a simulation of the level's load
- * gives, the same for the same bundle.
+ * Computes latency percentiles that levels do not state by simulating their loads; deterministic
+ * for a bundle.
  */
+
 import { setImmediate } from "node:timers/promises";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
 import type { Figures, NamedFigures } from "../methods/level-promises.ts";
+import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
-import { usualServiceTimes } from "../methods/usual-service-times.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { steadyArrivals } from "../simulate/arrivals.ts";
+import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { Scope } from "../spec/document/clause.ts";
 import type { Figure } from "../spec/schema/promise-figures.ts";
 import type { Requirement } from "../spec/schema/requirement.ts";
@@ -19,13 +21,13 @@ import type { PromisedBundle, PromisedLevel } from "./promised-bundle.ts";
 const PERCENTILES = ["p50", "p95", "p99"] as const;
 type Percentile = (typeof PERCENTILES)[number];
 
-/** A minute of traffic, and so many queries that a 99th percentile is more than chance. */
+/** Simulated duration, extended to enough queries for a stable 99th percentile. */
 const SIMULATED_S = 60;
 const LEAST_QUERIES = 10_000;
 const MOST_QUERIES = 100_000;
 const SEED = 1;
 
-/** Levels of which a percentile is asked. */
+/** Levels that need a percentile. */
 export interface AskedPercentiles {
   readonly scope: Scope;
   readonly percentile: Percentile;
@@ -42,7 +44,7 @@ export function askedByRequirements(requirements: readonly Requirement[]): Asked
   );
 }
 
-/** The promises with the percentiles that are asked for and not stated. */
+/** Adds the requested percentiles that the promises do not state. */
 export async function withPercentiles(
   promised: PromisedBundle,
   bundle: Bundle,
@@ -64,7 +66,7 @@ export async function withPercentiles(
 
 const latenciesSchema = z.object({ p50: z.number(), p95: z.number(), p99: z.number() }).nullish();
 const partsSchema = z.record(z.string(), z.object({ latencyMs: latenciesSchema })).optional();
-/** What every method's simulation says; null where no query was answered. */
+/** Results common to every method's simulation; null if no query was answered. */
 const resultSchema = z.object({
   latencyMs: latenciesSchema,
   byClass: partsSchema,
@@ -76,7 +78,7 @@ async function simulatedLevel(
   level: PromisedLevel,
   watch: SimulateWatch,
 ): Promise<PromisedLevel> {
-  // A simulation holds the loop, and between two of them a signal is heard.
+  // A simulation blocks the event loop, so signals are handled between two of them.
   await setImmediate();
   watch.signal.throwIfAborted();
   const method = await methodOf(bundle);
@@ -87,7 +89,7 @@ async function simulatedLevel(
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
     durationMs: (1000 * queries) / loadQps,
     seed: SEED,
-    serviceTimes: usualServiceTimes(bundle, method),
+    serviceTimes: defaultServiceTimes(bundle, method),
     fanout: "rounded" as const,
     stations: {},
     baseline: null,
@@ -111,4 +113,13 @@ function withLatencies(
     const all: Figures = { ...found?.[name]?.latencyMs, ...figures };
     return { name, figures: all };
   });
+}
+
+/**
+ * Samples service times if the bundle has quantiles and a serving path, so that latencies are
+ * comparable with measured ones; otherwise uses percentiles, like the promises.
+ */
+function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+  const isServed = bundle.cluster.serving !== undefined;
+  return isServed && method.hasServiceTimeQuantiles(bundle) ? "sampled" : "p95";
 }

@@ -1,4 +1,4 @@
-/** A bundle as gates see it: what each of its levels promises, and what they are promises of. */
+/** Bundle as gates see it: the promises of each level and their context. */
 
 import type { Bundle, Level, Slo } from "stratagem-runtime/internal/bundle/schema";
 import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
@@ -9,7 +9,7 @@ import type { LevelFigure } from "../spec/schema/promise-figures.ts";
 export interface PromisedBundle {
   readonly application: string;
   readonly method: string;
-  /** Of its file. */
+  /** Size of the bundle's file. */
   readonly byteCount: number;
   readonly slo: Slo;
   /** Ascending in load, at least one. */
@@ -17,9 +17,9 @@ export interface PromisedBundle {
 }
 
 export interface PromisedLevel extends LevelPromises {
-  /** On slower machines, named by their pace; left out where nothing is stated. */
+  /** Promises on slower machines, named by their pace; left out if there are no such promises. */
   readonly paces?: readonly NamedFigures[];
-  /** Figures that it does not state, and that a simulation gave; left out for none. */
+  /** Figures from a simulation instead of the level; left out if empty. */
   readonly simulated?: readonly LevelFigure[];
 }
 
@@ -45,7 +45,7 @@ function withPaces(promises: LevelPromises, level: Level): PromisedLevel {
   return { ...promises, figures, ...(paces.length > 0 && { paces }) };
 }
 
-/** The class, bucket or pace whose figures are meant. */
+/** Class, bucket or pace that figures belong to. */
 export interface Part {
   readonly kind: "class" | "bucket" | "pace";
   readonly name: string;
@@ -56,7 +56,7 @@ export function partText(part: Part | null): string {
   return part.kind === "pace" ? ` at pace ${part.name}` : ` of ${part.kind} ${part.name}`;
 }
 
-/** The latency that queries may take. @param part null for all queries. */
+/** Returns the latency SLO of queries. @param part null for all queries. */
 export function sloMsOf({ slo }: Pick<PromisedBundle, "slo">, part: Part | null): number {
   const own = part?.kind === "class" ? slo.classes?.find(({ name }) => name === part.name) : null;
   return own?.latencyMs ?? slo.latencyMs;

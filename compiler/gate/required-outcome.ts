@@ -1,4 +1,4 @@
-/** What becomes of a bundle under the requirements of its spec and of the command line. */
+/** Applies the requirements of the spec and the command line to a bundle. */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -15,16 +15,16 @@ type Asked = readonly Requirement[] | null;
 export interface RequiredOutcome {
   readonly holds: boolean;
   readonly exitCode: number;
-  /** One for each broken requirement, or that all are kept. */
+  /** A line for each broken requirement, or one if all are kept. */
   readonly lines: readonly string[];
-  /** That levels are not feasible, where nobody requires them to be; none or one. */
+  /** A warning about infeasible levels if no requirement covers them; otherwise empty. */
   readonly warnings: readonly string[];
   readonly judged: readonly Judged[];
 }
 
 /**
- * `--require` as it was given, none where it was not.
- * @returns null for `none`: not even those of the spec.
+ * Parses `--require`; empty if it was not given.
+ * @returns null for `none`, which also ignores the requirements of the spec.
  * @throws RuntimeError RUNTIME_USAGE
  */
 export function requirementsAsked(text: string | undefined): Asked {
@@ -61,7 +61,7 @@ export async function requiredOutcome(
 function unasked(infeasible: number, count: number): string {
   const are = infeasible === 1 ? "is" : "are";
   return (
-    `WARNING ${infeasible} of ${count} levels ${are} infeasible, and nothing requires otherwise: ` +
-    "--require feasible has compile end with 3"
+    `WARNING ${infeasible} of ${count} levels ${are} infeasible, and no requirement forbids it: ` +
+    "with --require feasible, compile exits with 3"
   );
 }

@@ -1,4 +1,4 @@
-/** The gate as a server asks it: whether a bundle may be tried beside the one that is served. */
+/** Gate for servers: decides whether a bundle may run as a canary beside the served one. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { compare } from "./compare.ts";
 import { judgementText, placeText } from "./comparison-text.ts";
@@ -6,18 +6,18 @@ import { regressionsOf } from "./gate-table.ts";
 import { promisedBundle } from "./promised-bundle.ts";
 import { tolerancesOf } from "./tolerance.ts";
 
-/** Of a bundle that is in memory, nobody asks for the size of its file. */
+/** The file size of a loaded bundle is not compared. */
 const NO_BYTES = 0;
 
 /**
- * Compares what both bundles state; percentiles that they do not state are not simulated.
- * @param allowed as `gate --allow` has it; null where nothing may become worse.
+ * Compares the stated promises of both bundles; missing percentiles are not simulated.
+ * @param allowed in the form of `gate --allow`; null to allow nothing.
  * @throws RuntimeError RUNTIME_USAGE
  */
 export function servingGate(
   allowed: string | null,
 ): (before: Bundle, after: Bundle) => Promise<readonly string[]> {
-  const tolerances = allowed === null ? [] : tolerancesOf(allowed, "--canary-gate");
+  const tolerances = allowed === null ? [] : tolerancesOf(allowed, "--limit canaryGate");
   return async (before, after) => {
     const promised = [
       await promisedBundle(before, NO_BYTES),

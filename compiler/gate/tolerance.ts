@@ -1,4 +1,4 @@
-/** What may become worse, as `--allow` writes it: `accuracy 0.5%; cost 5%; p99 2ms @ 1000`. */
+/** Parses tolerances in the form of `--allow`: `accuracy 0.5%; cost 5%; p99 2ms @ 1000`. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   readClauses,
@@ -16,30 +16,30 @@ import {
   readAmount,
 } from "../spec/schema/promise-figures.ts";
 
-/** By how much: in the figure's unit, as a part of what was promised, or however much. */
-export type Room =
+/** Allowed change: in the figure's unit, relative to the old promise, or any. */
+type Room =
   | { readonly kind: "amount"; readonly amount: number }
   | { readonly kind: "share"; readonly share: number }
   | { readonly kind: "any" };
 
 export interface Tolerance {
-  /** As it was written, with single spaces. */
+  /** Text with single spaces. */
   readonly text: string;
   readonly figure: Figure | "feasible";
-  /** Of all queries, it is that of each class and bucket as well. */
+  /** A tolerance for all queries also applies to each class and bucket. */
   readonly whose: Whose;
   readonly room: Room;
   readonly scope: Scope;
 }
 
-export const TOLERANCE_FORM =
+const TOLERANCE_FORM =
   "tolerances such as accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000; feasible @ 4000";
 
 const NAMES = ["feasible", ...Object.keys(FIGURES)];
-/** `accuracy of class fast`. */
+/** Most words of a subject, such as `accuracy of class fast`. */
 const SUBJECT_WORDS = 4;
 
-/** @param text one tolerance or several, between semicolons. */
+/** @param text tolerances separated by semicolons. */
 export function readTolerances(text: string): readonly Tolerance[] | Unreadable {
   const clauses = readClauses(text, TOLERANCE_FORM);
   if (clauses instanceof Unreadable) return clauses;
@@ -58,7 +58,7 @@ export function readTolerances(text: string): readonly Tolerance[] | Unreadable 
   return tolerances;
 }
 
-/** @param flag that the text is of. @throws RuntimeError RUNTIME_USAGE */
+/** @param flag option that has the text. @throws RuntimeError RUNTIME_USAGE */
 export function tolerancesOf(text: string, flag: string): readonly Tolerance[] {
   const read = readTolerances(text);
   if (!(read instanceof Unreadable)) return read;
@@ -66,7 +66,7 @@ export function tolerancesOf(text: string, flag: string): readonly Tolerance[] {
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-/** Ratios are allowed points; of all else a percentage is a part of what was promised. */
+/** For ratios, percentages are points; for other figures they are relative to the old promise. */
 function readRoom(name: string, text: string): Room | Unreadable {
   if (!isFigure(name)) {
     if (text === "") return { kind: "any" };

@@ -1,4 +1,4 @@
-/** What a bundle of a graph of tasks knows of a batch that a server ran. */
+/** Describes a batch that a server ran, from a bundle of a task graph. */
 import type { Pool, PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../model/batch-facts.ts";
 
@@ -13,7 +13,7 @@ interface PooledBundle {
   }[];
 }
 
-/** Plans decide, so there is no state; the times are those of the pool of the worker. */
+/** Returns the facts of a batch: times of the worker's pool, no state, since plans decide. */
 export function pooledBatchFacts({ cluster, tasks }: PooledBundle, ran: RanBatch): BatchFacts {
   const task = tasks.find(({ name }) => name === ran.task);
   const variant = task?.variants.find(({ name }) => name === ran.variant);
@@ -23,7 +23,9 @@ export function pooledBatchFacts({ cluster, tasks }: PooledBundle, ran: RanBatch
   return { profiled, state: null, rule: null };
 }
 
-/** Workers are numbered over the pools in their order. @returns −1 where it is in none. */
+/**
+ * Returns the index of a worker's pool, or −1. Workers are numbered across pools, in pool order.
+ */
 function poolOf(pools: readonly Pool[], worker: number | null): number {
   if (worker === null) return -1;
   let last = 0;

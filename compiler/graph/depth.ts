@@ -1,4 +1,4 @@
-/** How many tasks a request passes one after the other. */
+/** Depth of a task graph: the most tasks that a request passes one after another. */
 
 interface LinkedTask {
   readonly edges: readonly { readonly parent: number | null }[];

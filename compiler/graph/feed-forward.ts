@@ -1,6 +1,6 @@
 /**
- * The estimator: what happens to every request of a trace under a configuration, one task after
- * the other, since none ever waits for a later one.
+ * Estimator: follows every request of a trace through a configuration, one task after the other,
+ * since no task waits for a later one.
  */
 import { type BatchRing, batchRing, serveBatches } from "../numeric/batch-queue.ts";
 import {
@@ -21,15 +21,15 @@ import { restOf } from "./rest-time.ts";
 import { allowedMisses, type ServedTasks, type TaskConfiguration } from "./served-tasks.ts";
 import { type PlannedVisits, type VisitPlan, visitPlanOf } from "./visit-plan.ts";
 
-/** Queries of one task in the order in which something happens to them. */
+/** Queries of one task, in the order of their events. */
 interface Flow {
   count: number;
   atMs: Float64Array;
-  /** Rows of the scope of the task: requests, unless a fan-out has made them. */
+  /** Row of the task's scope: a request, unless a fan-out made the row. */
   request: Uint32Array;
 }
 
-/** Rows that fan-outs have made. */
+/** Rows that fan-outs made. */
 interface MadeRows {
   readonly request: Uint32Array;
   readonly deadlineMs: Float64Array;
@@ -37,10 +37,10 @@ interface MadeRows {
 }
 
 /**
- * A trace under configurations that are set task by task, in the order of the tasks. A task may
- * be set again and again; what follows it is then out of date until it is set again as well. All
- * that a discrete-event simulation of the same would say, bit for bit, without its global queue of
- * events. Source: InferLine §4.2.
+ * Simulates a trace under configurations that are set task by task, in task order. A task may be
+ * set repeatedly; the tasks after it are then out of date until they are set again. Results equal
+ * those of a discrete-event simulation bit for bit, without its global event queue. Source:
+ * InferLine §4.2.
  */
 export class FeedForward {
   readonly requestCount: number;
@@ -48,29 +48,29 @@ export class FeedForward {
   readonly allowedMisses: number;
   readonly visits: VisitPlan;
   /**
-   * [2]: the largest batch of the task that was served last, and whether all its replicas were at
-   * work at some time.
+   * [2]: the largest batch of the task that was served last, and whether all its replicas were ever
+   * busy at once.
    */
   readonly used = new Uint32Array(2);
   readonly #problem: ServedTasks;
   readonly #sloMs: number;
   readonly arrivalMs: Float64Array;
   readonly #deadlineMs: Float64Array;
-  /** By scope; null for the rows of requests. */
+  /** Indexed by scope; null for rows that are requests. */
   readonly #madeByScope: readonly (MadeRows | null)[];
-  /** By request, the last count of late ones that it was among. */
+  /** Per request: the last late count that included it. */
   readonly #stamp: Uint32Array;
   #stampCount = 0;
-  /** By task, the least time that what follows it takes. */
+  /** Per task: least time from its end to the end of the request. */
   readonly #restMs: Float64Array;
   readonly #inputs: Flow[];
   readonly #outputs: Flow[];
-  /** By task: requests that end there, late. */
+  /** Per task: late requests that end there. */
   readonly #misses: Float64Array;
   #ring: BatchRing = batchRing(64);
   readonly #pending: Uint8Array;
 
-  /** @param sloMs that configurations are held to: that of the problem, or less. */
+  /** @param sloMs that configurations must meet: the problem's SLO, or less. */
   constructor(problem: ServedTasks, trace: RequestTrace, sloMs: number) {
     const { arrivalMs } = trace;
     const visits = visitPlanOf(problem.graph, trace);
@@ -98,9 +98,8 @@ export class FeedForward {
   }
 
   /**
-   * The same requests at other times, which take the place of those of the trace; every task is out
-   * of date then.
-   * @param arrivalMs as many, non-decreasing.
+   * Replaces the arrival times of the trace; every task is out of date afterwards.
+   * @param arrivalMs same length as before, non-decreasing.
    */
   retime(arrivalMs: Float64Array): void {
     this.arrivalMs.set(arrivalMs);
@@ -116,7 +115,7 @@ export class FeedForward {
     }
   }
 
-  /** Brings the queries of a task up to date with the tasks before it. */
+  /** Computes the ready times of a task from the tasks before it. */
   prepare(stage: number): void {
     const visits = this.#visitsOf(stage);
     const input = this.#inputOf(stage);
@@ -172,8 +171,9 @@ export class FeedForward {
   }
 
   /**
-   * Serves a task that is prepared.
-   * @returns requests that are sure to miss the SLO; beyond the limit, the task is left in parts.
+   * Serves a prepared task.
+   * @returns requests that are certain to miss the SLO; beyond the limit, the task's results are
+   * incomplete.
    */
   serve(stage: number, configuration: TaskConfiguration, missLimit = this.allowedMisses): number {
     const { batchMs } = at(at(this.#problem.stages, stage).hardware, configuration.hardware);
@@ -183,7 +183,7 @@ export class FeedForward {
     const atWork = Math.min(replicas, Math.max(1, input.count));
     if (this.#ring.doneMs.length < atWork) this.#ring = batchRing(atWork);
     const made = this.#madeOf(stage);
-    // Of the late queries of a request that makes rows, all but one say nothing new.
+    // Only the first late query of a request that makes rows counts.
     const late = serveBatches(
       input.count,
       input.atMs,
@@ -205,7 +205,7 @@ export class FeedForward {
     return misses;
   }
 
-  /** @param late queries; beyond the limit the output is in parts. */
+  /** @param late queries; beyond the limit the output is incomplete. */
   #lateRequests(
     late: number,
     missLimit: number,
@@ -233,31 +233,31 @@ export class FeedForward {
   }
 
   /**
-   * Requests that are sure to miss the SLO if no query of a prepared task ever waits there: any
-   * number of replicas has as many.
+   * Returns the requests that are certain to miss the SLO if no query of a prepared task ever waits
+   * there: a lower bound for any number of replicas.
    */
   missesAlone(stage: number, aloneMs: number): number {
     const input = this.#inputOf(stage);
     const { count, atMs, request } = input;
-    // Another order of the same sum differs in the last digits; nothing is to be called late for
-    // that.
+    // Sums in another order differ in the last digits; the factor keeps rounding from making a
+    // request late.
     const afterMs = (this.#problem.hopMs + aloneMs + (this.#restMs[stage] ?? 0)) * (1 - 1e-9);
     const made = this.#madeOf(stage);
     if (made !== null) return this.#countLateRequests(made, input, afterMs);
     return countLate(count, atMs, request, afterMs, this.#deadlineMs);
   }
 
-  /** Whether no more requests miss the SLO than may, once every task is served. */
+  /** Returns whether the SLO misses are within the limit, once every task is served. */
   isWithin(): boolean {
     let most = 0;
     for (const [stage, { isEnd }] of this.visits.stages.entries()) {
       if (isEnd) most += this.#misses[stage] ?? 0;
     }
-    // Who ends at several tasks is counted several times.
+    // Requests that end at several tasks are counted several times.
     return most <= this.allowedMisses || this.misses() <= this.allowedMisses;
   }
 
-  /** Requests that miss the SLO, once every task is served. */
+  /** Returns the number of requests that miss the SLO, once every task is served. */
   misses(): number {
     const ends = this.visits.stages.flatMap(({ isEnd }, stage) => (isEnd ? [stage] : []));
     const [only] = ends;
@@ -277,7 +277,8 @@ export class FeedForward {
   }
 
   /**
-   * Arrival to the last end, by request, once every task is served; 0 for one that goes nowhere.
+   * Returns arrival to last end per request, once every task is served; 0 for a request that visits
+   * no task.
    */
   latenciesMs(): Float64Array {
     const latencyMs = new Float64Array(this.requestCount);
@@ -292,8 +293,8 @@ export class FeedForward {
   }
 
   /**
-   * Percentile of the latency that has to meet the SLO, by nearest rank: so many requests, and no
-   * more, may be above it.
+   * Returns the latency percentile that must meet the SLO, by nearest rank: as many requests as the
+   * ceiling allows are above it.
    */
   percentileMs(): number {
     if (this.requestCount === 0) return 0;
@@ -301,7 +302,7 @@ export class FeedForward {
     return selectRank(this.latenciesMs(), 0, this.requestCount, rank);
   }
 
-  /** Median of the latency, by nearest rank. */
+  /** Returns the median latency, by nearest rank. */
   medianMs(): number {
     if (this.requestCount === 0) return 0;
     const rank = Math.ceil(this.requestCount / 2) - 1;
@@ -317,7 +318,7 @@ export class FeedForward {
         : Float64Array.from(request, (one) => this.arrivalMs[one] ?? 0);
       return { count, atMs, request };
     }
-    // What leaves the one task is what comes to the next.
+    // The output of the one task is the input of the next.
     if (source.kind === "task" && !source.isFiltered) return this.#outputOf(source.parent);
     return flow(this.#visitsOf(stage).count);
   }
@@ -348,23 +349,23 @@ export class FeedForward {
   }
 }
 
-/** The values at some places, in their order. */
+/** Copies the values at the given indices, in their order. */
 function pick(values: Float64Array, places: Uint32Array, out: Float64Array): void {
   for (let at = 0; at < places.length; at++) out[at] = values[places[at] ?? 0] ?? 0;
 }
 
-/** Of each query its request. */
+/** Returns the request of each query. */
 function requestsOf({ request }: MadeRows, rows: Uint32Array): Uint32Array {
   return rows.map((row) => request[row] ?? 0);
 }
 
-/** Arrays have room for one more than there are, for loops that write before they know. */
+/** Arrays have one extra element, for loops that write before they test. */
 function flow(count: number): Flow {
   return { count, atMs: new Float64Array(count + 1), request: new Uint32Array(count + 1) };
 }
 
 function at<T>(items: readonly T[], index: number): T {
   const item = items[index];
-  if (item === undefined) throw new RangeError("a stage is one of the pipeline");
+  if (item === undefined) throw new RangeError("stage index out of range");
   return item;
 }

@@ -1,34 +1,34 @@
 /**
- * The tasks that do work, each with the one before it: tasks that only pass requests on are left
+ * Working tasks, each with the working task before it; tasks that only pass requests on are left
  * out.
  */
 import type { Edge, Task } from "../spec/application.ts";
 
 export interface FlatTask {
   readonly task: Task;
-  /** Index among the flat tasks; null for one that gets the requests themselves. */
+  /** Index among the flat tasks; null for an entry, which receives the requests themselves. */
   readonly parent: number | null;
-  /** Indices of those that follow. */
+  /** Indices of the next tasks. */
   readonly children: readonly number[];
-  /** Share of the requests that come to an entry; 1 for any other. */
+  /** Share of the requests that reach an entry; 1 for other tasks. */
   readonly entryShare: number;
-  /** How it is reached from its parent; null for an entry. */
+  /** Edge from the parent; null for an entry. */
   readonly edge: FlatEdge | null;
 }
 
-/** The edges from one working task to the next, as one. */
+/** Combines the edges from one working task to the next. */
 interface FlatEdge {
-  /** Task that the first of them leads to: what fan-outs are keyed by. */
+  /** Task that the first of these edges leads to; fan-outs are keyed by it. */
   readonly first: string;
-  /** Product of the shares. */
+  /** Product of the edges' shares. */
   readonly share: number;
   readonly inputs: Edge["inputs"];
   readonly count: Edge["count"];
 }
 
 /**
- * @param tasks a sound pipeline that is a tree.
- * @returns parents before their children, siblings in the order of their edges.
+ * @param tasks a valid pipeline that is a tree.
+ * @returns parents before their children, siblings in edge order.
  */
 export function flatTasks(tasks: readonly Task[]): FlatTask[] {
   const byName = new Map(tasks.map((task) => [task.name, task]));
@@ -44,7 +44,7 @@ export function flatTasks(tasks: readonly Task[]): FlatTask[] {
     }
     for (const { task: name, share, inputs, count } of task.to) {
       const next = byName.get(name);
-      if (next === undefined) throw new RangeError("an edge leads to a task");
+      if (next === undefined) throw new RangeError("edge to an unknown task");
       const passed = task.passThrough && edge !== null ? edge : null;
       visit(next, before, {
         first: passed?.first ?? name,
@@ -58,7 +58,7 @@ export function flatTasks(tasks: readonly Task[]): FlatTask[] {
   return flat;
 }
 
-/** Indices of the tasks from an entry to one, both included. */
+/** Indices of the tasks from an entry to a task, both included. */
 export function pathTo(
   tasks: readonly { readonly parent: number | null }[],
   task: number,

@@ -1,4 +1,7 @@
-/** What a task waits for whose rows are gathered, or that joins what was gathered. */
+/**
+ * Computes the ends that a task waits for when its rows are gathered, or when it joins gathered
+ * rows.
+ */
 import {
   GATHER,
   PLAIN,
@@ -9,26 +12,26 @@ import {
 } from "stratagem-runtime/internal/core/graph/task-graph";
 import { type RequestTrace, rowsOf } from "../simulate/graph/visits.ts";
 
-/** By task, by row of its scope: whether it is visited; null if always. */
+/** Per task and row of its scope: whether the task is visited; null if always. */
 export type Visited = (Uint8Array | null)[];
 
 /**
- * The last of the ends that settle the edges here, of whatever scope they are. Rows that are waited
- * for are of the task's scope or, for windows, of the scope that these are made in.
+ * Ends that settle the edges into a task, in any scope. A waiting row is of the task's scope or,
+ * for windows, of the scope that windows are made in.
  */
 export interface GatherSource {
   readonly kind: "gather";
-  /** Where ends come from, ascending: tasks, or REQUESTS. */
+  /** Sources of ends, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
-  /** By origin, by row of its scope: the row that waits for it; −1 where none does. */
+  /** Per origin and row of its scope: the row that waits for it; −1 if no row does. */
   readonly waiterByOrigin: readonly Int32Array[];
-  /** By row that waits: for how many. */
+  /** Per waiting row: the number of ends it waits for. */
   readonly waitCount: Uint32Array;
-  /** By row that waits, its windows: the first of them and their number; null without windows. */
+  /** Per waiting row, its windows: index of the first and their number; null without windows. */
   readonly windows: { readonly first: Uint32Array; readonly count: Uint32Array } | null;
 }
 
-/** Whether what a task waits for may be of another scope than its own. */
+/** Returns whether a task may wait for rows of another scope than its own. */
 export function waitsForGathers({ scopes, inStart, kindByEdge }: TaskGraph, task: number): boolean {
   if (!scopes.some(({ gathers }) => gathers.length > 0)) return false;
   const first = inStart[task] ?? 0;
@@ -36,7 +39,7 @@ export function waitsForGathers({ scopes, inStart, kindByEdge }: TaskGraph, task
   return (inStart[task + 1] ?? 0) - first > 1 || kind === GATHER || kind === WINDOWS;
 }
 
-/** @param visited of the task and of all before. */
+/** @param visited of the task and all tasks before it. */
 export function gatherSource(
   graph: TaskGraph,
   trace: RequestTrace,
@@ -69,7 +72,7 @@ export function gatherSource(
   return { kind: "gather", ...waits.found(), windows: { first, count } };
 }
 
-/** Finds the visited tasks whose ends settle edges, through those that were skipped. */
+/** Finds the visited tasks whose ends settle edges, looking through skipped tasks. */
 class Waits {
   readonly #graph: TaskGraph;
   readonly #trace: RequestTrace;
@@ -93,7 +96,7 @@ class Waits {
     };
   }
 
-  /** A row waits for all that settles the edges into a task at a row. */
+  /** Makes a row wait for all that settles the edges into a task at a row. */
   waitForTask(task: number, row: number, waiter: number): void {
     const { inStart, parentByEdge, kindByEdge } = this.#graph;
     for (let edge = inStart[task] ?? 0; edge < (inStart[task + 1] ?? 0); edge++) {
@@ -102,13 +105,16 @@ class Waits {
     }
   }
 
-  /** The same for one edge that gathers what was made of a row. */
+  /** Makes a row wait for all that settles one edge, which gathers the rows made from a row. */
   waitForGather(edge: number, row: number, waiter: number): void {
     const parent = this.#graph.parentByEdge[edge] ?? REQUESTS;
     this.#waitForRows(this.#graph.scopeByTask[parent] ?? 0, parent, row, waiter);
   }
 
-  /** For a task at all rows of a scope that one row made or, without any, for what says so. */
+  /**
+   * Waits for a task at all rows of a scope that one row made or, if it made none, for what settles
+   * that.
+   */
   #waitForRows(scope: number, task: number, madeOf: number, waiter: number): void {
     const { entry = 0, edge = 0, maker = REQUESTS } = this.#graph.scopes[scope] ?? {};
     const { first } = rowsOf(this.#trace, scope);
@@ -124,7 +130,7 @@ class Waits {
     else this.waitForGather(edge, madeOf, waiter);
   }
 
-  /** For a task at a row or, if it was skipped, for what skipped it. */
+  /** Waits for a task at a row or, if the task was skipped, for what skipped it. */
   #waitFor(task: number, row: number, waiter: number): void {
     if (task !== REQUESTS && this.#visited[task]?.[row] === 0) {
       this.waitForTask(task, row, waiter);

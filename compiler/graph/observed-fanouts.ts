@@ -1,6 +1,6 @@
 /**
- * Fan-outs as a server has observed them in place of the specified ones: what heartbeats report,
- * for the next compile. Source: Loki §4.2.
+ * Reads fan-outs that a server observed, from its saved metrics, to replace the specified ones in
+ * the next compile. Source: Loki §4.2.
  */
 import { dirname, relative, sep } from "node:path";
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
@@ -12,7 +12,7 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import { flatTasks } from "./flat-tasks.ts";
 
 const MAX_BYTES = 16 * MEBIBYTE;
-/** The label of the application is missing where an older server was asked. */
+/** Older servers do not write the application label. */
 const LINE =
   /^stratagem_fanout\{(model="[^"]*",)?task="([^"]*)",variant="([^"]*)",child="([^"]*)"\} (\S+)$/;
 
@@ -21,16 +21,16 @@ interface Observed {
   readonly task: string;
   readonly variant: string;
   readonly child: string;
-  /** Mean queries per query served; NaN where none was served yet. */
+  /** Mean queries per query served; NaN before the first query. */
   readonly fanout: number;
 }
 
 /**
- * The application with the fan-outs of a server's saved metrics, and that file among its inputs.
- * What was not observed stays as specified.
- * @param file as `GET /metrics` answered.
+ * Returns the application with the fan-outs from a server's saved metrics, and with that file among
+ * its inputs. Fan-outs that were not observed stay as specified.
+ * @param file a saved response to `GET /metrics`.
  * @param app path of the spec.
- * @throws InputError for a file that says nothing of this application.
+ * @throws InputError for a file without metrics of this application.
  */
 export function withObservedFanouts(
   loaded: LoadedApplication,
@@ -54,7 +54,7 @@ export function withObservedFanouts(
   };
 }
 
-/** @param model that the lines are of, where they name one: a server may have several. */
+/** @param model whose lines to read, if lines name a model: a server may have several. */
 function observedIn(text: string, file: string, model: string): Observed[] {
   const own = `model="${model}",`;
   const observed = text.split(/\r?\n/).flatMap((content, index): Observed[] => {
@@ -71,8 +71,8 @@ function observedIn(text: string, file: string, model: string): Observed[] {
   });
   if (observed.length > 0) return observed;
   const message =
-    `${file}: expected the metrics of a server of a pipeline, ` +
-    `with lines of stratagem_fanout of ${model}, got none`;
+    `${file}: expected the metrics of a pipeline server, ` +
+    `with stratagem_fanout of ${model}, found none`;
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 
@@ -115,7 +115,7 @@ function withFanouts(
   return { ...variant, fanout: Object.fromEntries(entries) };
 }
 
-/** @throws InputError that names the nearest. */
+/** @throws InputError that suggests the nearest name. */
 function find<T>(items: readonly T[], nameOf: (item: T) => string, name: string, what: string): T {
   const found = items.find((item) => nameOf(item) === name);
   if (found !== undefined) return found;

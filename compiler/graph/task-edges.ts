@@ -1,4 +1,4 @@
-/** Edges of ordered tasks in the terms of a bundle. */
+/** Edges of ordered tasks, as bundles describe them. */
 import type { Feed, ModelFile, StageEdge } from "stratagem-runtime/internal/bundle/schema";
 import { type ModelFiles, modelOf } from "../model/model-files.ts";
 import type { Edge, Task } from "../spec/application.ts";
@@ -18,8 +18,8 @@ export function taskEdgesOf(
 }
 
 /**
- * The inputs that an edge brings: those that it names, and those that an output of the task before
- * is called like.
+ * Returns the inputs that an edge fills: those it names, and those with the name of an output of
+ * the task before.
  */
 function feedOf(
   { inputs, count }: Edge,
@@ -34,7 +34,7 @@ function feedOf(
   return { inputs: fed.filter(({ output }) => outputs.has(output)), count };
 }
 
-/** Variants of a task are alike, so the first speaks for it. */
+/** Returns the model of the first variant: variants of a task have the same tensors. */
 function firstModel(task: Task | undefined, models: ModelFiles): ModelFile | null {
   const [variant] = task?.variants ?? [];
   return variant === undefined ? null : modelOf(models, variant);

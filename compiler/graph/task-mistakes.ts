@@ -1,4 +1,4 @@
-/** What pipelines of tasks with one model each cannot be, whoever plans them. */
+/** Mistakes in pipelines that no planner of one model per task can handle. */
 import { MAX_QUERIES_PER_REQUEST } from "stratagem-runtime/internal/bundle/limits";
 import {
   isScopeProblem,
@@ -21,7 +21,7 @@ import {
 } from "./task-order.ts";
 import { MAX_TASKS } from "./visit-plan.ts";
 
-/** @param method that messages name. */
+/** @param method name for messages. */
 export function* shapeMistakes(tasks: readonly Task[], method: string): Generator<Mistake> {
   if (tasks.length > MAX_TASKS) {
     yield invalid(["tasks"], `at most ${MAX_TASKS} tasks`, String(tasks.length));
@@ -34,12 +34,15 @@ export function* shapeMistakes(tasks: readonly Task[], method: string): Generato
       path: ["tasks", index, "passThrough"],
       message:
         `${method} lets only the root, ${show(root.name)}, pass requests on; ` +
-        `leave ${show(task.name)} out, and lead edges to what follows it`,
+        `leave ${show(task.name)} out, and lead edges to the tasks after it`,
     };
   }
 }
 
-/** @param index of the task. @param method that messages name. */
+/**
+ * @param index of the task.
+ * @param method name for messages.
+ */
 export function* fanoutMistakes(
   { name, variants, to }: Task,
   index: number,
@@ -59,16 +62,16 @@ export function* fanoutMistakes(
       if (fanout === first) continue;
       const message =
         `${method} runs one model for a task, whatever the hardware, ` +
-        `so fan-outs are the same, got ${fanout} and ${first}`;
+        `so all its fan-outs must be the same, got ${fanout} and ${first}`;
       yield conflict(path, message);
     }
   }
 }
 
 /**
- * Edges that make or gather rows where that cannot be; and requests that become too many.
- * @param application whose tasks have the shape that `shapeMistakes` asks for.
- * @param simulatedRequests that the largest simulation of a compile has, all held in memory.
+ * Finds edges that make or gather rows where they cannot, and requests with too many rows.
+ * @param application whose tasks pass `shapeMistakes`.
+ * @param simulatedRequests in the largest simulation of a compile, all held in memory.
  */
 export function* rowMistakes(
   application: Pick<Application, "tasks">,
@@ -108,7 +111,7 @@ function* aloneMistakes(
       if (without === undefined) continue;
       const sizes = without.rows.map(({ batch }) => batch).join(", ");
       const message =
-        `queries of ${show(ordered.task.name)} are rows that were gathered, of any number, so ` +
+        `queries of ${show(ordered.task.name)} have any number of gathered rows, so ` +
         `each runs alone; expected a profile with batch 1, got ${sizes}`;
       yield conflict(["tasks", index, "variants", position, "profile"], message);
     }
@@ -122,17 +125,17 @@ function scopeText(
   switch (kind) {
     case "mixed":
       return (
-        `edges lead to ${to} with rows of different origins, among them those from ${from}; ` +
-        "expected rows that the same fan-out made, or none did: gather: all joins the others first"
+        `edges to ${to} carry rows of different origins, among them those from ${from}; ` +
+        "expected rows of one fan-out, or of none; join the others first with gather: all"
       );
     case "not alone":
       return (
-        `other edges lead to ${to} besides that from ${from}, which makes rows of its own; ` +
-        "expected it to be the only one"
+        `the edge from ${from} to ${to} makes rows of its own, and other edges lead there too; ` +
+        "expected one edge"
       );
     default:
       return (
-        `nothing that comes to ${to} from ${from} was made by a fan-out, so there is nothing to ` +
+        `no fan-out made the rows that reach ${to} from ${from}, so there is nothing to ` +
         "gather; expected a task before it with a fan-out"
       );
   }

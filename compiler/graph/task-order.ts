@@ -1,13 +1,10 @@
-/** The tasks that do work, each after those before it. */
+/** Working tasks in topological order. */
 import type { Branch, StageEdge } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Edge, Task } from "../spec/application.ts";
 
 export interface OrderedTask {
   readonly task: Task;
-  /**
-   * Edges ascend by their parent, which is an index among the ordered tasks; null is for the
-   * requests.
-   */
+  /** Edges ascend by parent, an index among the ordered tasks; null for the requests. */
   readonly edges: readonly { readonly parent: number | null; readonly edge: Edge }[];
 }
 
@@ -17,16 +14,16 @@ interface OrderedTasks {
   readonly entryBranch: Branch;
 }
 
-/** The root of a sound pipeline. */
+/** Returns the root of a valid pipeline. */
 export function rootOf(tasks: readonly Task[]): Task {
   const followed = new Set(tasks.flatMap(({ to }) => to.map(({ task }) => task)));
   const root = tasks.find(({ name }) => !followed.has(name));
-  if (root === undefined) throw new RangeError("a pipeline has a root");
+  if (root === undefined) throw new RangeError("pipeline without a root");
   return root;
 }
 
 /**
- * @param application whose tasks all do work, but for the root, which may only pass requests on.
+ * @param application in which every task does work, except that the root may only pass requests on.
  */
 export function orderedTasks({ tasks }: Pick<Application, "tasks">): OrderedTasks {
   const root = rootOf(tasks);
@@ -34,14 +31,14 @@ export function orderedTasks({ tasks }: Pick<Application, "tasks">): OrderedTask
   const left = tasks.filter((task) => task !== root);
   const before = (name: string): string[] =>
     tasks.filter(({ to }) => to.some(({ task }) => task === name)).map((task) => task.name);
-  // The first in the order of the spec of those that have all before them: a branch is listed to
-  // its end where the spec does.
+  // Takes the first task, in spec order, whose parents are all placed: a branch is listed to its
+  // end if the spec does so.
   while (left.length > 0) {
     const index = left.findIndex(({ name }) =>
       before(name).every((one) => one === root.name || ordered.some((task) => task.name === one)),
     );
     const [next] = left.splice(index, 1);
-    if (index < 0 || next === undefined) throw new RangeError("a pipeline has no cycle");
+    if (index < 0 || next === undefined) throw new RangeError("pipeline with a cycle");
     ordered.push(next);
   }
   const names = ordered.map(({ name }) => name);
@@ -73,15 +70,15 @@ function edgesInto(
     .sort((a, b) => (a.parent ?? -1) - (b.parent ?? -1));
 }
 
-/** A fan-out of an edge that does not multiply is a chance as well. */
+/** Treats a fan-out of an edge that does not multiply as a probability. */
 function chanced({ variants }: Task, edge: Edge): Edge {
   const [variant] = variants;
   if (variant === undefined || edge.multiplies === true) return edge;
-  // One that a server has observed may exceed what chance allows.
+  // An observed fan-out may exceed 1.
   return { ...edge, share: Math.min(1, edge.share * fanoutTo(variant, edge.task)) };
 }
 
-/** What an edge of an ordered task does with rows, in the terms of a bundle. */
+/** Describes what an edge of an ordered task does with rows, as bundles state it. */
 export function rowsAlong(
   tasks: readonly OrderedTask[],
   parent: number | null,
@@ -93,12 +90,12 @@ export function rowsAlong(
   return { fanout: fanoutTo(variant, task) };
 }
 
-/** Mean queries that a query of the variant sends along an edge, before its share. */
+/** Mean queries that a query of the variant sends along an edge, before the edge's share. */
 export function fanoutTo({ fanout }: Task["variants"][number], child: string): number {
   return typeof fanout === "number" ? fanout : (fanout?.[child] ?? 1);
 }
 
-/** Whether queries of a task consist of any number of rows, so that no two make a batch. */
+/** Returns whether queries of a task have any number of rows, so that no two can share a batch. */
 export function runsAlone({ edges }: Pick<OrderedTask, "edges">): boolean {
   return edges.some(({ edge }) => edge.gather === "all");
 }

@@ -1,6 +1,6 @@
 /**
- * Where each request of a trace goes, whatever serves it: coins are tossed once, so this is the
- * same for all configurations.
+ * Plans which tasks each request of a trace visits. Random choices are made once, so the plan is
+ * the same for all configurations.
  */
 import {
   GATHER,
@@ -14,69 +14,68 @@ import { marked, upTo } from "../numeric/flow.ts";
 import { type RequestTrace, rowsOf } from "../simulate/graph/visits.ts";
 import { type GatherSource, gatherSource, type Visited, waitsForGathers } from "./gather-plan.ts";
 
-/** Most tasks of a pipeline: sets of them are bit masks. */
+/** Maximum tasks of a pipeline: sets of tasks are bit masks. */
 export const MAX_TASKS = 31;
 
 export interface VisitPlan {
   readonly requestCount: number;
   readonly stages: readonly PlannedVisits[];
-  /** By scope; the first is that of requests. */
+  /** Indexed by scope; scope 0 is that of requests. */
   readonly scopes: readonly PlannedRows[];
 }
 
-/** The rows of a scope. */
 interface PlannedRows {
   readonly count: number;
-  /** By row, its request; null for those of requests. */
+  /** Request of each row; null for the scope of requests. */
   readonly request: Uint32Array | null;
-  /** Most rows of one request. */
+  /** Largest number of rows of one request. */
   readonly mostOfOne: number;
 }
 
 export interface PlannedVisits {
   readonly count: number;
-  /** Index of the scope of its rows. */
+  /** Index of its rows' scope. */
   readonly scope: number;
-  /** By row; null if all visit. */
+  /** Per row; null if every row visits. */
   readonly isVisited: Uint8Array | null;
   readonly source: StageSource;
-  /** Whether some row ends here: it takes none of the edges that lead away. */
+  /** Whether some row ends here, taking none of the outgoing edges. */
   readonly isEnd: boolean;
   /**
-   * The tasks that every query goes on to or, where each query goes on to some of them, all of
-   * these; none for an end.
+   * Tasks that come next: `takesAll` if every query goes to all of them, else each query goes to
+   * some. Empty for an end.
    */
   readonly next: { readonly tasks: readonly number[]; readonly takesAll: boolean };
 }
 
-/** What makes a query of the task ready. */
+/** Event that makes a query of the task ready. */
 type StageSource =
-  /** The request itself, in the order of arrival: these. */
+  /** The request itself, in arrival order. */
   | { readonly kind: "requests"; readonly request: Uint32Array }
   /**
-   * The only task before, when it is done with the query.
-   * @param isFiltered whether some of them do not come here.
+   * The end of the only task before.
+   * @param isFiltered whether some of its queries do not come here.
    */
   | { readonly kind: "task"; readonly parent: number; readonly isFiltered: boolean }
-  /** The only task before makes several of each: those of a row are from `first[row]` on. */
+  /**
+   * The end of the only task before, which makes several rows of each: those of a row start at
+   * `first[row]`.
+   */
   | { readonly kind: "spread"; readonly parent: number; readonly first: Uint32Array }
   | JoinSource
   | GatherSource;
 
-/**
- * The last verdict on the edges that lead here: a task that was skipped passes on the verdict that
- * skipped it.
- */
+/** The last verdict on the incoming edges; a skipped task passes on the verdict that skipped it. */
 interface JoinSource {
   readonly kind: "join";
-  /** Where verdicts come from, ascending: tasks, or REQUESTS. */
+  /** Sources of verdicts, ascending: tasks, or REQUESTS. */
   readonly origins: readonly number[];
   /**
-   * Bit i of a row is set if the verdict of `origins[i]` is waited for; 0 if the row does not come
+   * Bit i of a row is set if it waits for the verdict of `origins[i]`; 0 if the row does not come
    * here.
    */
   readonly waitsFor: Uint32Array;
-  /** By row: how many are. */
+  /** Per row: number of verdicts. */
   readonly waitCount: Uint8Array;
 }
 
@@ -124,7 +123,7 @@ function plannedRows(graph: TaskGraph, trace: RequestTrace): PlannedRows[] {
   return planned;
 }
 
-/** @returns by row whether the task is visited; null if always. */
+/** @returns per row whether the task is visited; null if always. */
 function visitsOf(
   graph: TaskGraph,
   trace: RequestTrace,
@@ -217,7 +216,7 @@ function continuation(
   return { isEnd: false, next: { tasks, takesAll: false } };
 }
 
-/** By row of the task before, whether something comes of it beyond the edge; null if always. */
+/** Per row of the task before: whether the edge carries at least one row on; null if always. */
 function goingAlong(graph: TaskGraph, trace: RequestTrace, edge: number): Uint8Array | null {
   const taken = trace.takenByEdge[edge] ?? null;
   const kind = graph.kindByEdge[edge];
@@ -226,12 +225,12 @@ function goingAlong(graph: TaskGraph, trace: RequestTrace, edge: number): Uint8A
   const isMaking = (row: number): number => ((first[row + 1] ?? 0) > (first[row] ?? 0) ? 1 : 0);
   if (kind === SPREAD)
     return Uint8Array.from({ length: first.length - 1 }, (_, row) => isMaking(row));
-  // Rows that are gathered may be too few for a window, or what is left over.
+  // There may be too few gathered rows for a window, or rows left over.
   const gathered = rowsOf(trace, graph.scopeByTask[graph.parentByEdge[edge] ?? 0] ?? 0);
   return new Uint8Array(gathered.count);
 }
 
-/** @param visited of all tasks before, at most 31 of them. */
+/** @param visited of all tasks before, at most 31. */
 function joinSource(
   graph: TaskGraph,
   visited: Visited,
@@ -239,7 +238,7 @@ function joinSource(
   rowCount: number,
 ): JoinSource {
   const isVisited = visited[task] ?? null;
-  // The first task of a scope is always visited, and all others of it come after.
+  // The first task of a scope is always visited; its other tasks come after it.
   const alike = [...upTo(task)].filter(
     (before) => graph.scopeByTask[before] === graph.scopeByTask[task],
   );
@@ -275,8 +274,8 @@ function joinSource(
 const NOT_VISITED = -1;
 
 /**
- * The visited tasks, or REQUESTS, whose ends settle the edges into a task last: one that another of
- * them comes after, at whatever distance, has always ended before that one.
+ * Returns the visited tasks, or REQUESTS, whose ends settle the edges into a task last: a task is
+ * left out if another of them comes after it at any distance, since it has always ended before.
  * @param pattern bit of each visited task.
  */
 function settlersOf(graph: TaskGraph, task: number, pattern: number): readonly number[] {

@@ -1,8 +1,8 @@
-/** Where an axis is that a spec names, and what it may be: for who has not exported the model. */
+/** Describes axes of models for users who did not export them. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 
-/** What a spec calls an axis: its name, or where it is if it has none that a spec can hold. */
+/** Returns the key of an axis in a spec: its name, or its position if it has no usable name. */
 export function axisKey(
   { axisNames }: Pick<DescribedModel, "axisNames">,
   tensor: string,
@@ -12,14 +12,14 @@ export function axisKey(
   return name === "" || /\p{Cc}/u.test(name) ? `${tensor}.${axis}` : name;
 }
 
-/** All that a spec may call the axes of a model's inputs. */
+/** Returns all valid axis keys for a model's inputs. */
 export function axisKeys({ model, axisNames }: DescribedModel): string[] {
   return model.inputs.flatMap(({ name, shape }) =>
     shape.flatMap((_, axis) => [axisKey({ axisNames }, name, axis), `${name}.${axis}`]),
   );
 }
 
-/** `axis 2 of x, height?`; of one that several inputs have, each. */
+/** Formats `axis 2 of x, height?`; for an axis of several inputs, every position. */
 export function axisPlace({ model, axisNames }: DescribedModel, key: string): string {
   const places = model.inputs.flatMap((info) =>
     info.shape.flatMap((_, axis) => {
@@ -33,8 +33,8 @@ export function axisPlace({ model, axisNames }: DescribedModel, key: string): st
   return guess === "" ? where : `${where}, ${guess}?`;
 }
 
-/** Tensors of a file as people read them: `x float32[batch, 3, ?]`. */
-export function tensorsTold(
+/** Formats tensors: `x float32[batch, 3, ?]`. */
+export function describedTensors(
   tensors: ModelFile["inputs"],
   axisNames: DescribedModel["axisNames"],
 ): string {

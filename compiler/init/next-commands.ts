@@ -1,11 +1,11 @@
-/** The commands that make a server of a spec, as they are put into a shell. */
+/** Shell commands that turn a spec into a server. */
 import { dirname, relative, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { ReadModel } from "./read-model.ts";
 import type { InitSpec } from "./spec-text.ts";
 import type { SuggestedUse } from "./suggested-use.ts";
 
-/** What makes a server of the spec, and asks it once. */
+/** Returns the commands to serve the spec and send one request. */
 export function nextCommands(out: string, spec: InitSpec, models: readonly ReadModel[]): string[] {
   const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
   const profile = resolve(dirname(out), spec.profile);
@@ -38,7 +38,7 @@ function requestCommand(
 ): string {
   const state = Object.values(use?.state ?? {});
   const inputs = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
-  const told = inputs.map(({ name, dtype, shape }, index) => {
+  const tensors = inputs.map(({ name, dtype, shape }, index) => {
     const sizes = [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))];
     const count = sizes.reduce((product, size) => product * size, 1);
     const datatype = DATATYPES[dtype] ?? dtype.toUpperCase();
@@ -47,7 +47,7 @@ function requestCommand(
     return `{${info}, shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})}`;
   });
   const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
-  const script = `JSON.stringify({inputs: [${told.join(", ")}]${sequence}})`;
+  const script = `JSON.stringify({inputs: [${tensors.join(", ")}]${sequence}})`;
   const url = `http://127.0.0.1:8000/v2/models/${encodeURIComponent(application)}/infer`;
   return `node -p ${quoted(script)} | curl -s ${url} -d @-`;
 }
@@ -60,7 +60,7 @@ function sizeIn(model: ModelFile | undefined, input: number, axis: number, size:
   return bucket?.sizes[0] ?? 1;
 }
 
-/** For a shell; plain words need nothing. */
+/** Quotes text for a shell; plain words are kept. */
 function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

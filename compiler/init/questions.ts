@@ -1,16 +1,16 @@
-/** What `init` asks a user at a terminal; an empty answer takes what stands in brackets. */
+/** Questions of `init` on a terminal; an empty answer selects the default in brackets. */
 import { createInterface } from "node:readline/promises";
 import { readQuantity } from "../spec/document/quantity.ts";
 
 export type Ask = (question: string) => Promise<string>;
 
-export interface Answers {
+interface Answers {
   readonly slo: string;
   readonly loads: readonly number[];
 }
 
-/** Asks until an answer can be read. */
-export async function askedFor<T>(
+/** Repeats a question until the answer is valid. */
+async function askedFor<T>(
   ask: Ask,
   question: string,
   otherwise: string,
@@ -24,13 +24,13 @@ export async function askedFor<T>(
   }
 }
 
-/** The objective and the loads. */
+/** Asks for latency SLO and loads. */
 export async function askedTargets(ask: Ask, { slo, loads }: Answers): Promise<Answers> {
   return {
-    slo: await askedFor(ask, "How long may a request take?", slo, readSlo, SLO_EXPECTED),
+    slo: await askedFor(ask, "Latency SLO of a request?", slo, readSlo, SLO_EXPECTED),
     loads: await askedFor(
       ask,
-      "Which loads, in requests per second?",
+      "Loads in requests per second?",
       loads.join(", "),
       readLoads,
       LOADS_EXPECTED,
@@ -38,15 +38,15 @@ export async function askedTargets(ask: Ask, { slo, loads }: Answers): Promise<A
   };
 }
 
-/** The accuracy of a variant; undefined where the user has none yet. */
+/** Asks for the accuracy of a variant; null if unknown. */
 export function askedAccuracy(ask: Ask, name: string): Promise<number | null> {
   const read = (text: string) => (text === "unknown" ? null : readAccuracy(text));
-  return askedFor(ask, `Which accuracy has ${name}?`, "unknown", read, ACCURACY_EXPECTED);
+  return askedFor(ask, `Accuracy of ${name}?`, "unknown", read, ACCURACY_EXPECTED);
 }
 
 export const SLO_EXPECTED = "a time with its unit such as 150 ms";
 export const LOADS_EXPECTED = "rates above 0, ascending, such as 1, 10, 100";
-export const ACCURACY_EXPECTED = "a ratio such as 0.93 or 93%, or unknown";
+const ACCURACY_EXPECTED = "a ratio such as 0.93 or 93%, or unknown";
 
 export function readSlo(text: string): string | undefined {
   const reading = readQuantity(text, "time", false);
@@ -65,7 +65,7 @@ export function readAccuracy(text: string): number | undefined {
   return digits !== "" && accuracy <= 1 ? accuracy : undefined;
 }
 
-/** Asks on a terminal; ends with the process's input. */
+/** Asks on a terminal; must be closed to end the process. */
 export function terminalAsk(): { readonly ask: Ask; readonly close: () => void } {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   return { ask: (question) => terminal.question(question), close: () => terminal.close() };

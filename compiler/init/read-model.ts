@@ -1,4 +1,4 @@
-/** Reads a model as a spec may use it. */
+/** Reads a model with its use in a spec. */
 import { stat } from "node:fs/promises";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
@@ -16,13 +16,13 @@ export interface ReadModel {
   readonly bytes: number;
   readonly described: DescribedModel;
   readonly use: SuggestedUse;
-  /** As it is used. */
+  /** Model as bound by `use`. */
   readonly model: ModelFile;
 }
 
 /**
- * @param stated what the user said of axes.
- * @throws InputError for a file that cannot be read, is no model, or cannot be served.
+ * @param stated use of axes from the user.
+ * @throws InputError for a file that cannot be read, is not a model, or cannot be served.
  */
 export async function readModel(
   path: string,
@@ -33,12 +33,12 @@ export async function readModel(
     if (error instanceof InputError) throw error;
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== undefined && /^E[A-Z]+$/.test(code)) {
-      const found = code === "ENOENT" ? "there is no such file" : `cannot be read (${code})`;
+      const found = code === "ENOENT" ? "no such file" : `cannot be read (${code})`;
       throw new InputError("INPUT_UNREADABLE", `${path}: expected an ONNX model; ${found}`);
     }
     const reason = typeof message === "string" ? message.split("\n")[0] : String(error);
-    const told = UNNAMED_TYPE.test(reason ?? "") ? `${reason}, ${UNNAMED_TYPE_MEANS}` : reason;
-    const expected = `${path}: expected an ONNX model that can be served: ${told}`;
+    const shown = UNNAMED_TYPE.test(reason ?? "") ? `${reason}, ${UNNAMED_TYPE_MEANS}` : reason;
+    const expected = `${path}: expected an ONNX model that can be served: ${shown}`;
     throw new InputError("INPUT_INVALID_VALUE", expected);
   };
   try {
@@ -66,29 +66,29 @@ export async function readModel(
   }
 }
 
-/** What of axes was tried, in words that start a message. */
+/** Describes the tried axes at the start of a message. */
 function withAxes({ axes }: SuggestedUse): string {
-  const told = Object.entries(axes).map(([key, use]) => `${show(key)}: ${JSON.stringify(use)}`);
-  return told.length === 0 ? "" : `with the axes ${told.join(", ")} (--axes says others) `;
+  const uses = Object.entries(axes).map(([key, use]) => `${show(key)}: ${JSON.stringify(use)}`);
+  return uses.length === 0 ? "" : `with the axes ${uses.join(", ")} (change them with --axes) `;
 }
 
-/** @throws Error for what no bundle holds, or nobody can ask. */
+/** @throws Error for tensors that bundles or requests cannot have. */
 function refuseTensors({ inputs, outputs }: ModelFile): void {
-  if (inputs.length === 0) throw new Error("it takes no input, so there is nothing to ask");
+  if (inputs.length === 0) throw new Error("it has no inputs, so requests are impossible");
   const odd = [...inputs, ...outputs].find(({ name }) => /\p{Cc}/u.test(name));
   if (odd === undefined) return;
   throw new Error(`the tensor ${show(odd.name)} has a control character in its name; rename it`);
 }
 
-/** As onnxruntime-node says it of bfloat16 and float8. */
+/** Message of onnxruntime-node for bfloat16 and float8. */
 const UNNAMED_TYPE = /^Unsupported data type/;
 const UNNAMED_TYPE_MEANS =
   "such as bfloat16 or float8; convert inputs and outputs to float16 or float32";
 
 function bindingOf({ axes, constants, outputs }: SuggestedUse) {
-  const told = outputs?.map((of) => {
+  const entries = outputs?.map((of) => {
     return [of, { of, as: "tensor", k: null, labels: null, blank: null }] as const;
   });
-  const named = told === undefined ? null : Object.fromEntries(told);
+  const named = entries === undefined ? null : Object.fromEntries(entries);
   return { axes, constants, padding: 0, inputs: {}, outputs: named, resize: {} };
 }

@@ -1,16 +1,16 @@
-/** Which models answer the same requests, so that they are variants of one task. */
+/** Checks whether models answer the same requests, so that they are variants of one task. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 
-/** A model as the first of its task has it: its own names by those of the first. */
+/** Names of a model's tensors, by the names in the first model of its task. */
 export interface Renamed {
   readonly inputs: Readonly<Record<string, string>>;
   readonly outputs: Readonly<Record<string, string>>;
 }
 
 /**
- * How a model answers the requests of another: by the same tensors, or where each has as many, of
- * the same types and sizes in the same order, by others of other names.
- * @returns null if it does not.
+ * Maps the tensors of a model to those of another: by name, or by order if number, types and sizes
+ * are equal.
+ * @returns null if they do not match.
  */
 export function renamedAs(model: ModelFile, first: ModelFile): Renamed | null {
   const inputs = namesFor(model.inputs, first.inputs, isSameInput);
@@ -46,7 +46,7 @@ function isSameKind(a: TensorInfo, b: TensorInfo): boolean {
   return a.dtype === b.dtype && a.shape.length === b.shape.length;
 }
 
-/** `x float32[-1, 7]`, one after another. */
+/** Formats tensors: `x float32[-1, 7]`. */
 export function tensorsText(tensors: readonly TensorInfo[]): string {
   return tensors
     .map(({ name, dtype, shape }) => `${name} ${dtype}[${shape.join(", ")}]`)

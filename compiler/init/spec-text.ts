@@ -1,4 +1,4 @@
-/** A spec as `init` writes it: each key that is for the user to decide has its reason beside it. */
+/** Text of a new spec, with comments at the keys for users to change. */
 import type { Renamed } from "./same-task.ts";
 import type { SuggestedUse } from "./suggested-use.ts";
 
@@ -6,12 +6,12 @@ export interface InitVariant {
   readonly name: string;
   /** Path of the model, relative to the spec. */
   readonly file: string;
-  /** Tensors as the model has them, in words. */
-  readonly told: string;
+  /** Description of the model's tensors. */
+  readonly tensors: string;
   readonly accuracy: number;
   readonly isGuess: boolean;
   readonly use: SuggestedUse;
-  /** Where each axis of the use is, by its key. */
+  /** Description of each axis of the use, by its key. */
   readonly places: Readonly<Record<string, string>>;
   readonly renamed: Renamed;
 }
@@ -35,16 +35,16 @@ export function specText({
   variants,
 }: InitSpec): string {
   return [
-    "# Written by stratagem init; every value is yours to change. The JSON Schema for editors is",
+    "# Written by stratagem init; change every value as needed. The JSON Schema for editors is",
     "# node_modules/stratagem/schema/application.json.",
     "version: 1",
     `application: ${scalar(application)}`,
-    `slo: { latency: ${slo} }    # how long a request may take, from arrival to answer`,
+    `slo: { latency: ${slo} }    # latency SLO of a request, from arrival to answer`,
     "workload:",
     "  arrivals: { process: poisson }",
-    `  loads: [${loads.join(", ")}]    # requests per second to prepare for`,
+    `  loads: [${loads.join(", ")}]    # loads in requests per second`,
     "cluster:",
-    `  workers: ${workers}    # processes that run models at the same time, one core each`,
+    `  workers: ${workers}    # number of worker processes, one core each`,
     "tasks:",
     `  - name: ${scalar(application)}`,
     "    variants:",
@@ -56,23 +56,23 @@ export function specText({
 }
 
 function variantLines(variant: InitVariant, profile: string): string[] {
-  const { name, file, told, accuracy, isGuess, use, places, renamed } = variant;
+  const { name, file, tensors, accuracy, isGuess, use, places, renamed } = variant;
   const isRenamed = Object.keys(renamed.outputs).length > 0;
   const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
-  const guess = isGuess ? "    # a placeholder: write what you measured on held-out data" : "";
+  const guess = isGuess ? "    # a placeholder: replace it with the accuracy on held-out data" : "";
   return [
-    `      # ${onOneLine(told)}`,
+    `      # ${onOneLine(tensors)}`,
     `      - name: ${scalar(name)}`,
     `        model: ${scalar(file)}`,
     `        profile: ${scalar(`${profile}#${name}`)}`,
     `        accuracy: ${percent(accuracy)}${guess}`,
     ...axisLines(use, places),
-    ...mapLines("inputs", renamed.inputs, "what clients send: the model's own name"),
+    ...mapLines("inputs", renamed.inputs, "name in requests: name in the model"),
     ...(isRenamed
-      ? mapLines("outputs", renamed.outputs, "what clients get: the model's own name")
-      : mapLines("outputs", kept, "those with a row for each row; others are left out")),
-    ...mapLines("constants", use.constants, "inputs that are always the same"),
-    ...mapLines("state", use.state, "outputs that a sequence has as inputs of its next request"),
+      ? mapLines("outputs", renamed.outputs, "name in answers: name in the model")
+      : mapLines("outputs", kept, "outputs with a row per input row; others are left out")),
+    ...mapLines("constants", use.constants, "constant inputs"),
+    ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];
 }
 
@@ -80,13 +80,13 @@ function axisLines({ axes, tried, whole }: SuggestedUse, places: InitVariant["pl
   const entries = Object.entries(axes);
   if (entries.length === 0) return [];
   return [
-    "        axes:    # batch, a size, or sizes: a request takes the smallest that holds it",
+    "        axes:    # batch, a size, or sizes: a request is padded to the smallest that fits",
     ...entries.map(([key, use]) => {
       const value = typeof use === "object" ? `[${use.join(", ")}]` : use;
       const hint = tried.includes(key)
-        ? `; it ran with ${value}: write your size, or sizes such as [${listOf(use)}]`
+        ? `; ran with ${value}: set your size, or sizes such as [${listOf(use)}]`
         : whole.includes(key)
-          ? "; every request has all of it, and is run alone"
+          ? "; every request has the whole axis, and runs alone"
           : "";
       return `          ${scalar(key)}: ${value}    # ${onOneLine(places[key] ?? "")}${hint}`;
     }),
@@ -109,7 +109,7 @@ function mapLines(
   return [`        ${key}: { ${pairs.join(", ")} }    # ${what}`];
 }
 
-/** Names of tensors may have line breaks, which would end a comment. */
+/** Line breaks in names of tensors would end a comment. */
 function onOneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ");
 }
@@ -118,7 +118,7 @@ function percent(ratio: number): string {
   return `${Number((100 * ratio).toPrecision(6))}%`;
 }
 
-/** As YAML reads it back: plain where nothing in it has a meaning, otherwise in quotes. */
+/** Formats a YAML scalar: plain if it has no special meaning, otherwise quoted. */
 function scalar(value: string | number): string {
   if (typeof value === "number") return String(value);
   const isPlain =

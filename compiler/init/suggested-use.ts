@@ -1,7 +1,6 @@
 /**
- * What a spec may say of a model that nobody has described: which axis is the batch, a size for
- * every other open axis that the model was seen to run with, numbers for inputs that are settings,
- * and which outputs are state.
+ * Guesses the use of an unknown model: the batch axis, sizes for other open axes that run,
+ * constants for settings, and state outputs.
  */
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
@@ -17,33 +16,33 @@ import { axisKey, axisKeys } from "./axis-places.ts";
 export interface SuggestedUse {
   readonly axes: Readonly<Record<string, AxisUse>>;
   readonly constants: Readonly<Record<string, number>>;
-  /** Outputs that come back as inputs, by output. */
+  /** Outputs that are also inputs, by output. */
   readonly state: Readonly<Record<string, string>>;
-  /** Keys of `axes` whose sizes were tried, not stated. */
+  /** Keys of `axes` whose sizes were found by trial. */
   readonly tried: readonly string[];
-  /** Outputs that are told; null for all. */
+  /** Outputs to return; null for all. */
   readonly outputs: readonly string[] | null;
-  /** Keys of `axes` that are rows of the file, of which a request has all. */
+  /** Keys of `axes` that are rows of the file and belong to one request. */
   readonly whole: readonly string[];
 }
 
-/** Sizes to try where images have height and width. */
+/** Sizes to try for height and width of images. */
 const IMAGE_SIZES = [320, 224, 640, 256, 48, 32];
-/** Samples, or positions of a sequence. */
+/** Sizes to try for samples, or positions of a sequence. */
 const SEQUENCE_SIZES = [512, 1280, 16_000, 128, 64, 32, 16, 8, 1];
 const TOKEN_SIZES = [128, 64, 32, 16, 8, 1];
 const OTHER_SIZES = [16, 32, 64, 8, 4, 128, 1];
-/** What a rate of samples is called, and the one that models of speech have. */
+/** Names of sample rates, and the rate of speech models. */
 const SAMPLE_RATE = /^(sr|sample_?rate|sampling_?rate)$/i;
 const SPEECH_HZ = 16_000;
-/** What the rows of a batch are called. */
+/** Names of the batch axis. */
 const BATCH_NAME = /^(n|b|bs|batch|(.*[^a-z])?batch_?(size)?|num_?samples)$/i;
-/** How outputs are named that are inputs of the next run: hn of h, stateN of state, h_out of h. */
+/** Names of outputs that feed inputs of the next run: hn of h, stateN of state, h_out of h. */
 const NEXT_STATE = /^(?:(?:new_?|next_?|out_?)(.+)|(.+?)(?:_?n|_?N|_?out|_?Out|_?new|_?next))$/;
 
 /**
- * @param stated what the user said of axes, which comes first.
- * @throws InputError if no size that is tried runs.
+ * @param stated use of axes from the user, which has priority.
+ * @throws InputError if the model runs with no tried size.
  */
 export async function suggestedUse(
   path: string,
@@ -79,17 +78,17 @@ export async function suggestedUse(
     reason = failed;
   }
   const flags = tried.map((key) => `--axes ${show(`${key}=SIZE`)}`).join(" ");
-  const message = `${path}: none of the usual sizes of its open axes runs; say them with ${flags}`;
+  const message = `${path}: the model runs with none of the usual sizes of its open axes; set them with ${flags}`;
   throw new InputError("INPUT_INVALID_VALUE", `${message} (onnxruntime says: ${reason})`);
 }
 
-/** Outputs whose types can be sent; null if all can. */
+/** Outputs with types that can be sent; null if all can. */
 function servedOutputs({ model }: DescribedModel): string[] | null {
   const served = model.outputs.filter(({ dtype }) => dtype === "string" || hasNumbers(dtype));
   return served.length === model.outputs.length ? null : served.map(({ name }) => name);
 }
 
-/** Numbers that every run has the same: rates of samples. */
+/** Constant inputs: sample rates. */
 function settingsOf(inputs: readonly TensorInfo[]): Record<string, number> {
   const settings = inputs.filter(({ name, shape }) => {
     return SAMPLE_RATE.test(name) && shape.every((size) => size === 1);
@@ -97,7 +96,7 @@ function settingsOf(inputs: readonly TensorInfo[]): Record<string, number> {
   return Object.fromEntries(settings.map(({ name }) => [name, SPEECH_HZ]));
 }
 
-/** What the user said of axes that this model has. */
+/** Selects the stated axes that this model has. */
 function statedOf(
   described: DescribedModel,
   stated: Readonly<Record<string, AxisUse>>,
@@ -107,8 +106,8 @@ function statedOf(
 }
 
 /**
- * A use in which outputs without rows are left out; where none has rows, one request is one run.
- * @param rowless outputs that do not have a row for each row, by the model's own names.
+ * Returns a use without outputs that have no row axis; if all are such, each request runs alone.
+ * @param rowless outputs without a row per input row, by the model's own names.
  */
 export function withoutRowless(
   use: SuggestedUse,
@@ -130,7 +129,7 @@ export function withoutRowless(
   return { ...use, axes: { ...use.axes, ...ones }, whole: [...use.whole, ...keys] };
 }
 
-/** First axes that are fixed at several rows, where no other axis is the rows. */
+/** First axes with a fixed number of rows, if no other axis is the batch. */
 function fixedRows(
   { model, axisNames }: DescribedModel,
   axes: Readonly<Record<string, AxisUse>>,
@@ -148,7 +147,7 @@ function fixedRows(
   return Object.fromEntries(fixed);
 }
 
-/** Of inputs whose first axis is not the rows: the open one that is. */
+/** Open axis that is the batch, for inputs whose first axis is not. */
 function batchAxes(
   { model, axisNames }: DescribedModel,
   stated: Readonly<Record<string, AxisUse>>,
@@ -176,7 +175,7 @@ function batchAxes(
   return batches;
 }
 
-/** Sizes to try for each axis that nothing is said of, by its key. */
+/** Sizes to try for each unspecified axis, by its key. */
 function openKeys(
   described: DescribedModel,
   axes: Readonly<Record<string, AxisUse>>,
@@ -201,13 +200,13 @@ function sizesFor({ dtype, shape }: TensorInfo, axis: number): readonly number[]
   return shape.length === 2 ? SEQUENCE_SIZES : OTHER_SIZES;
 }
 
-/** Outputs that are named after an input, and are as it is. */
+/** Outputs named after an input with the same type and shape. */
 function stateOf({ model }: DescribedModel): Record<string, string> {
   const pairs: [string, string][] = [];
   for (const output of model.outputs) {
     const [, behind, before] = NEXT_STATE.exec(output.name) ?? [];
     const input = model.inputs.find(({ name }) => name === (behind ?? before));
-    if (input === undefined || input.dtype !== output.dtype) continue;
+    if (input?.dtype !== output.dtype) continue;
     if (input.shape.length !== output.shape.length) continue;
     const areAlike = input.shape.every((size, axis) => {
       const other = output.shape[axis] ?? -1;

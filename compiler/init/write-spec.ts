@@ -1,4 +1,4 @@
-/** `stratagem init MODEL.onnx…`: a spec that compiles, from model files. */
+/** Implements `stratagem init MODEL.onnx…`: writes a spec that compiles for model files. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, relative, resolve, sep } from "node:path";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
@@ -9,7 +9,7 @@ import { writeAtomically } from "../base/atomic-write.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
-import { axisKeys, axisPlace, tensorsTold } from "./axis-places.ts";
+import { axisKeys, axisPlace, describedTensors } from "./axis-places.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
@@ -24,21 +24,21 @@ export interface InitOptions {
   readonly slo: string;
   readonly loads: readonly number[];
   readonly workers: number;
-  /** By the name of a variant. */
+  /** Keys are variant names. */
   readonly accuracies: ReadonlyMap<string, number>;
   readonly axes: Readonly<Record<string, AxisUse>>;
-  /** Whether a file that is there is replaced. */
+  /** True to replace an existing file. */
   readonly force: boolean;
 }
 
-/** Accuracies that are nobody's: the larger a model, the more. */
+/** Range of placeholder accuracies: larger models get higher ones. */
 const GUESSED_LEAST = 0.8;
 const GUESSED_MOST = 0.9;
 
 /**
- * @param ask null where nobody is there to answer.
- * @throws InputError for a file that is no model, models that answer different requests, or a spec
- * that is there already.
+ * @param ask null without a terminal.
+ * @throws InputError for a file that is not a model, models that answer different requests, or an
+ * existing spec.
  */
 export async function initCommand(
   options: InitOptions,
@@ -47,7 +47,7 @@ export async function initCommand(
 ): Promise<CommandResult> {
   const { models, out, force } = options;
   if (!force && (await exists(out))) {
-    const message = "is there already; name another file with -o, or replace it with --force";
+    const message = "already exists; use another file with -o, or --force to replace it";
     throw new InputError("INPUT_CONFLICT", `${out}: ${message}`);
   }
   const read: ReadModel[] = [];
@@ -62,7 +62,7 @@ export async function initCommand(
     exitCode: EXIT_CODES.ok,
     text: [
       `${out}: ${countOf(read.length)} of the task ${spec.application}`,
-      "Next, of which the last goes into another terminal:",
+      "Next steps, the last one in another terminal:",
       ...next,
     ].join("\n"),
     json: {
@@ -76,7 +76,7 @@ export async function initCommand(
   };
 }
 
-/** The options with what the user says where no flag does. */
+/** Completes the options with answers of the user. */
 async function asked(
   options: InitOptions,
   models: readonly ReadModel[],
@@ -96,12 +96,12 @@ function refuseUnknownAxes(axes: InitOptions["axes"], models: readonly ReadModel
   const known = [...new Set(models.flatMap(({ described }) => axisKeys(described)))];
   for (const key of Object.keys(axes)) {
     if (known.includes(key)) continue;
-    const message = `--axes ${show(key)}: no input has such an axis${suggestion(key, known)}`;
+    const message = `--axes ${show(key)}: no input has this axis${suggestion(key, known)}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
 }
 
-/** A server has its models in one folder. @throws InputError */
+/** Refuses equal file names, since a server has its models in one folder. @throws InputError */
 function refuseSameFiles(models: readonly ReadModel[]): void {
   for (const [index, { path, model }] of models.entries()) {
     const same = models
@@ -110,8 +110,8 @@ function refuseSameFiles(models: readonly ReadModel[]): void {
         (other) => basename(other.path) === basename(path) && other.model.sha256 !== model.sha256,
       );
     if (same === undefined) continue;
-    const expected = "expected models of different file names";
-    const hint = "those of a server lie in one folder; rename one";
+    const expected = "expected models with different file names";
+    const hint = "a server has its models in one folder; rename one";
     throw new InputError("INPUT_CONFLICT", `${same.path}, ${path}: ${expected}; ${hint}`);
   }
 }
@@ -127,11 +127,11 @@ async function exists(path: string): Promise<boolean> {
 function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
   const { out, slo, loads, workers, accuracies } = options;
   const [first] = models;
-  if (first === undefined) throw new RangeError("there is a model");
+  if (first === undefined) throw new RangeError("expected a model");
   const names = namesOf(models);
   for (const name of accuracies.keys()) {
     if (names.includes(name)) continue;
-    const message = `--accuracy ${name}=…: no model is named so; there are ${names.join(", ")}`;
+    const message = `--accuracy ${name}=…: unknown variant; variants are ${names.join(", ")}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
   const guesses = guessedAccuracies(models);
@@ -143,7 +143,7 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
     return {
       name,
       file: relative(dirname(resolve(out)), resolve(model.path)).replaceAll(sep, "/"),
-      told: toldOf(model.described),
+      tensors: descriptionOf(model.described),
       accuracy: known ?? guesses[index] ?? GUESSED_MOST,
       isGuess: known === undefined,
       use: model.use,
@@ -158,23 +158,23 @@ function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
   return { application, slo, loads, workers, profile, variants };
 }
 
-function toldOf({ model, axisNames, others = [] }: DescribedModel): string {
-  const given = tensorsTold(model.outputs, axisNames);
-  const told = `takes ${tensorsTold(model.inputs, axisNames)}; gives ${given}`;
-  if (others.length === 0) return told;
-  return `${told}; no tensors, so left out: ${others.join(", ")}`;
+function descriptionOf({ model, axisNames, others = [] }: DescribedModel): string {
+  const given = describedTensors(model.outputs, axisNames);
+  const tensors = `takes ${describedTensors(model.inputs, axisNames)}; returns ${given}`;
+  if (others.length === 0) return tensors;
+  return `${tensors}; left out, not tensors: ${others.join(", ")}`;
 }
 
 function differentTasks(first: ReadModel, other: ReadModel): InputError {
-  const told = ({ path, model }: ReadModel) => {
-    return `${path} takes ${tensorsText(model.inputs)} and gives ${tensorsText(model.outputs)}`;
+  const tensorsOf = ({ path, model }: ReadModel) => {
+    return `${path} takes ${tensorsText(model.inputs)} and returns ${tensorsText(model.outputs)}`;
   };
-  const expected = "expected variants of one task, which take and give the same";
-  const message = `${expected}: ${told(first)}; ${told(other)}. Make a spec for each with -o`;
+  const expected = "expected variants of one task, with the same inputs and outputs";
+  const message = `${expected}: ${tensorsOf(first)}; ${tensorsOf(other)}. Write a spec for each with -o`;
   return new InputError("INPUT_CONFLICT", message);
 }
 
-/** Of files, without what is not allowed in names; numbered where two are the same. */
+/** Returns variant names from file names, without invalid characters; duplicates are numbered. */
 function namesOf(models: readonly ReadModel[]): string[] {
   const names: string[] = [];
   for (const { path } of models) {
@@ -201,7 +201,7 @@ function guessedAccuracies(models: readonly ReadModel[]): number[] {
   );
 }
 
-/** `KEY=VALUE` as `--axes` has it: batch, a size, or sizes such as 320,640. @throws InputError */
+/** Parses `KEY=VALUE` of `--axes`: batch, a size, or sizes such as 320,640. @throws InputError */
 export function parseAxis(text: string): [string, AxisUse] {
   const at = text.lastIndexOf("=");
   const [key, value] = [text.slice(0, at), text.slice(at + 1)];
@@ -212,7 +212,7 @@ export function parseAxis(text: string): [string, AxisUse] {
   throw new InputError("INPUT_INVALID_VALUE", message);
 }
 
-/** `NAME=0.93` or `NAME=93%` as `--accuracy` has it. @throws InputError */
+/** Parses `NAME=0.93` or `NAME=93%` of `--accuracy`. @throws InputError */
 export function parseAccuracy(text: string): [string, number] {
   const at = text.lastIndexOf("=");
   const accuracy = readAccuracy(text.slice(at + 1));

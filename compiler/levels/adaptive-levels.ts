@@ -1,19 +1,19 @@
 /**
- * Places load levels by themselves: as few as keep the expected accuracy of neighbours less than a
+ * Places load levels automatically: as few as keep the expected accuracy of neighbours less than a
  * step apart.
  *
  * The range is solved at its ends; then, round by round, every interval whose ends differ by the
  * step or more is cut into as many parts as its difference has steps, and the cuts are solved. A
- * round depends on the levels of the rounds before it only, so the result does not depend on how
- * many threads solve it. Levels that are not needed in the end are left out.
+ * round depends only on the levels of earlier rounds, so the result does not depend on the number
+ * of threads. Levels that turn out to be unnecessary are left out.
  *
- * Expected accuracy is meant as in RAMSIS §5.1, which gives a query that is late none:
- * `accuracyPerQuery`. The paper's evaluation (§7) reports accuracy per satisfied query instead;
- * both have to keep the step. Two limits are ours:
+ * Expected accuracy counts a late query as 0, as in RAMSIS §5.1: `accuracyPerQuery`. The paper's
+ * evaluation (§7) reports accuracy per satisfied query instead; both must keep the step. Two limits
+ * are ours:
  * - accuracy can jump, for instance where a variant stops being fast enough, so an interval of
- *   `MIN_GAP` is not cut any more but reported;
- * - an interval whose ends agree is not searched: accuracy is taken to fall with the load, as it
- *   does up to how levels are solved.
+ * `MIN_GAP` is not cut any further but reported;
+ * - an interval whose ends agree is not searched: accuracy is assumed to fall with the load, as it
+ * does within the accuracy of the solver.
  * Source: RAMSIS §6, query load adaptation.
  */
 import type { LevelGap, SolvedLevel } from "../methods/method.ts";
@@ -26,7 +26,7 @@ export interface AdaptiveLoads {
   readonly maxAccuracyStep: number;
 }
 
-/** Neighbours that are as close as levels get and still differ by the step or more. */
+/** Neighbours that are as close as levels can be and still differ by the step or more. */
 interface AccuracyJump {
   readonly fromQps: number;
   readonly toQps: number;
@@ -36,7 +36,7 @@ interface AccuracyJump {
 export interface Placement {
   readonly maxAccuracyStep: number;
   readonly rounds: number;
-  /** Levels that were solved; the bundle holds those that are needed. */
+  /** Number of solved levels; the bundle holds only those that are needed. */
   readonly solved: number;
   readonly jumps: readonly AccuracyJump[];
 }
@@ -47,35 +47,35 @@ export interface ChosenLevels {
   readonly placement: Placement;
 }
 
-/** Solves the loads of a round, counted from 1; the result is in their order. */
+/**
+ * Solves the loads of a round, counted from 1.
+ * @returns levels in the order of the loads.
+ */
 export type SolveRound = (
   loadsQps: readonly number[],
   round: number,
 ) => Promise<readonly SolvedLevel[]>;
 
-/** Says how far two levels are apart, which the method knows. */
+/** Returns how far two levels are apart, as the method defines it. */
 export type GapOf = (a: SolvedLevel["level"], b: SolvedLevel["level"]) => LevelGap;
 
-/** What neighbours are held to. */
+/** Largest difference between neighbours. */
 export interface Step {
   readonly maxAccuracyStep: number;
   readonly gapOf: GapOf;
 }
 
-/**
- * Parts that one round cuts an interval into at most: later cuts profit from what the first ones
- * found.
- */
+/** Maximum parts per interval and round: later cuts profit from the first results. */
 const MAX_PARTS = 8;
 /**
- * Smallest part, relative to the load. An interval of less than two is not cut, which is a
- * thirtieth of what a load monitor's window can tell.
+ * Smallest part, relative to the load. An interval of less than two parts is not cut; that is a
+ * thirtieth of the resolution of a load monitor's window.
  */
 const MIN_PART = 0.0005;
-/** Levels solved at most: a bundle of as many is about 7 MiB. */
+/** Maximum number of solved levels: a bundle of as many is about 7 MiB. */
 const MAX_SOLVED = 1000;
 
-/** @returns the levels, or what is wrong with a step that takes too many. */
+/** @returns the levels, or the mistake of a step that takes too many. */
 export async function chooseLevels(
   { fromQps, toQps, maxAccuracyStep }: AdaptiveLoads,
   gapOf: GapOf,
@@ -107,7 +107,7 @@ function byLoad(a: SolvedLevel, b: SolvedLevel): number {
   return a.level.loadQps - b.level.loadQps;
 }
 
-/** Steps between two levels: less than 1 for neighbours. */
+/** Steps between two levels; less than 1 for neighbours. */
 export function stepsBetween(
   { level: a }: SolvedLevel,
   { level: b }: SolvedLevel,
@@ -117,7 +117,10 @@ export function stepsBetween(
   return Math.max(accuracy / by.maxAccuracyStep, otherSteps);
 }
 
-/** Loads of the next round, ascending; between two neighbours they depend on these alone. */
+/**
+ * Returns the loads of the next round, ascending; those between two neighbours depend only on these
+ * two.
+ */
 export function cutsOf(solved: readonly SolvedLevel[], step: Step): number[] {
   return pairsOf(solved).flatMap(([a, b]) => {
     const steps = stepsBetween(a, b, step);
@@ -128,8 +131,8 @@ export function cutsOf(solved: readonly SolvedLevel[], step: Step): number[] {
 }
 
 /**
- * Cuts an interval into nearly equal parts, fewer than wanted if they would be too small, at round
- * numbers.
+ * Cuts an interval at round numbers into nearly equal parts, fewer than wanted if they would be too
+ * small.
  */
 function cutsBetween(fromQps: number, toQps: number, wantedParts: number): number[] {
   const widthQps = toQps - fromQps;
@@ -140,13 +143,13 @@ function cutsBetween(fromQps: number, toQps: number, wantedParts: number): numbe
 }
 
 /**
- * The roundest number within a distance of a load: a multiple of the largest of … 100, 50, 20, 10,
- * 5, 2, 1, 0.5 … that has one there.
+ * Returns the roundest number within a distance of a load: a multiple of the largest of … 100, 50,
+ * 20, 10, 5, 2, 1, 0.5 … that has one in range.
  */
 function roundNumberNear(loadQps: number, distanceQps: number): number {
   for (let exponent = Number(loadQps.toExponential().split("e")[1]); ; exponent--) {
     for (const digit of [5, 2, 1]) {
-      // Read from its decimal digits, so that it is 0.3 and not 3 · 0.1.
+      // Parsing decimal digits gives 0.3, and not 3 · 0.1.
       const rounded = Number(
         `${Math.round(loadQps / Number(`${digit}e${exponent}`)) * digit}e${exponent}`,
       );
@@ -156,9 +159,9 @@ function roundNumberNear(loadQps: number, distanceQps: number): number {
 }
 
 /**
- * Leaves levels out, from the lowest up, as long as the next one kept can stand in for them: it is
- * less than the step from each and from the level kept before, and no less feasible, nor more. So
- * the load up to which the cluster meets its SLO stays a level.
+ * Leaves out levels, from the lowest up, as long as the next kept level can replace them: it
+ * differs by less than the step from each and from the kept level before, and has the same
+ * feasibility. So the highest load at which the cluster meets its SLO stays a level.
  */
 function needed(solved: readonly SolvedLevel[], step: Step): SolvedLevel[] {
   const kept: SolvedLevel[] = [];
@@ -173,7 +176,7 @@ function needed(solved: readonly SolvedLevel[], step: Step): SolvedLevel[] {
   return kept;
 }
 
-/** Whether the level at `candidate` may follow the one at `before`, with those between left out. */
+/** Returns whether `candidate` may follow `before`, leaving out the levels between. */
 function standsInFor(
   solved: readonly SolvedLevel[],
   before: number,
@@ -206,9 +209,9 @@ function pairsOf(solved: readonly SolvedLevel[]): (readonly [SolvedLevel, Solved
 }
 
 /**
- * What is wrong with a step that takes too many levels; null where it does not, as far as that is
- * known.
- * @param solved ascending. @param next levels of the next round.
+ * Returns the mistake of a step that takes too many levels; null if none is known.
+ * @param solved ascending.
+ * @param next levels of the next round.
  */
 export function tooManyLevels(
   solved: readonly SolvedLevel[],

@@ -1,4 +1,4 @@
-/** Answers a request for a level, by the method of its frame. */
+/** Answers one request for a level, with the method of its frame. */
 
 import { methodOf } from "../methods/registry.ts";
 import type { BundleFrame } from "../model/frames.ts";
@@ -7,8 +7,9 @@ import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
 import { promisedLevel } from "./paces.ts";
 
 /**
- * @param nowMs a monotonic clock, ms. @param onBranch told of branches that are searched.
- * @throws whatever the solver does.
+ * @param nowMs a monotonic clock, ms.
+ * @param onBranch called for every searched branch.
+ * @throws whatever the solver throws.
  */
 export async function answer(
   frame: BundleFrame,

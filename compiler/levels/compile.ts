@@ -1,4 +1,4 @@
-/** Application and profiles in, policy bundle out: the pipeline from top to bottom. */
+/** Compiles an application and its profiles to a policy bundle, from top to bottom. */
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -21,14 +21,14 @@ import {
   servingPlanOf,
 } from "./serving-plan.ts";
 
-export type MoveRequest = LevelRequest & { readonly kind: "move" };
+type MoveRequest = LevelRequest & { readonly kind: "move" };
 type Solving = Promise<readonly SolvedLevel[]>;
 export type OnSolved = (solved: SolvedLevel) => void;
 
-export interface DividedSearch {
-  /** Undefined for a level that is searched by one. */
+interface DividedSearch {
+  /** Undefined if one machine searches the level. */
   readonly asked: (loadQps: number) => AskedBranches | undefined;
-  /** Told of each branch once it is searched. */
+  /** Called for each searched branch. */
   readonly onBranch: (loadQps: number, branch: FoundBranch) => void;
 }
 
@@ -36,9 +36,9 @@ export interface DividedSearch {
 export interface LevelSolver extends PaceSolver {
   /**
    * Solves every load, in any order; the result is in the order of `loadsQps`.
-   * @param round where loads are found in rounds, from 1.
-   * @param onSolved told of each level once it is solved.
-   * @param divided where several machines search one level.
+   * @param round from 1, if loads are found in rounds.
+   * @param onSolved called for each solved level.
+   * @param divided if several machines search one level.
    */
   solve(
     loadsQps: readonly number[],
@@ -46,19 +46,19 @@ export interface LevelSolver extends PaceSolver {
     onSolved?: OnSolved,
     divided?: DividedSearch,
   ): Solving;
-  /** Solves the loads between levels by these, in the order of the requests. */
+  /** Solves the loads between main levels, starting from these, in the order of the requests. */
   move(requests: readonly MoveRequest[]): Solving;
   /** Brings a level closer to its neighbour. */
   readonly settle: Settle;
-  /** Ends what it has started. */
+  /** Stops its workers. */
   close(): Promise<void>;
 }
 
 export interface CompileOptions {
-  /** Name and version, for the provenance. */
+  /** Name and version of the compiler, for the provenance. */
   readonly compiler: string;
   readonly models: ModelFiles;
-  /** Models that files are to be made of, where the method does so. */
+  /** Models that the method makes files from; null if it makes none. */
   readonly opened: OpenedModels | null;
   readonly openLevelSolver: (frame: BundleFrame, method: CompilerMethod) => LevelSolver;
 }
@@ -67,14 +67,14 @@ export interface Compiled {
   readonly bundle: Bundle;
   /** Wall time per level, ms, in the order of the bundle's levels. */
   readonly solveMs: readonly number[];
-  /** How levels were placed, null if the application lists their loads. */
+  /** How levels were placed; null if the application lists the loads. */
   readonly placement: Placement | null;
 }
 
 /**
- * With the smallest margin for the way through the server whose simulated promises keep the ceiling
- * at all levels that carry their load; else with that which keeps it at the most. Methods whose
- * levels have margins of their own choose these by themselves.
+ * Compiles with the smallest serving-path margin whose simulated promises keep the ceiling at every
+ * level that carries its load; otherwise with the margin that keeps it at the most levels. Methods
+ * whose levels have their own margins choose them themselves.
  * @throws InputError if the application asks for what its method cannot do.
  */
 export async function compile(
@@ -90,7 +90,7 @@ export async function compile(
     if (best === null || keepsMore(tried.kept, best.kept)) best = tried;
     if (tried.kept.kept === tried.kept.carried) break;
   }
-  if (best === null) throw new RangeError("a margin is tried");
+  if (best === null) throw new RangeError("no margin was tried");
   return best.compiled;
 }
 
@@ -117,9 +117,8 @@ function* dayMistakes(
 }
 
 /**
- * The application as it may be planned, in the order in which that is tried: with one margin for
- * the way through the server after the other, with the least one where levels have margins of their
- * own, or just as it is.
+ * Yields the application as planned, in the order of the attempts: one for each serving-path
+ * margin, only the least margin if levels have their own margins, or the application itself.
  * @throws InputError
  */
 export function* plannedApplications(
@@ -183,7 +182,7 @@ async function solved(
   }
 }
 
-/** The main levels are solved first, then those between them. */
+/** Solves the main levels first, then those between them. */
 async function solvedList(
   loadsQps: readonly number[],
   searched: ReadonlySet<number>,

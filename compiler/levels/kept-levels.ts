@@ -1,11 +1,10 @@
-/** Which of several margins keeps the ceiling at the most levels. */
+/** Counts the levels that keep the ceiling, to choose between margins. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
 
-/** What the promises of levels come to. */
 export interface KeptLevels {
   /** Levels that carry their load and keep the ceiling. */
   readonly kept: number;
-  /** Levels that are planned to carry their load: no margin helps the others. */
+  /** Levels that are planned to carry their load; no margin helps the others. */
   readonly carried: number;
   readonly of: number;
 }
@@ -21,7 +20,7 @@ export function keptLevels<L extends Level>(
   return { kept: kept.length, carried: carried.length, of: levels.length };
 }
 
-/** Compares shares of the levels: there may be others where levels are placed by accuracy. */
+/** Compares ratios, since the number of levels may differ if levels are placed by accuracy. */
 export function keepsMore(after: KeptLevels, before: KeptLevels): boolean {
   return after.kept * before.of > before.kept * after.of;
 }

@@ -1,6 +1,6 @@
 /**
- * Process that solves levels, or recomputes what they promise, one at a time; told first what the
- * levels share.
+ * Process that solves levels, or recomputes their promises, one at a time. Its first message holds
+ * what the levels share.
  */
 import type { BundleFrame } from "../model/frames.ts";
 import type {
@@ -14,8 +14,8 @@ import { answer } from "./answer.ts";
 
 const nowMs = (): number => performance.now();
 
-// A terminal interrupts the whole group; the compiler ends its workers itself. Without it there is
-// nobody to work for.
+// A terminal interrupts the whole group; the compiler ends its workers itself. A worker without a
+// compiler has no work.
 process.on("SIGINT", () => {});
 process.on("disconnect", () => process.exit());
 process.once("message", (frame: BundleFrame) => {

@@ -1,4 +1,4 @@
-/** Levels for machines that are slower than their profile, and what all levels promise. */
+/** Levels for machines slower than their profile, and the promises of all levels. */
 import {
   type Bundle,
   type Level,
@@ -10,20 +10,20 @@ import type { BundleFrame } from "../model/frames.ts";
 import { PACES } from "../model/paced-times.ts";
 import type { LevelRequest } from "../processes/level-request.ts";
 
-/** The highest pace that headroom is looked for. */
+/** Highest pace to search for headroom. */
 const MOST_PACE = 4;
-/** Headroom is a multiple of one over this. */
+/** Headroom is a multiple of 1 / STEPS. */
 const STEPS = 20;
 
-/** Solves levels for slower machines, and says what is promised there. */
+/** Solves levels for slower machines, and computes their promises. */
 export interface PaceSolver {
-  /** Levels of a bundle for machines that are slower, in the order of the paces. */
+  /** Returns a bundle's levels for slower machines, in the order of the paces. */
   solvePaced(bundle: Bundle, paces: readonly number[]): Promise<readonly object[]>;
-  /** Returns the levels of a bundle that was just solved with what they promise. */
+  /** Returns the levels of a newly solved bundle with their promises. */
   promise(bundle: Bundle): Promise<readonly Level[]>;
 }
 
-/** The bundle with the levels that its method wants for slower machines, and all promises. */
+/** Adds the levels for slower machines that the method wants, and all promises. */
 export async function withPaces(
   bundle: Bundle,
   { paces }: CompilerMethod,
@@ -33,7 +33,7 @@ export async function withPaces(
   return { ...paced, levels: await solver.promise(paced) } as Bundle;
 }
 
-/** A level with what it promises at its load, as profiled and on slower machines. */
+/** Returns a level with its promises at its load, as profiled and on slower machines. */
 export function promisedLevel(
   frame: BundleFrame,
   {
@@ -44,7 +44,7 @@ export function promisedLevel(
   { paces, worstViolationRate, promised, promisesAlone }: CompilerMethod,
 ): Level {
   const solved = bundle.levels[level];
-  if (solved === undefined) throw new RangeError("a level is named by its index");
+  if (solved === undefined) throw new RangeError("level index out of range");
   const own = isSolved && promisesAlone ? solved : promised(frame, bundle, level);
   if (paces === null) return own;
   const ceiling = violationCeiling(bundle.slo);
@@ -54,7 +54,7 @@ export function promisedLevel(
   return paces.promising(own, { headroom: isKept ? headroomOf(byPace, ceiling, at) : 0, byPace });
 }
 
-/** The largest pace that keeps the ceiling, below the first one that was found to break it. */
+/** Returns the largest pace that keeps the ceiling, below the first pace that breaks it. */
 function headroomOf(
   byPace: readonly PaceFigures[],
   ceiling: number,

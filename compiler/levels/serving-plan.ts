@@ -1,4 +1,4 @@
-/** What plans reckon with for the way through the server: margins to try, and contention. */
+/** Serving-path allowances of plans: candidate margins, and contention. */
 import { sloLess } from "../model/planned-times.ts";
 import { highestLoad } from "../model/solve-size.ts";
 import { type PathMargins, pathMargins, shortestSloMs } from "../simulate/serving/path-margins.ts";
@@ -6,16 +6,15 @@ import { plannedStretch } from "../simulate/serving/planned-contention.ts";
 import type { Application, Cluster, MeasuredServing } from "../spec/application.ts";
 import { conflict, type Mistake } from "../spec/document/mistakes.ts";
 
-/** Plans of an application that reckon with the way through the server. */
-export interface ServingPlan extends PathMargins {
+/** Serving-path allowances of an application's plans. */
+interface ServingPlan extends PathMargins {
   readonly stretch: number;
 }
 
 /**
- * The plan for the highest load; or for a request that is alone, where each level adds to that what
- * its own load takes.
- * @param byLevel which of them. @returns null where there is no path, or the spec says what hops
- * take.
+ * Returns the plan for the highest load or, by level, for a single request, to which each level
+ * adds the allowance for its own load.
+ * @returns null without a serving path, or if the spec states the latency of hops.
  */
 export function servingPlanOf(application: Application, byLevel: boolean): ServingPlan | null {
   const { cluster, slo, loads } = application;
@@ -31,7 +30,7 @@ export function servingPlanOf(application: Application, byLevel: boolean): Servi
   };
 }
 
-/** An SLO that the path alone takes. */
+/** Yields a mistake for an SLO that the serving path alone exceeds. */
 export function* pathMistakes(
   application: Application,
   { pathMs, marginsMs }: ServingPlan,
@@ -42,25 +41,28 @@ export function* pathMistakes(
   const { requestBytes } = application.cluster.serving ?? { requestBytes: 0 };
   yield conflict(
     ["slo", "latency"],
-    `expected more than the ${rounded(pathMs)} ms that the way through the server takes without ` +
+    `expected more than the ${rounded(pathMs)} ms of the serving path without ` +
       `any model (serving of the profile, requests of ${requestBytes} bytes), got ${shortestMs} ` +
       "ms; communicationLatency: 0 ms plans without it",
   );
 }
 
-/** The application as methods look for mistakes in it: its SLO is what decisions may spend. */
+/**
+ * Returns the application with the SLO that decisions may spend; methods check this one for
+ * mistakes.
+ */
 export function decidedApplication<A extends Application>(application: A, marginMs: number): A {
   const { serving: _, ...cluster } = application.cluster;
   return { ...application, cluster, slo: sloLess(application.slo, marginMs) };
 }
 
-/** What a mistake of that application comes from. */
+/** Adds to a mistake of the decided application how its SLO was reduced. */
 export function ofDecisions({ message, ...mistake }: Mistake, marginMs: number): Mistake {
-  const why = `${rounded(marginMs)} ms of the SLO are kept for the way through the server`;
+  const why = `${rounded(marginMs)} ms of the SLO are reserved for the serving path`;
   return { ...mistake, message: `${message} (${why})` };
 }
 
-/** The application planned with a margin. */
+/** Returns the application planned with a margin. */
 export function plannedApplication<A extends Application>(
   application: A,
   marginMs: number,
@@ -72,15 +74,15 @@ export function plannedApplication<A extends Application>(
   return { ...application, cluster: { ...cluster, serving } };
 }
 
-/** Workers, each as many as it has cores. */
+/** Number of cores: one per worker. */
 function coresOf({ pools }: Cluster): number {
   return pools.reduce((sum, { workers, cores }) => sum + workers * (cores ?? 1), 0);
 }
 
-/** Tasks with models on the longest way through the graph. */
+/** Number of tasks with models on the longest path through the graph. */
 function longestPath({ tasks }: Application): number {
   const depths = new Map<string, number>();
-  // A task may be said before those that lead to it, so ways are followed once for each task.
+  // Specs may list a task before its parents, so the relaxation runs once per task.
   for (let round = 0; round < tasks.length; round++) {
     for (const { name, passThrough, to } of tasks) {
       const own = depths.get(name) ?? (passThrough ? 0 : 1);

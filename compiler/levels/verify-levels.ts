@@ -1,6 +1,6 @@
 /**
- * `stratagem verify BUNDLE`: integrity, schema and semantics as the runtime checks them, then every
- * stated guarantee recomputed.
+ * `stratagem verify BUNDLE`: checks integrity, schema and semantics as the runtime does, then
+ * recomputes every stated guarantee.
  */
 
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
@@ -13,8 +13,8 @@ import { methodOf } from "../methods/registry.ts";
 import { type LevelPoolOptions, runInWorkers } from "../processes/level-pool.ts";
 
 /**
- * A stated figure may differ from the recomputed one by this much: far above rounding, far below
- * what matters.
+ * Largest allowed difference between a stated and a recomputed figure: far above rounding, far
+ * below relevance.
  */
 const TOLERANCE = 1e-9;
 
@@ -27,8 +27,8 @@ interface LevelCheck {
 }
 
 const NOT_RECOMPUTED =
-  "guarantees not recomputed: those of plans for a recorded trace take the trace, which a " +
-  "bundle does not hold; compile --check compares all";
+  "guarantees not recomputed: plans for a recorded trace need the trace, which the " +
+  "bundle does not hold; compile --check compares the whole bundle";
 
 export async function verifyCommand(path: string, pool: LevelPoolOptions): Promise<CommandResult> {
   const { bundle, result } = await verifyBundle(path);
@@ -49,7 +49,7 @@ export async function verifyCommand(path: string, pool: LevelPoolOptions): Promi
   };
 }
 
-/** Null where what a level promises cannot be computed again from the bundle alone. */
+/** Recomputes the promises; null if they cannot be computed from the bundle alone. */
 async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelCheck[] | null> {
   const method = await methodOf(bundle);
   const frame = method.frameOf(bundle);
@@ -65,7 +65,7 @@ async function recompute(bundle: Bundle, pool: LevelPoolOptions): Promise<LevelC
 }
 
 function check(method: CompilerMethod, level: Level | undefined, promised: Level): LevelCheck {
-  if (level === undefined) throw new RangeError("one reply per level");
+  if (level === undefined) throw new RangeError("missing reply for a level");
   const { loadQps } = level;
   const stated = method.stated(level);
   const recomputed = method.stated(promised);
@@ -73,8 +73,8 @@ function check(method: CompilerMethod, level: Level | undefined, promised: Level
 }
 
 /**
- * Whether every stated number is what was recomputed under its name; a bundle of an older edition
- * states fewer.
+ * Returns whether every stated number equals the recomputed one of the same name; bundles of older
+ * versions state fewer.
  */
 function agrees(stated: unknown, recomputed: unknown): boolean {
   if (typeof stated === "number") {
@@ -98,7 +98,7 @@ function paceText(paces: readonly number[]): string {
   return paces.length === 0 ? "" : ` at pace ${[1, ...paces].map(short).join(", ")}`;
 }
 
-/** @param paces that promises are stated for, beside 1. */
+/** @param paces other than 1 that promises are stated for. */
 function summary(
   checks: readonly LevelCheck[],
   failed: readonly LevelCheck[],
@@ -111,7 +111,7 @@ function summary(
     ];
   }
   return failed.flatMap(({ loadQps, stated, recomputed }) => [
-    `guarantees of level ${loadQps} qps are not what its tables give:`,
+    `guarantees of level ${loadQps} qps differ from those of its tables:`,
     `  stated     ${JSON.stringify(stated)}`,
     `  recomputed ${JSON.stringify(recomputed)}`,
   ]);

@@ -1,11 +1,10 @@
-/** `stratagem bench URL`: open-loop load on a running server. */
+/** Implements `stratagem bench URL`: sends open-loop load to a running server. */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
-  type ArrivalArguments,
   parseArrivals,
   parseCount,
   parseDurationMs,
@@ -21,28 +20,28 @@ import {
   runLoad,
 } from "./run-load.ts";
 
-/** As given on the command line. */
-export interface BenchOptions extends ArrivalArguments {
+export interface BenchOptions {
   readonly url: string;
+  readonly arrivals: string;
   readonly duration?: string;
   readonly slo?: string;
-  /** The class that all queries name, or `all`: each names one, drawn by the stated shares. */
+  /** Class of all queries, or `all` to draw one for each by the stated shares. */
   readonly sloClass?: string;
   readonly seed: string;
   readonly model?: string;
-  /** Queries before the load that are counted nowhere. */
+  /** Uncounted queries before the load. */
   readonly warmUp: string;
-  /** Raw rows, and the class of each per line. */
+  /** Files of raw rows, and of the class of each per line. */
   readonly inputs?: string;
   readonly labels?: string;
 }
 
-export type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
+type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
 
-/** Part of the SLO that the generator may lose before the text warns of it. */
+/** Part of the SLO that the generator may be late before the text warns. */
 const LAG_SHARE = 0.1;
 
-/** @throws RuntimeError for an option or a server that is no good, InputError for a file. */
+/** @throws RuntimeError for an invalid option or server, InputError for a file. */
 export async function benchCommand(
   options: BenchOptions,
   surroundings: BenchSurroundings,
@@ -51,7 +50,7 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const arrivals = parseArrivals(options);
+  const arrivals = parseArrivals(options.arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,
@@ -73,7 +72,7 @@ function classesOf({ sloClass, slo }: BenchOptions): Pick<LoadOptions, "classes"
   if (sloClass === undefined) return {};
   if (sloClass !== "all") return { classes: { kind: "one", name: sloClass } };
   if (slo === undefined) return { classes: { kind: "all" } };
-  throw new RuntimeError("RUNTIME_USAGE", "expected no --slo beside --slo-class all");
+  throw new RuntimeError("RUNTIME_USAGE", "expected no --slo with --slo-class all");
 }
 
 function render(result: LoadResult): string {
@@ -103,12 +102,12 @@ function render(result: LoadResult): string {
         `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
     ...(fromSend === null
       ? []
-      : [`from the moment sent: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
+      : [`from the time of sending: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
     ...(lag === null
       ? []
-      : [`sent late by ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
+      : [`sending delay ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
     ...(lag !== null && result.sloMs !== null && lag.p99 > LAG_SHARE * result.sloMs
-      ? ["warning: the load generator itself took more than a tenth of the SLO before it sent"]
+      ? ["warning: the load generator sent requests late by more than a tenth of the SLO"]
       : []),
     processorLine(result),
     ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
@@ -122,10 +121,10 @@ function render(result: LoadResult): string {
 
 function processorLine({ processors }: LoadResult): string {
   const { generatorShare, stealShare, busyShare } = processors;
-  const generator = `the load generator took ${percent(generatorShare)} of the processors`;
+  const generator = `the load generator used ${percent(generatorShare)} of the processors`;
   if (stealShare === null || busyShare === null) return generator;
   const others = `other guests ${percent(stealShare)}`;
-  return `${generator}, all of this machine ${percent(busyShare)}, ${others}`;
+  return `${generator}, all processes ${percent(busyShare)}, ${others}`;
 }
 
 function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {

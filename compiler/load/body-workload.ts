@@ -1,4 +1,4 @@
-/** Requests whose bodies are files as they are, such as pictures to a model that takes bytes. */
+/** Requests whose bodies are files, such as pictures for a model that takes bytes. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { InputError } from "../spec/document/input-error.ts";
@@ -8,7 +8,7 @@ import { firstModel } from "./model-metadata.ts";
 import type { Workload } from "./workload.ts";
 
 /**
- * The files of a folder by their names, over and over, as raw bytes of the one input.
+ * Sends the files of a folder by name, repeatedly, as raw bytes of the only input.
  * @throws InputError for a folder without files, RuntimeError for a server without models.
  */
 export async function openBodyWorkload(client: InferenceClient, folder: string): Promise<Workload> {
@@ -43,7 +43,7 @@ async function readBodies(folder: string): Promise<Uint8Array[]> {
   );
   const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   if (files.length === 0) {
-    const message = `${folder}: expected files that are bodies of requests, got none`;
+    const message = `${folder}: expected files with request bodies, got none`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
   return Promise.all(files.sort().map((name) => readFile(join(folder, name))));

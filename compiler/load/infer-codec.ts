@@ -1,16 +1,16 @@
 /**
- * Requests and replies of the Open Inference Protocol v2 with its binary tensor extension: a JSON
- * header, then raw little-endian bytes.
+ * Codec of the Open Inference Protocol v2 with its binary tensor extension: a JSON header, then raw
+ * little-endian bytes.
  */
 import { numbersOf } from "stratagem-runtime/internal/exec/tensors/host-tensors";
 import { answerHead, type Fields } from "stratagem-runtime/internal/exec/tensors/v2-codec";
 
-/** A tensor of the model under load. */
+/** Tensor of the model under load. */
 export interface LoadTensor {
   readonly name: string;
-  /** As the protocol names it, such as FP32. */
+  /** Name in the protocol, such as FP32. */
   readonly datatype: string;
-  /** Of one row; axis 0, the rows, is left out. */
+  /** Shape of one row, without axis 0. */
   readonly rowShape: readonly number[];
   readonly rowBytes: number;
 }
@@ -18,23 +18,23 @@ export interface LoadTensor {
 export interface LoadModel {
   readonly name: string;
   readonly inputs: readonly LoadTensor[];
-  /** Bytes of one row of all inputs in their order, which is what a provider of inputs gives. */
+  /** Length of one row of all inputs in order, which is the form of provided inputs. */
   readonly rowBytes: number;
 }
 
-/** What a reply says that a load generator wants to know. */
-export interface Reply {
+/** Content of a reply for the load generator. */
+interface Reply {
   readonly variant: string | null;
-  /** Accuracy of that variant as the server states it, 0..1. */
+  /** Accuracy of that variant stated by the server, 0..1. */
   readonly accuracy: number | null;
   /**
-   * Index of the largest element of the first output, the lowest on ties; an integer output of one
-   * element is taken as the class itself.
+   * Index of the largest element of the first output, the lowest on ties; for an integer output of
+   * one element, that element.
    */
   readonly predicted: number | null;
 }
 
-/** A reply that does not follow the protocol. */
+/** Reply that violates the protocol. */
 export class ReplyError extends Error {
   constructor(message: string) {
     super(message);
@@ -43,10 +43,10 @@ export class ReplyError extends Error {
 }
 
 /**
- * The JSON header of a request; the bytes of the inputs follow it.
- * @param sloClass null for requests that name none.
- * @param sequence id of the one that the request begins and ends; null for none.
- * @param rows of each input, and how urgent they are; one row if left out.
+ * Encodes the JSON header of a request; the bytes of the inputs follow it.
+ * @param sloClass null for requests without a class.
+ * @param sequence id of the sequence that the request begins and ends; null for none.
+ * @param rows of each input, and their priority; one row if left out.
  */
 export function encodeRequestHeader(
   model: LoadModel,
@@ -75,9 +75,9 @@ export function encodeRequestHeader(
 }
 
 /**
- * @param headerLength value of `Inference-Header-Content-Length`; undefined when the whole body is
+ * @param headerLength value of `Inference-Header-Content-Length`; undefined if the whole body is
  * JSON.
- * @param wantsClass whether the first output is looked at.
+ * @param wantsClass whether to decode the first output.
  * @throws ReplyError
  */
 export function decodeReply(
@@ -128,7 +128,7 @@ function binaryValues(binary: Uint8Array, size: number, datatype: string): numbe
   const isThere = size >= 0 && size <= binary.length;
   const values = isThere ? numbersOf(datatype, binary.subarray(0, size)) : null;
   if (values !== null) return values;
-  throw new ReplyError(`an output of ${size} bytes of ${datatype}, of which ${binary.length} came`);
+  throw new ReplyError(`an output of ${size} bytes of ${datatype}, got ${binary.length} bytes`);
 }
 
 function jsonValues(data: unknown, name: string): number[] {
@@ -136,7 +136,7 @@ function jsonValues(data: unknown, name: string): number[] {
   const values: unknown[] = data.flat(Number.POSITIVE_INFINITY);
   return values.map((value) => {
     if (typeof value === "number" || typeof value === "boolean") return Number(value);
-    throw new ReplyError(`output "${name}" with an element that is no number`);
+    throw new ReplyError(`output "${name}" with an element that is not a number`);
   });
 }
 

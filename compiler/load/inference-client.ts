@@ -1,4 +1,4 @@
-/** HTTP to an Open Inference Protocol v2 server, over connections that are kept. */
+/** HTTP client of an Open Inference Protocol v2 server with persistent connections. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { Client, type Dispatcher } from "undici";
@@ -9,14 +9,14 @@ export interface HttpReply {
   readonly body: Buffer;
 }
 
-export interface ClientOptions {
-  /** Such as http://127.0.0.1:8000, with or without a path in front of /v2. */
+interface ClientOptions {
+  /** For example http://127.0.0.1:8000, with or without a path before /v2. */
   readonly url: string;
-  /** A request on which nothing happens for this long fails. */
+  /** Time without activity after which a request fails. */
   readonly timeoutMs: number;
 }
 
-/** A reply larger than this fails its request. */
+/** Larger replies fail. */
 const MAX_REPLY_BYTES = 64 << 20;
 
 export class InferenceClient {
@@ -24,10 +24,10 @@ export class InferenceClient {
   readonly #pathPrefix: string;
   readonly #options: Client.Options;
   readonly #connections = new Set<Client>();
-  /** The one used last is on top: few connections are kept warm instead of all of them in turn. */
+  /** Stack with the most recently used on top, so that few connections stay warm. */
   readonly #idle: Client[] = [];
 
-  /** @throws RuntimeError for a URL that is none. */
+  /** @throws RuntimeError for an invalid URL. */
   constructor({ url, timeoutMs }: ClientOptions) {
     const { origin, pathname } = parseUrl(url);
     this.#origin = origin;
@@ -40,16 +40,16 @@ export class InferenceClient {
     };
   }
 
-  /** Drops every connection; requests under way are rejected. */
+  /** Closes every connection; pending requests are rejected. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#connections, (connection) => connection.destroy()));
   }
 
   /**
-   * Sends a request at once, over a connection that no other is using.
+   * Sends a request at once, on an unused connection.
    * @param path below the URL, such as /v2.
-   * @param body none for GET.
-   * @throws Error whose code `failureCode` tells.
+   * @param body null for GET.
+   * @throws Error with a code for `failureCode`.
    */
   async send(
     path: string,
@@ -78,7 +78,7 @@ export class InferenceClient {
   }
 }
 
-/** The system's names for what the HTTP library has names of its own. */
+/** System error codes for the HTTP library's own. */
 const SYSTEM_CODES: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "ECONNRESET",
   UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
@@ -87,7 +87,7 @@ const SYSTEM_CODES: Readonly<Record<string, string>> = {
   UND_ERR_RES_EXCEEDED_MAX_SIZE: "EMSGSIZE",
 };
 
-/** Code of a failed request, such as ECONNRESET. */
+/** Returns the code of a failed request, such as ECONNRESET. */
 export function failureCode(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return SYSTEM_CODES[code] ?? code;

@@ -1,14 +1,13 @@
-/** Inputs and labels of a load from files. */
+/** Reads inputs and labels of a load from files. */
 import { readFile } from "node:fs/promises";
 import { InputError } from "../spec/document/input-error.ts";
 import type { LoadModel } from "./infer-codec.ts";
 import type { LoadInput } from "./row-workload.ts";
 
 /**
- * Rows of a file, over and over.
- * @param inputs raw bytes, one row of the model's inputs after the other.
- * @param labels one whole number per line, the class of the row; null when the classes are not
- * known.
+ * Returns the rows of a file, repeatedly.
+ * @param inputs raw bytes, one row of the model's inputs after another.
+ * @param labels one integer per line, the class of the row; null if unknown.
  * @throws InputError
  */
 export async function inputsFromFiles(

@@ -1,36 +1,29 @@
-/** Options of the command line that say what load there is. */
+/** Options of the load on the command line. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
 import { readTrace } from "../spec/trace.ts";
 
-export interface ArrivalArguments {
-  readonly poisson?: string;
-  readonly gamma?: string;
-  readonly trace?: string;
-}
-
 const DEFAULT_DURATION_MS = 30_000;
 
-/** @throws RuntimeError for an option, InputError for a trace. */
-export function parseArrivals({ poisson, gamma, trace }: ArrivalArguments): ArrivalProcess {
-  if (poisson !== undefined) return { kind: "poisson", qps: parseRate("--poisson", poisson) };
-  if (trace !== undefined) return { kind: "trace", trace: readTrace(trace) };
-  if (gamma === undefined) {
-    throw usage("one of --poisson QPS, --gamma QPS,CV2 and --trace FILE", "none");
+/** Reads a value of `--arrivals`. @throws RuntimeError RUNTIME_USAGE, InputError for a trace. */
+export function parseArrivals(text: string): ArrivalProcess {
+  const colon = text.indexOf(":");
+  const [kind, value] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
+  if (kind === "poisson") return { kind, qps: parseRate("--arrivals poisson:QPS", value) };
+  if (kind === "trace" && value !== "") return { kind, trace: readTrace(value) };
+  const [qps = "", cv2 = "", ...rest] = value.split(",");
+  if (kind !== "gamma" || rest.length > 0) {
+    throw usage("--arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE", `"${text}"`);
   }
-  const [qps = "", cv2 = "", ...rest] = gamma.split(",");
-  if (rest.length > 0) throw usage("--gamma QPS,CV2", `"${gamma}"`);
   return {
-    kind: "gamma",
-    qps: parseRate("--gamma QPS", qps),
-    cv2: parsePositive("--gamma CV2", "a number above 0 such as 4", cv2, "none", true),
+    kind,
+    qps: parseRate("--arrivals gamma:QPS", qps),
+    cv2: parsePositive("--arrivals gamma:QPS,CV2", "a number above 0 such as 4", cv2, "none", true),
   };
 }
 
-/**
- * How long the load lasts; a trace is replayed whole unless told otherwise. @throws RuntimeError
- */
+/** Returns the duration of the load; by default that of the whole trace. @throws RuntimeError */
 export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
@@ -38,19 +31,19 @@ export function parseDurationMs(text: string | undefined, arrivals: ArrivalProce
   return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
 }
 
-/** A time with its unit. @throws RuntimeError */
+/** Parses a time with its unit. @throws RuntimeError */
 export function parseTimeMs(option: string, text: string): number {
   return parsePositive(option, "a time above 0 such as 30s", text, "time", false);
 }
 
-/** @throws RuntimeError */
+/** Parses a seed. @throws RuntimeError */
 export function parseSeed(text: string): number {
   const seed = Number(text);
   if (/^\d+$/.test(text) && seed < 2 ** 32) return seed;
   throw usage("--seed a whole number below 2^32", `"${text}"`);
 }
 
-/** A whole number of at least 0. @throws RuntimeError */
+/** Parses an integer of at least 0. @throws RuntimeError */
 export function parseCount(option: string, text: string): number {
   if (/^\d{1,7}$/.test(text)) return Number(text);
   throw usage(`${option} a whole number such as 100`, `"${text}"`);

@@ -1,13 +1,13 @@
-/** The classes of queries that a served model states, for load that names them. */
+/** Query classes that a served model states, for load with classes. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import * as z from "zod";
 import type { InferenceClient } from "./inference-client.ts";
 
-/** A class that queries of a load are of. */
+/** Class of queries in the load. */
 export interface LoadClass {
   readonly name: string;
-  /** Of the load. */
+  /** Share of the load. */
   readonly share: number;
   readonly latencyMs: number;
 }
@@ -20,9 +20,8 @@ const classesSchema = z.array(
 );
 
 /**
- * The classes to send: one, which gets the whole load, or all by their shares.
- * @param asked name of a class; null for all. @throws RuntimeError if the server states no such
- * class.
+ * Returns the classes to send: one with the whole load, or all by their shares.
+ * @param asked name of a class; null for all. @throws RuntimeError if the server has no such class.
  */
 export async function readLoadClasses(
   client: InferenceClient,
@@ -34,7 +33,7 @@ export async function readLoadClasses(
   const one = stated.find(({ name }) => name === asked);
   if (one !== undefined) return [{ ...one, share: 1 }];
   const names = stated.map(({ name }) => name).join(", ");
-  const found = names === "" ? "a model whose requests all have the same SLO" : names;
+  const found = names === "" ? "a model with one SLO for all requests" : names;
   const expected = asked === null ? "classes" : `a class "${asked}"`;
   throw new RuntimeError("RUNTIME_UNREADABLE", `${model}: expected ${expected}, got ${found}`);
 }

@@ -1,4 +1,4 @@
-/** Sends requests at their scheduled moments, whatever became of the others, and counts answers. */
+/** Sends requests at their scheduled times, regardless of answers, and counts the results. */
 import { ArrivalFeed } from "../simulate/arrival-feed.ts";
 import type { ArrivalSource } from "../simulate/arrivals.ts";
 import { ReplyError } from "./infer-codec.ts";
@@ -6,36 +6,36 @@ import { failureCode, type InferenceClient } from "./inference-client.ts";
 import { type LoadOutcome, LoadTally } from "./load-tally.ts";
 import type { Judged, Outgoing, Workload, WorkloadClass } from "./workload.ts";
 
-/** What became of a request. Times are ms since the load began. */
+/** Result of a request. Times are ms since the load began. */
 export interface Settled {
   readonly scheduledMs: number;
   readonly sentMs: number;
-  /** When its answer had come whole, or it failed. */
+  /** End of its answer, or time of its failure. */
   readonly endMs: number;
-  /** What the answer says; null for none that is good. */
+  /** Judged answer; null without a successful one. */
   readonly answer: Judged | null;
-  /** HTTP status, or a word for what went wrong; empty for a good answer. */
+  /** HTTP status, or a word for the failure; empty for a successful answer. */
   readonly error: string;
-  /** What it may take; null for as long as it likes. */
+  /** Latency SLO; null for none. */
   readonly sloMs: number | null;
 }
 
 export interface GeneratorOptions {
-  /** Null counts every answer as in time, or where queries are of classes as the server states. */
+  /** Null to count every answer as in time, or to use the server's SLO of each class. */
   readonly sloMs: number | null;
-  /** Most queries under way; one more is not sent but counted as an error. */
+  /** Most requests in flight; further ones are not sent and count as errors. */
   readonly maxOutstanding: number;
-  /** A monotonic clock. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   /** Called as arrivals are sent, in seconds of the load. */
   readonly onProgress: (doneSeconds: number, totalSeconds: number) => void;
-  /** Told of every request that is counted. */
+  /** Called with every counted request. */
   readonly onSettled?: (settled: Settled) => void;
   /** Aborting rejects with the signal's reason. */
   readonly signal: AbortSignal;
 }
 
-/** Arrivals one after the other, from a moment on. */
+/** Arrivals from a start time on. */
 interface Phase {
   readonly feed: ArrivalFeed;
   readonly startMs: number;
@@ -43,11 +43,11 @@ interface Phase {
   readonly isCounted: boolean;
 }
 
-/** Queries sent before replies get their turn, when the generator is behind. */
+/** Most queries sent before replies are processed, if the generator is behind. */
 const MAX_BURST = 64;
-/** Warm-up queries under way at a time. */
+/** Warm-up queries in flight. */
 const WARM_UP_WIDTH = 8;
-/** An abort is noticed, and the progress shown, at least this often. */
+/** Longest delay until an abort is noticed or progress is shown. */
 const LONGEST_TIMER_MS = 500;
 
 export class LoadGenerator {
@@ -57,7 +57,7 @@ export class LoadGenerator {
   readonly #workload: Workload;
   readonly #byClass: readonly LoadTally[];
   #sent = 0;
-  /** Of those that are counted. */
+  /** Counted requests in flight. */
   #outstanding = 0;
   #finish: () => void = () => {};
   #fail: (reason: unknown) => void = () => {};
@@ -70,7 +70,7 @@ export class LoadGenerator {
     this.#byClass = workload.classes.map((one) => new LoadTally(this.#sloOf(one)));
   }
 
-  /** What came of the queries of each class. */
+  /** Results by class. */
   byClass(): { readonly byClass?: Readonly<Record<string, LoadOutcome>> } {
     if (this.#byClass.length === 0) return {};
     const named = this.#workload.classes.map(({ name }, index) => [
@@ -81,8 +81,8 @@ export class LoadGenerator {
   }
 
   /**
-   * A few at a time, until there were enough or the time is over. That they fail is not told here:
-   * the load fails then, too, and says how.
+   * Sends a few queries at a time until there were enough or the time is over. Failures are
+   * ignored: they will recur in the load and be reported.
    */
   async warmUp(queries: number, limitMs: number): Promise<void> {
     const endMs = this.#options.nowMs() + limitMs;
@@ -97,7 +97,7 @@ export class LoadGenerator {
     await Promise.all(Array.from({ length: Math.min(WARM_UP_WIDTH, queries) }, sendSome));
   }
 
-  /** Sends arrivals that are counted nowhere, and returns when the next may begin. */
+  /** Sends uncounted arrivals, and returns the start of the next phase. */
   async leadIn(source: ArrivalSource, startMs: number, durationMs: number): Promise<number> {
     await this.#run({
       feed: new ArrivalFeed(source, durationMs),
@@ -130,7 +130,7 @@ export class LoadGenerator {
     }
   }
 
-  /** Sends what is due and comes back for the next arrival. */
+  /** Sends due requests and schedules the next arrival. */
   #pump(phase: Phase): void {
     if (this.#options.signal.aborted) return;
     try {
@@ -146,7 +146,7 @@ export class LoadGenerator {
     else setTimeout(() => this.#pump(phase), Math.min(aheadMs, LONGEST_TIMER_MS));
   }
 
-  /** A phase that is not counted lasts until its end, for the next one to begin on time. */
+  /** An uncounted phase lasts its full duration, so that the next begins on time. */
   #nextMs({ feed, isCounted, durationMs, startMs }: Phase): number {
     if (isCounted || feed.nextMs < Number.POSITIVE_INFINITY) return feed.nextMs;
     const isOver = this.#options.nowMs() - startMs >= durationMs;

@@ -1,11 +1,11 @@
-/** Load on a model that keeps state: each query begins a sequence of its own, and ends it. */
+/** Load on a model with state: each query begins and ends its own sequence. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import type { InferenceClient } from "./inference-client.ts";
 
 const configSchema = z.object({ sequence_batching: z.record(z.string(), z.unknown()) });
 
-/** Whether requests for a model have to name sequences. */
+/** Returns whether requests for a model must name sequences. */
 export async function wantsSequences(client: InferenceClient, model: string): Promise<boolean> {
   const path = `/v2/models/${encodeURIComponent(model)}/config`;
   const reply = await client.send(path, null).catch(() => null);
@@ -19,15 +19,15 @@ export async function wantsSequences(client: InferenceClient, model: string): Pr
 
 const DIGITS = 12;
 
-/** Ids of sequences that are all as long, and nobody else's. */
+/** Generates unique sequence ids of equal length. */
 export class SequenceIds {
   readonly #prefix = `bench-${randomUUID()}-`;
   #count = 0;
 
-  /** To be written into headers; the next one takes its place in each. */
+  /** Placeholder in headers, which `next` replaces. */
   readonly first = `${this.#prefix}${"0".repeat(DIGITS)}`;
 
-  /** A copy of a header that names `first`, with an id that none before has named. */
+  /** Copies a header with `first`, inserting a new id. */
   next(header: Buffer): Buffer {
     this.#count++;
     const copy = Buffer.from(header);

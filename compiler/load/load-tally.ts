@@ -1,17 +1,17 @@
-/** Counts what became of the queries of a load test. */
+/** Counts the results of a load test's queries. */
 import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
 
 /**
- * What the client saw of its queries. Ratios of nothing are null, except the violation rate, which
- * is then 0.
+ * Results of queries at the client. Ratios without a denominator are null, except the violation
+ * rate, which is 0.
  */
 export interface LoadOutcome {
   readonly queries: number;
   /** Answered within the SLO; without an SLO, answered. */
   readonly satisfied: number;
-  /** Answered after it. */
+  /** Answered after the SLO. */
   readonly late: number;
-  /** Never answered, or with an error. */
+  /** Queries without a successful answer. */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
@@ -20,49 +20,49 @@ export interface LoadOutcome {
   /** The same sum over all queries: a violation counts as accuracy 0. */
   readonly accuracyPerQuery: number | null;
   /**
-   * Share of the satisfied queries with a label whose class was right; comparable with
+   * Share of correct classes among satisfied queries with a label; comparable with
    * `accuracyPerSatisfied`.
    */
   readonly measuredAccuracy: number | null;
   /**
-   * From the scheduled arrival to the end of the reply, over answered queries: what the generator
-   * was late counts against the server too.
+   * From the scheduled arrival to the end of the reply, over answered queries; includes the delay
+   * of the generator.
    */
   readonly latencyMs: LatencySummary | null;
-  /** The same from the moment at which the request was really sent. */
+  /** The same from the time of sending. */
   readonly latencyFromSendMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, VariantLoadOutcome>>;
-  /** Queries without a good reply, by HTTP status, or by what went wrong where there was none. */
+  /** Queries without a successful reply, by HTTP status or kind of failure. */
   readonly errors: Readonly<Record<string, number>>;
-  /** How long after its scheduled arrival a query was sent. */
+  /** Delay between the scheduled arrival and the time of sending. */
   readonly sendLagMs: { readonly p50: number; readonly p99: number; readonly max: number } | null;
 }
 
-export interface VariantLoadOutcome {
-  /** Queries answered, within the SLO or not. */
+interface VariantLoadOutcome {
+  /** Answered queries, within the SLO or not. */
   readonly queries: number;
   readonly satisfied: number;
-  /** Answered queries that had a label, and those of them whose class was right. */
+  /** Answered queries with a label, and those with the correct class. */
   readonly labelled: number;
   readonly correct: number;
 }
 
-export interface Answer {
+interface Answer {
   readonly variant: string | null;
   readonly accuracy: number | null;
   /** Null for a query without a label. */
   readonly isCorrect: boolean | null;
   readonly latencyMs: number;
-  /** From the moment it was really sent. */
+  /** From the time of sending. */
   readonly fromSendMs: number;
-  /** Of the query's class; left out where the tally's holds for all. */
+  /** SLO of the query's class; default: that of the tally. */
   readonly sloMs?: number;
 }
 
-/** Name under which answers are counted whose reply names no variant. */
+/** Name for answers without a variant. */
 const UNNAMED = "(unnamed)";
 
-/** Counts queries as their fates become known. */
+/** Counts queries by result. */
 export class LoadTally {
   readonly #sloMs: number | null;
   readonly #latency = new LatencySample();
@@ -72,14 +72,14 @@ export class LoadTally {
   readonly #errors = new Map<string, number>();
   #satisfied = 0;
   #satisfiedAccuracy = 0;
-  /** Satisfied queries whose reply states no accuracy. */
+  /** Satisfied queries without a stated accuracy. */
   #unstated = 0;
   #satisfiedLabelled = 0;
   #satisfiedCorrect = 0;
   #answered = 0;
   #dropped = 0;
 
-  /** @param sloMs null when every answer is in time. */
+  /** @param sloMs null to count every answer as in time. */
   constructor(sloMs: number | null) {
     this.#sloMs = sloMs;
   }
@@ -107,7 +107,7 @@ export class LoadTally {
     if (isCorrect) this.#satisfiedCorrect++;
   }
 
-  /** @param reason HTTP status, or a word for what went wrong. */
+  /** @param reason HTTP status, or a word for the failure. */
   countDrop(reason: string): void {
     this.#dropped++;
     this.#errors.set(reason, (this.#errors.get(reason) ?? 0) + 1);

@@ -1,14 +1,13 @@
-/** Asks a server under test what its model takes. */
-
+/** Reads the input metadata of a model from the server under test. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
-import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/tensors";
 import type { LoadModel, LoadTensor } from "./infer-codec.ts";
 import { failureCode, type HttpReply, type InferenceClient } from "./inference-client.ts";
 
 /**
- * Asks the server what its model takes.
+ * Reads the model's inputs.
  * @param name null for the first that the server lists.
- * @throws RuntimeError if it does not say.
+ * @throws RuntimeError if the metadata is missing.
  */
 export async function readLoadModel(
   client: InferenceClient,
@@ -25,7 +24,7 @@ export async function readLoadModel(
   return { name: model, inputs, rowBytes: inputs.reduce((sum, input) => sum + input.rowBytes, 0) };
 }
 
-/** The first model that a server lists. @throws RuntimeError if there is none. */
+/** Returns the first model that a server lists. @throws RuntimeError for an empty list. */
 export async function firstModel(client: InferenceClient): Promise<string> {
   const path = "/v2/repository/index";
   const index = await ask(client, path, Buffer.from("{}"));
@@ -54,7 +53,7 @@ function inputOf(value: unknown, path: string): LoadTensor {
   const bytes = fixedElementBytes(datatype);
   if (bytes === null) throw refusal(path, `a type of fixed size for input "${name}"`, datatype);
   if (!rowShape.every((size) => Number.isSafeInteger(size) && size > 0)) {
-    const expected = `input "${name}" to leave only its rows open`;
+    const expected = `input "${name}" with only its row axis open`;
     throw refusal(path, expected, `shape [${shape.join(", ")}]`);
   }
   const rowBytes = rowShape.reduce((product, size) => product * size, bytes);

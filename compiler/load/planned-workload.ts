@@ -1,22 +1,22 @@
-/** Requests that differ: each has a model, a number of rows and perhaps a priority of its own. */
+/** Requests with their own model, number of rows and priority. */
 import { decodeReply, encodeRequestHeader, type LoadModel } from "./infer-codec.ts";
 import type { HttpReply, InferenceClient } from "./inference-client.ts";
 import { readLoadModel } from "./model-metadata.ts";
 import type { Judged, Outgoing, Workload } from "./workload.ts";
 
-/** By request; arrays are of one length, above 0. */
+/** Arrays by request, of equal length above 0. */
 export interface PlannedRequests {
-  /** Names as the server has them. */
+  /** Names at the server. */
   readonly models: readonly string[];
   /** Index into `models`. */
   readonly model: Uint16Array;
   readonly rows: Uint16Array;
-  /** 1 is the highest; none if left out. */
+  /** 1 is the highest; left out for no priorities. */
   readonly priority?: Uint8Array;
 }
 
 /**
- * Rows of zeros to the models of a plan, in its order; what is not counted takes them in turn.
+ * Sends rows of zeros to the models of a plan, in order; uncounted requests cycle through it.
  * @throws RuntimeError for a model that the server does not have.
  */
 export async function openPlannedWorkload(
@@ -38,7 +38,7 @@ export async function openPlannedWorkload(
 
 function requestOf(models: readonly LoadModel[], planned: PlannedRequests, at: number): Outgoing {
   const model = models[planned.model[at] ?? 0] ?? models[0];
-  if (model === undefined) throw new RangeError("a plan names models");
+  if (model === undefined) throw new RangeError("expected a model of the plan");
   const rows = planned.rows[at] ?? 1;
   const priority = planned.priority?.[at];
   const header = encodeRequestHeader(model, null, null, {

@@ -1,25 +1,25 @@
-/** What the processors of this machine did, as Linux counts it, and what a process took of them. */
+/** Use of this machine's processors from Linux, and use by a process. */
 import { readFileSync } from "node:fs";
 
-/** Times of all processors together since the machine started, in ticks. */
+/** Totals of all processors since the machine started, in ticks. */
 export interface ProcessorTicks {
   readonly total: number;
-  /** Doing nothing, or waiting for a disk. */
+  /** Idle, or waiting for I/O. */
   readonly idle: number;
-  /** That the host gave to other guests while something here wanted to run. */
+  /** Taken by the host for other guests while this one had work. */
   readonly steal: number;
 }
 
-/** Of the time of all processors, 0..1. */
-export interface ProcessorShares {
+/** Shares of the time of all processors, 0..1. */
+interface ProcessorShares {
   readonly stealShare: number;
-  /** That anything here took. */
+  /** Used by all processes. */
   readonly busyShare: number;
 }
 
 const STAT = "/proc/stat";
 
-/** Null where the system does not tell. */
+/** Returns null if the system does not report them. */
 export function readProcessorTicks(): ProcessorTicks | null {
   try {
     return parseProcessorTicks(readFileSync(STAT, "utf8"));
@@ -29,8 +29,8 @@ export function readProcessorTicks(): ProcessorTicks | null {
 }
 
 /**
- * The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq and steal, with
- * guests inside user. Source: proc_stat(5).
+ * Parses the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq and steal;
+ * guests are included in user. Source: proc_stat(5).
  */
 export function parseProcessorTicks(text: string): ProcessorTicks | null {
   const line = /^cpu +(.*)$/m.exec(text)?.[1];
@@ -40,7 +40,7 @@ export function parseProcessorTicks(text: string): ProcessorTicks | null {
   return { total: ticks.reduce((sum, one) => sum + one, 0), idle: idle + iowait, steal };
 }
 
-/** Null where one of them is not known, or no tick lies between. */
+/** Returns null if one of them is unknown, or no tick lies between. */
 export function sharesBetween(
   from: ProcessorTicks | null,
   until: ProcessorTicks | null,

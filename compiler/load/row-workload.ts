@@ -9,14 +9,11 @@ import { SequenceIds, wantsSequences } from "./load-sequences.ts";
 import { readLoadModel } from "./model-metadata.ts";
 import type { Judged, Outgoing, Workload, WorkloadClass } from "./workload.ts";
 
-/** One query: one row of every input tensor. */
+/** Query with one row of every input tensor. */
 export interface LoadInput {
-  /**
-   * Row-major little-endian bytes of the inputs, one after the other in the order of the model's
-   * metadata.
-   */
+  /** Row-major little-endian bytes of the inputs, in the order of the model's metadata. */
   readonly bytes: Uint8Array;
-  /** The right class, null if it is not known. */
+  /** Correct class; null if unknown. */
   readonly label: number | null;
 }
 
@@ -25,15 +22,14 @@ export interface RowOptions {
   readonly model: string | null;
   readonly seed: number;
   /**
-   * Which class queries name: one, or all those that the server states, drawn by their shares; left
-   * out for none.
+   * Class of the queries, or all that the server states, drawn by their shares; left out for none.
    */
   readonly classes?: { readonly kind: "one"; readonly name: string } | { readonly kind: "all" };
-  /** Query by its number from 0; null sends rows of zeros. */
+  /** Returns the query of an index; null to send rows of zeros. */
   readonly inputs: ((index: number, model: LoadModel) => LoadInput) | null;
 }
 
-/** @throws RuntimeError when there is no such model or class. */
+/** @throws RuntimeError if the model or class does not exist. */
 export async function openRowWorkload(
   client: InferenceClient,
   options: RowOptions,
@@ -46,11 +42,11 @@ export async function openRowWorkload(
   return new RowWorkload(options, model, named, ids);
 }
 
-/** What the queries of a class have in common; all queries are alike where none names a class. */
+/** Common parts of the queries of a class; of all queries without classes. */
 interface Kind {
   readonly jsonHeader: Buffer;
   readonly httpHeaders: Readonly<Record<string, string>>;
-  /** The body of a row of zeros, put together once. */
+  /** Body of a row of zeros, encoded once. */
   readonly zerosBody: Buffer;
 }
 
@@ -65,7 +61,10 @@ class RowWorkload implements Workload {
   readonly #drawn: QueryClasses;
   readonly #zeros: LoadInput;
 
-  /** @param classes none where queries name none. @param ids null where they name no sequence. */
+  /**
+   * @param classes empty for queries without classes. @param ids null for queries without
+   * sequences.
+   */
   constructor(
     { inputs, seed }: RowOptions,
     model: LoadModel,
@@ -114,7 +113,7 @@ class RowWorkload implements Workload {
 
   #input(index: number): LoadInput {
     const input = this.#inputs === null ? this.#zeros : this.#inputs(index, this.#model);
-    assert(input.bytes.length === this.#model.rowBytes, "an input has the bytes of one row");
+    assert(input.bytes.length === this.#model.rowBytes, "expected the bytes of one row");
     return input;
   }
 }

@@ -1,4 +1,4 @@
-/** Open-loop load: query i is sent at its scheduled arrival, whatever became of the others. */
+/** Runs open-loop load: query i is sent at its scheduled arrival, regardless of the others. */
 import { availableParallelism } from "node:os";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
@@ -10,58 +10,58 @@ import { openRowWorkload, type RowOptions } from "./row-workload.ts";
 import type { Workload } from "./workload.ts";
 
 export interface LoadOptions extends GeneratorOptions, RowOptions {
-  /** Of the server, such as http://127.0.0.1:8000. */
+  /** URL of the server, such as http://127.0.0.1:8000. */
   readonly url: string;
-  /** In place of rows: `model`, `classes` and `inputs` say nothing then. */
+  /** Replaces rows; `model`, `classes` and `inputs` are then ignored. */
   readonly workload?: (client: InferenceClient) => Promise<Workload>;
   readonly arrivals: ArrivalProcess;
-  /** No query arrives at this time or later. */
+  /** Queries arrive before this time. */
   readonly durationMs: number;
-  /**
-   * Queries sent and answered before the load begins, counted nowhere: they open connections and
-   * let both sides compile.
-   */
+  /** Uncounted queries before the load, which open connections and let both sides compile code. */
   readonly warmUpQueries: number;
-  /** What the warm-up may take; as long as it takes if left out. */
+  /** Time limit of the warm-up; default: none. */
   readonly warmUpLimitMs?: number;
-  /** Arrivals of the same process, of the next seed, right before the load; none if left out. */
+  /**
+   * Uncounted arrivals of the same process with the next seed, right before the load; default:
+   * none.
+   */
   readonly leadInMs?: number;
-  /** A query is given up when nothing comes for this long. */
+  /** Time without activity after which a query fails. */
   readonly timeoutMs: number;
-  /** Told the moment, of `nowMs`, at which the load begins. */
+  /** Called with the start of the load, in `nowMs`. */
   readonly onStart?: (startMs: number) => void;
 }
 
 export interface LoadResult extends LoadOutcome {
-  /** By the names of the classes, where queries name any. */
+  /** Keys are class names; left out for queries without classes. */
   readonly byClass?: Readonly<Record<string, LoadOutcome>>;
   readonly seed: number;
   readonly durationMs: number;
   readonly sloMs: number | null;
   readonly model: string;
-  /** From the first scheduled moment to the last reply. */
+  /** From the first scheduled arrival to the last reply. */
   readonly wallMs: number;
   readonly processors: LoadShares;
 }
 
-/** Of the time of all processors from the first moment to the last reply, 0..1. */
-export interface LoadShares {
-  /** That this process took, which sends the load. */
+/** Shares of the time of all processors from the first arrival to the last reply, 0..1. */
+interface LoadShares {
+  /** Used by this process, which sends the load. */
   readonly generatorShare: number;
-  /** That other guests of the host took; null where the system does not tell. */
+  /** Used by other guests of the host; null if the system does not report it. */
   readonly stealShare: number | null;
-  /** That anything here took, this process too; null where the system does not tell. */
+  /** Used by all processes, including this one; null if the system does not report it. */
   readonly busyShare: number | null;
 }
 
-/** The arrivals of the simulator's stream: one seed gives both the same ones. */
+/** Random stream of the simulator's arrivals, so that a seed gives the same arrivals in both. */
 const ARRIVAL_STREAM = 1;
 export const DEFAULT_MAX_OUTSTANDING = 4096;
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
  * Sends the load and waits for the last reply.
- * @throws RuntimeError when there is no such server or model.
+ * @throws RuntimeError if the server or model does not exist.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { url, timeoutMs, signal, durationMs, seed, sloMs, arrivals } = options;

@@ -1,39 +1,39 @@
-/** What a load consists of: the requests it sends, and how their answers are judged. */
+/** Interface of a load: its requests, and the judgement of their answers. */
 import type { HttpReply } from "./inference-client.ts";
 
-/** Requests for a server, by their numbers. */
+/** Requests for a server, by index. */
 export interface Workload {
-  /** Of the model that answers, for the result. */
+  /** Name of the model, for the result. */
   readonly model: string;
-  /** The classes that requests name; none where they name none. */
+  /** Classes that requests name; empty for none. */
   readonly classes: readonly WorkloadClass[];
-  /** @param index from 0. @param isCounted false for one that is sent before the load begins. */
+  /** @param index from 0. @param isCounted false for requests before the load begins. */
   request(index: number, isCounted: boolean): Outgoing;
 }
 
 export interface WorkloadClass {
   readonly name: string;
-  /** Null where the SLO of the load holds. */
+  /** Null to use the SLO of the load. */
   readonly sloMs: number | null;
 }
 
-/** A request that is ready to be sent. */
+/** Request that is ready to be sent. */
 export interface Outgoing {
-  /** Below the URL of the server. */
+  /** Path below the URL of the server. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Index of its class; of no meaning where there is none. */
+  /** Index of its class; ignored without classes. */
   readonly classIndex: number;
-  /** Looks at an answer with status 200. @throws ReplyError */
+  /** Judges an answer with status 200. @throws ReplyError */
   judge(reply: HttpReply): Judged;
 }
 
-/** What an answer says. */
+/** Content of an answer. */
 export interface Judged {
   readonly variant: string | null;
-  /** Accuracy as the server states it, 0..1. */
+  /** Accuracy stated by the server, 0..1. */
   readonly accuracy: number | null;
-  /** How right it is, 0..1; null where nobody knows. */
+  /** Correctness, 0..1; null if unknown. */
   readonly score: number | null;
 }

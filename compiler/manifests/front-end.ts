@@ -1,4 +1,7 @@
-/** The front end, which decides and answers: a Deployment and its Service, or hosted by KServe. */
+/**
+ * Manifests of the front end, which decides and answers: a Deployment with its Service, or a KServe
+ * InferenceService.
+ */
 import type { Pool } from "stratagem-runtime/internal/bundle/schema";
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
@@ -16,16 +19,16 @@ import {
 } from "./objects.ts";
 import { workerUrls } from "./workers.ts";
 
-/** It decides on one thread; the other core is for what the protocol and the system take. */
+/** One core for the deciding thread; the other for the protocol and the system. */
 const RESOURCES = {
   requests: { cpu: "2", memory: "1Gi" },
   limits: { memory: "2Gi" },
 } as const;
-/** Longer than load balancers take to see that it is not ready, and than its last answers. */
+/** Exceeds the time until load balancers notice that it is not ready, plus its last answers. */
 const DRAIN_DELAY = "5s";
 const GRACE_SECONDS = 40;
 
-/** @param pools the bundle's. */
+/** @param pools of the bundle. */
 export function frontEndObjects(
   options: ManifestOptions,
   pools: readonly Pool[],
@@ -66,13 +69,13 @@ export function frontEndObjects(
   ];
 }
 
-/** The listeners of a front end, and what its host calls its container. */
+/** Listeners of a front end, and the name of its container. */
 interface FrontEndPlace {
   readonly container: string;
   readonly httpPort: number;
-  /** Null where `/metrics` is told by the listener of requests. */
+  /** Null if the request listener serves `/metrics`. */
   readonly metricsPort: number | null;
-  /** What else the host asks of the protocol. */
+  /** Additional options for the host's protocol. */
   readonly flags: readonly string[];
 }
 
@@ -83,7 +86,7 @@ const DEPLOYMENT: FrontEndPlace = {
   flags: [],
 };
 
-/** KServe's name of the container, and the port that it sends requests to. */
+/** KServe's names for the container and its port. */
 const KSERVE: FrontEndPlace = {
   container: "kserve-container",
   httpPort: KSERVE_PORT,
@@ -92,8 +95,8 @@ const KSERVE: FrontEndPlace = {
 };
 
 /**
- * The name is the application's where that is one of DNS, since clients of KServe ask for the model
- * by it. It scales nothing: one front end has all workers, and several share them in a cluster.
+ * Is named after the application if that is a DNS name, since clients of KServe name the model that
+ * way. It does not scale: one front end has all workers, and several share them in a cluster.
  */
 export function inferenceServiceObject(
   options: ManifestOptions,
@@ -106,7 +109,7 @@ export function inferenceServiceObject(
     metadata: {
       ...metaOf(options, options.name, "front-end"),
       annotations: {
-        // Knative would stop it when nothing comes, and knows no other workers.
+        // Knative would stop it when idle, and does not know the workers.
         "serving.kserve.io/deploymentMode": "RawDeployment",
         "serving.kserve.io/autoscalerClass": "none",
       },
@@ -123,7 +126,7 @@ export function inferenceServiceObject(
   };
 }
 
-/** @param pools the bundle's. */
+/** @param pools of the bundle. */
 function frontEndContainer(
   options: ManifestOptions,
   pools: readonly Pool[],
@@ -158,13 +161,13 @@ function frontEndContainer(
   };
 }
 
-/** Of a front end's pod; left out where it has none. */
+/** Volumes of a front end's pod; left out if it has none. */
 function volumesOf(options: ManifestOptions): { readonly volumes?: readonly object[] } {
   const { volumes } = podFilesOf(options);
   return volumes.length === 0 ? {} : { volumes };
 }
 
-/** Where its workers are: a list that is known beforehand, or whoever meets in the cluster. */
+/** Options for the workers: a fixed list, or the members of a cluster. */
 function membersOf(options: ManifestOptions, pools: readonly Pool[]): string[] {
   const { cluster } = options;
   if (cluster !== null) return ["--cluster", cluster, "--front-end", "$(POD_NAME)"];

@@ -1,38 +1,41 @@
-/** What manifests are made with, beside the bundle. */
+/** Options of manifests in addition to the bundle. */
 
-/** Every field explicit: the command fills in what was left out. */
+/** Every field is explicit: the command fills in defaults. */
 export interface ManifestOptions {
-  /** Of all objects: theirs begin with it. A DNS label of at most 40 characters. */
+  /** Prefix of all object names. DNS label of at most 40 characters. */
   readonly name: string;
-  /** Null for that of whoever applies them. */
+  /** Null for the namespace that they are applied in. */
   readonly namespace: string | null;
-  /** Of the runtime; its entry point is that of docs/deploy/Containerfile.runtime. */
+  /** Image of the runtime; its entry point is that of docs/deploy/Containerfile.runtime. */
   readonly image: string;
-  /** Where pods get the bundle, such as oci://…; null for a ConfigMap that has it. */
+  /** Source of the bundle for pods, such as oci://…; null for a ConfigMap with the bundle. */
   readonly policy: string | null;
-  /** Name of the claim whose volume holds the models; null where pods get them with the bundle. */
+  /** Claim of the volume with the models; null if pods get them with the bundle. */
   readonly modelsClaim: string | null;
-  /** Servers of NATS that members meet at, such as nats://a,b,c; null where workers are listed. */
+  /** NATS servers of the cluster, such as nats://a,b,c; null if workers are listed. */
   readonly cluster: string | null;
-  /** Front ends; more than one needs a cluster, in which they share the workers. */
+  /** Number of front ends; more than one needs a cluster, in which they share the workers. */
   readonly frontEnds: number;
-  /** Who sets the number of workers: KEDA, which asks `stratagem-runtime scaler`, or nobody. */
+  /**
+   * Sets the number of workers: KEDA, which queries `stratagem-runtime scaler`, or none for a fixed
+   * number.
+   */
   readonly scaler: "keda" | "none";
-  /** What a worker may take, such as 4Gi. */
+  /** Memory limit of a worker, such as 4Gi. */
   readonly workerMemory: string;
-  /** Whether KServe hosts the front end instead of a Deployment. */
+  /** True to host the front end in KServe instead of a Deployment. */
   readonly isKserve: boolean;
 }
 
-/** Of one file: objects that are applied together. */
+/** File of objects that are applied together. */
 export interface ManifestFile {
   readonly file: string;
-  /** What it is for, in a sentence. */
+  /** Purpose, as a sentence. */
   readonly about: string;
   readonly objects: readonly KubernetesObject[];
 }
 
-/** What all objects of Kubernetes have; the rest is of their kind. */
+/** Fields common to all Kubernetes objects. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;

@@ -1,4 +1,4 @@
-/** A bundle as objects of Kubernetes, file by file. */
+/** Converts a bundle to Kubernetes objects in files. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -10,21 +10,22 @@ import { policyObject } from "./policy.ts";
 import { rbacObjects, scaledObjects, scalerObjects } from "./scaler.ts";
 import { type PlannedPool, workerObjects } from "./workers.ts";
 
-/** Of labels of DNS; the number of a pod and a dash follow the name of its set. */
+/** Limit of DNS labels; a dash and the number of a pod follow the name of its set. */
 const MAX_SET_NAME = 57;
 
 interface ManifestSource {
   readonly bundle: Bundle;
-  /** Of its file. */
+  /** Content of the bundle's file. */
   readonly bytes: Uint8Array;
-  /** [levelCount][poolCount]: workers that the plan of a level wants of each pool. */
+  /** [levelCount][poolCount]: workers of each pool in the plan of a level. */
   readonly workersByLevel: readonly (readonly number[])[];
 }
 
 /**
- * Everything that a cluster needs to serve the bundle, in the order in which it is applied.
- * @throws RuntimeError RUNTIME_USAGE for names that Kubernetes does not take, for a bundle that is
- * too large for a ConfigMap, and for a combination of options that there cannot be.
+ * Returns everything that a Kubernetes cluster needs to serve the bundle, in the order of
+ * application.
+ * @throws RuntimeError RUNTIME_USAGE for names that Kubernetes does not accept, for a bundle that
+ * is too large for a ConfigMap, and for an invalid combination of options.
  */
 export function manifestsOf(source: ManifestSource, options: ManifestOptions): ManifestFile[] {
   const { pools } = source.bundle.cluster;
@@ -33,12 +34,12 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
   checkOptions(options, planned);
   const scaled = planned.filter(({ isScaled }) => isScaled);
   const files: ManifestFile[] = [
-    file("policy.yaml", `The bundle, as ${policyName(options)}.`, [
+    file("policy.yaml", `The bundle as ConfigMap ${policyName(options)}.`, [
       ...(policy === null ? [policyObject(options, source.bytes)] : []),
     ]),
     file(
       "rbac.yaml",
-      "What the scaler may do to the workers.",
+      "Permissions of the scaler.",
       scaled.length > 0 ? rbacObjects(options, scaled) : [],
     ),
     file(
@@ -53,10 +54,10 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
       : file("front-end.yaml", "The front end and its service.", frontEndObjects(options, pools)),
     file(
       "scaling.yaml",
-      "As many workers as the plan of the load wants.",
+      "Scaling of the workers by the plan for the load.",
       scaled.length > 0 ? [...scalerObjects(options), ...scaledObjects(options, scaled)] : [],
     ),
-    file("monitoring.yaml", "What Prometheus scrapes.", monitoringObjects(options)),
+    file("monitoring.yaml", "Monitoring with Prometheus.", monitoringObjects(options)),
   ];
   return files.filter(({ objects }) => objects.length > 0);
 }
@@ -65,11 +66,11 @@ function file(name: string, about: string, objects: ManifestFile["objects"]): Ma
   return { file: name, about, objects };
 }
 
-/** @param follows whether somebody follows the load. */
+/** @param follows whether a scaler follows the load. */
 function plannedPools({ bundle, workersByLevel }: ManifestSource, follows: boolean): PlannedPool[] {
   return bundle.cluster.pools.map((pool, index) => {
     const wanted = workersByLevel.map((workers) => workers[index] ?? pool.workers);
-    // A worker stays where no level wants one: a pool of none is never seen to be of use.
+    // Keeps a worker even if no level needs one, since a pool of none could not be observed.
     const least = Math.max(1, Math.min(...wanted));
     return { pool, least, isScaled: follows && least < pool.workers };
   });
@@ -83,7 +84,9 @@ function checkOptions(options: ManifestOptions, planned: readonly PlannedPool[])
     );
   }
   if (modelsClaim === null && cluster === null) {
-    throw usage("--models-claim none needs --cluster nats://…, over which workers get the models");
+    throw usage(
+      "--models-claim none needs --cluster nats://…, through which workers get the models",
+    );
   }
   const seen = new Map<string, string>();
   for (const { pool } of planned) {
@@ -91,8 +94,10 @@ function checkOptions(options: ManifestOptions, planned: readonly PlannedPool[])
     const other = seen.get(label);
     if (label === "" || other !== undefined || label === "front-end" || label === "scaler") {
       const why =
-        other === undefined ? "a name of its own in letters and digits" : `another than "${other}"`;
-      throw usage(`pool "${pool.name}": expected ${why}, to name its objects by; got "${label}"`);
+        other === undefined
+          ? "a unique name with letters and digits"
+          : `a name other than "${other}"`;
+      throw usage(`pool "${pool.name}": expected ${why} for its objects; got "${label}"`);
     }
     seen.set(label, pool.name);
     const set = `${name}-${label}`;

@@ -1,8 +1,8 @@
-/** What Prometheus' operator scrapes: the pods of the front ends and of the workers. */
+/** Prometheus operator objects that scrape the pods of front ends and workers. */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import { frontEndName, frontEndSelector, KSERVE_PORT, metaOf, selectorOf } from "./objects.ts";
 
-/** As often as a level is followed for, at least; the alerts look over minutes. */
+/** Scrape interval, short enough for the scaler; alerts average over minutes. */
 const INTERVAL = "15s";
 
 export function monitoringObjects(options: ManifestOptions): KubernetesObject[] {

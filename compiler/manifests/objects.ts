@@ -1,23 +1,23 @@
-/** What the objects of one bundle have in common: names, labels, and how little a pod may do. */
+/** Common parts of the objects of a bundle: names, labels, and pod security. */
 import type { ManifestOptions, ObjectMeta } from "./manifest-options.ts";
 
-/** Of requests, and of metrics where a listener of its own tells them. */
+/** Ports of requests, and of metrics with their own listener. */
 export const HTTP_PORT = 8000;
 export const METRICS_PORT = 8002;
-/** That KServe sends requests to. */
+/** Port that KServe sends requests to. */
 export const KSERVE_PORT = 8080;
-/** Of the external scaler, as KEDA's own examples have it. */
+/** Port of the external scaler, as in KEDA's examples. */
 export const SCALER_PORT = 6000;
 
-/** As docs/deploy/Containerfile.runtime installs it; its own entry point ends with `serve`. */
+/** Command installed by docs/deploy/Containerfile.runtime, whose entry point ends with `serve`. */
 export const RUNTIME_COMMAND = [
   "/usr/local/bin/node",
   "/opt/stratagem/node_modules/stratagem-runtime/dist/cli.js",
 ];
 
-export type Component = "front-end" | "worker" | "scaler" | "policy";
+type Component = "front-end" | "worker" | "scaler" | "policy";
 
-/** Labels that select the pods of a component; those of workers name the pool too. */
+/** Labels that select the pods of a component; those of workers include the pool. */
 export function selectorOf(
   { name }: ManifestOptions,
   component: Component,
@@ -31,7 +31,7 @@ export function selectorOf(
   };
 }
 
-/** Labels of the pods of front ends, also of those that KServe makes. */
+/** Labels of front end pods, including those that KServe creates. */
 export function frontEndSelector(options: ManifestOptions): Readonly<Record<string, string>> {
   const { isKserve, name } = options;
   return isKserve
@@ -69,7 +69,7 @@ export function policyName({ name }: Pick<ManifestOptions, "name">): string {
   return `${name}-policy`;
 }
 
-/** A name as labels of DNS are: lower case, digits and dashes, none at an end. */
+/** Converts a name to a DNS label: lower case, digits and dashes, without a dash at either end. */
 export function dnsLabel(name: string): string {
   const dashed = Array.from(name.toLowerCase(), (c) => (isPlain(c) ? c : "-")).join("");
   const parts = dashed.split("-").filter((part) => part !== "");
@@ -80,7 +80,7 @@ function isPlain(character: string): boolean {
   return (character >= "a" && character <= "z") || (character >= "0" && character <= "9");
 }
 
-/** Of a pod that needs nothing of its node, nor of the API of Kubernetes. */
+/** Security context of a pod that needs nothing from its node or the Kubernetes API. */
 export const POD_SECURITY = {
   automountServiceAccountToken: false,
   enableServiceLinks: false,
@@ -98,7 +98,7 @@ export const CONTAINER_SECURITY = {
   capabilities: { drop: ["ALL"] },
 } as const;
 
-/** Ready as the routes of the protocol tell it; a start ends after ten minutes by itself. */
+/** Probes with the protocol's health routes; a start fails after ten minutes. */
 export function probesOf(port: number) {
   const live = { path: "/v2/health/live", port };
   return {
@@ -108,7 +108,7 @@ export function probesOf(port: number) {
   };
 }
 
-/** The name of a pod, as a variable that arguments can have. */
+/** Environment variable with the pod's name for arguments. */
 export const POD_NAME = {
   name: "POD_NAME",
   valueFrom: { fieldRef: { fieldPath: "metadata.name" } },
@@ -116,25 +116,25 @@ export const POD_NAME = {
 
 const MODELS = "/srv/stratagem/models";
 const POLICY = "/srv/stratagem/policy";
-/** Where what is fetched is kept; the system tells its services so, and the programs look there. */
+/** Folder for fetched files; systemd sets this variable for services, and the programs read it. */
 export const STATE = "/var/lib/stratagem";
 const STATE_VARIABLE = { name: "STATE_DIRECTORY", value: STATE } as const;
 
-/** Where pods have the bundle and the models, and the volumes that bring them there. */
+/** Places of bundle and models in pods, and their volumes. */
 export interface PodFiles {
   /** Value of `--policy`. */
   readonly policy: string;
-  /** Flag and value of the folder of the models; empty without one. */
+  /** Option with the folder of the models; empty without one. */
   readonly modelsArgs: readonly string[];
-  /** Where programs keep what they fetch. */
+  /** Environment with the folder for fetched files. */
   readonly env: readonly object[];
   readonly volumes: readonly object[];
-  /** Of the bundle, as a file or as it was fetched. */
+  /** Mounts of the bundle, as a file or fetched. */
   readonly policyMounts: readonly object[];
   readonly modelMounts: readonly object[];
 }
 
-/** What is fetched is kept in a volume of the pod, since its root cannot be written. */
+/** Fetched files are kept in a volume of the pod, since its root is read-only. */
 export function podFilesOf({ name, policy, modelsClaim, cluster }: PodFilesAsked): PodFiles {
   const configMap = { name: "policy", configMap: { name: policyName({ name }) } };
   const claim = {

@@ -1,7 +1,7 @@
-/** What lies in a folder of manifests, in which order it is applied, and what has to be there. */
+/** Describes a folder of manifests: contents, order of application, and prerequisites. */
 import type { ManifestFile, ManifestOptions } from "./manifest-options.ts";
 
-/** @param folder as it was named. @param models names of the files that pods look for. */
+/** @param folder as it was given. @param models names of the files that pods need. */
 export function readmeOf(
   folder: string,
   files: readonly ManifestFile[],
@@ -15,13 +15,13 @@ export function readmeOf(
   return [
     `# ${options.name} on Kubernetes`,
     "",
-    "Written by `stratagem manifests`; write it again rather than change it.",
+    "Written by `stratagem manifests`; to change it, generate it again.",
     "",
-    "## What has to be there",
+    "## Prerequisites",
     "",
     ...needsOf(files, options, models).map((need) => `- ${need}`),
     "",
-    "## What is applied",
+    "## Manifests",
     "",
     ...rows,
     "",
@@ -33,7 +33,7 @@ export function readmeOf(
   ].join("\n");
 }
 
-/** In the order in which they are missed. */
+/** In the order in which a missing one would be noticed. */
 export function needsOf(
   files: readonly ManifestFile[],
   { image, modelsClaim, cluster, policy, isKserve, namespace }: ManifestOptions,
@@ -41,15 +41,16 @@ export function needsOf(
 ): string[] {
   const kinds = new Set(files.flatMap(({ objects }) => objects.map(({ kind }) => kind)));
   const listed = models.join(", ");
-  const claim = `a claim \`${modelsClaim}\` of a volume that all pods may read, with ${listed}`;
+  const claim = `a claim \`${modelsClaim}\` of a volume that all pods can read, with ${listed}`;
   const nats = `NATS with JetStream at \`${cluster}\`, and its client in the image`;
-  const monitoring = "Prometheus' operator, for monitoring.yaml; else leave that out";
+  const monitoring =
+    "the Prometheus operator, for monitoring.yaml; without it, leave that file out";
   return [
     ...(namespace === null ? [] : [`the namespace \`${namespace}\``]),
-    `the image \`${image}\`, which nodes can pull (docs/ship.md)`,
+    `the image \`${image}\` in a registry of the nodes (docs/ship.md)`,
     ...(modelsClaim === null ? [] : [claim]),
     ...(cluster === null ? [] : [nats]),
-    ...(policy === null ? [] : [`the bundle at \`${policy}\`, which pods may read`]),
+    ...(policy === null ? [] : [`the bundle at \`${policy}\`, readable by pods`]),
     ...(kinds.has("ScaledObject") ? ["KEDA 2.9 or newer, for scaling.yaml"] : []),
     ...(isKserve ? ["KServe, for inference-service.yaml"] : []),
     ...(kinds.has("PodMonitor") ? [monitoring] : []),

@@ -1,4 +1,7 @@
-/** The program that says how many workers the load wants, what it may do, and what KEDA is told. */
+/**
+ * Objects of the scaler, which computes the number of workers for the load: program, permissions,
+ * and KEDA configuration.
+ */
 import type { KubernetesObject, ManifestOptions } from "./manifest-options.ts";
 import {
   CONTAINER_SECURITY,
@@ -18,14 +21,14 @@ import {
 import type { PlannedPool } from "./workers.ts";
 
 const RBAC = "rbac.authorization.k8s.io";
-/** A pod that leaves is not needed any more: the plan has waited already. */
+/** A plan has already waited before it removes a pod. */
 const NO_WAIT = { stabilizationWindowSeconds: 0 };
-/** Time between two requests of KEDA, s. */
+/** Polling interval of KEDA, s. */
 const POLLING_SECONDS = 30;
-/** After so many answers that fail, the pool is as large as it can be. */
+/** Failed polls after which the pool is scaled to its maximum. */
 const FAILURES = 3;
 
-/** The scaler, which reads the load of the front ends, and the Service where KEDA asks it. */
+/** Builds the scaler, which reads the load of the front ends, and the Service that KEDA calls. */
 export function scalerObjects(options: ManifestOptions): KubernetesObject[] {
   const name = scalerName(options);
   const selector = selectorOf(options, "scaler");
@@ -63,7 +66,7 @@ export function scalerObjects(options: ManifestOptions): KubernetesObject[] {
       metadata: metaOf(options, loadName(options), "front-end"),
       spec: {
         clusterIP: "None",
-        // One that is full is not ready, and has the most load.
+        // A front end with a full queue is not ready, but its load counts most.
         publishNotReadyAddresses: true,
         selector: frontEndSelector(options),
         ports: [{ name: "load", port: loadPort(options) }],
@@ -91,12 +94,12 @@ function scalerContainer(options: ManifestOptions): object {
   };
 }
 
-/** It runs no model, and meets nobody. */
+/** The scaler runs no models and is not a cluster member. */
 function scalerFiles(options: ManifestOptions): PodFiles {
   return podFilesOf({ ...options, modelsClaim: null, cluster: null });
 }
 
-/** Of the service without an address of its own: its name has that of every front end. */
+/** Name of the headless service, which resolves to every front end. */
 function loadName({ name }: ManifestOptions): string {
   return `${name}-load`;
 }
@@ -105,7 +108,7 @@ function loadPort({ isKserve }: ManifestOptions): number {
   return isKserve ? KSERVE_PORT : METRICS_PORT;
 }
 
-/** What the scaler may do to the workers, and nothing more. @param pools that are scaled. */
+/** Builds the scaler's minimal permissions. @param pools that are scaled. */
 export function rbacObjects(
   options: ManifestOptions,
   pools: readonly PlannedPool[],
@@ -114,7 +117,7 @@ export function rbacObjects(
   const metadata = metaOf(options, name, "scaler");
   const { namespace } = options;
   const sets = pools.map(({ pool }) => workersName(options, pool.name));
-  // The tolerance of the autoscaler counts from the replicas that there are.
+  // The autoscaler's tolerance is relative to the current replicas, which the scaler reads.
   const scales = { apiGroups: ["apps"], resources: ["statefulsets/scale"], resourceNames: sets };
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata, automountServiceAccountToken: false },
@@ -129,7 +132,7 @@ export function rbacObjects(
   ];
 }
 
-/** What KEDA is told: a ScaledObject for each pool. @param pools whose plans differ. */
+/** Builds a ScaledObject for each pool. @param pools whose plans differ. */
 export function scaledObjects(
   options: ManifestOptions,
   pools: readonly PlannedPool[],
@@ -138,8 +141,8 @@ export function scaledObjects(
 }
 
 /**
- * KEDA polls a pool at 0, where the scaler's stream is quicker. From 1 on the autoscaler asks the
- * scaler itself, every 15 s; `useCachedMetrics: true` would have it see what was polled last.
+ * KEDA polls a pool at 0 replicas, where the scaler's stream is faster. From 1 on the autoscaler
+ * queries the scaler every 15 s; with `useCachedMetrics: true` it would read the last polled value.
  */
 function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): KubernetesObject {
   const most = pool.workers;
@@ -161,7 +164,7 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): K
           behavior: {
             scaleUp: {
               ...NO_WAIT,
-              // All that the plan wants at once.
+              // Starts all workers of the plan at once.
               policies: [{ type: "Pods", value: most, periodSeconds: 15 }],
             },
             scaleDown: {
@@ -179,8 +182,8 @@ function scaledObject(options: ManifestOptions, { pool, least }: PlannedPool): K
           metadata: {
             scalerAddress: `${host}:${SCALER_PORT}`,
             pool: pool.name,
-            // The autoscaler ignores a difference of a tenth: the scaler reads the replicas of the
-            // set and asks for enough more.
+            // The autoscaler ignores a difference of a tenth, so the scaler reads the replicas of
+            // the set and requests enough more.
             tolerance: "0.1",
             statefulSet: name,
           },

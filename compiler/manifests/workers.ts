@@ -1,4 +1,6 @@
-/** The workers of a pool: a StatefulSet, whose pods have names that the front end can list. */
+/**
+ * Builds the workers of a pool: a StatefulSet, whose pods have predictable names for the front end.
+ */
 import {
   isNvidia,
   type Pool,
@@ -20,18 +22,18 @@ import {
   workersName,
 } from "./objects.ts";
 
-/** Longer than a batch takes and its answer. */
+/** Exceeds the time of a batch and its answer. */
 const GRACE_SECONDS = 40;
 
 export interface PlannedPool {
   readonly pool: Pool;
-  /** Workers that the plan wants at the level that wants fewest, 1 at least. */
+  /** Fewest workers in the plan of any level, at least 1. */
   readonly least: number;
-  /** Whether their number follows the load; else all of the pool are there. */
+  /** True if their number follows the load; otherwise the pool is complete. */
   readonly isScaled: boolean;
 }
 
-/** URLs of all workers that a pool may have, those that are not up yet included. */
+/** Returns the URLs of all workers that a pool may have, including those that are not running. */
 export function workerUrls(options: ManifestOptions, pool: Pool): string[] {
   const name = workersName(options, pool.name);
   return Array.from({ length: pool.workers }, (_, index) => {
@@ -40,9 +42,9 @@ export function workerUrls(options: ManifestOptions, pool: Pool): string[] {
 }
 
 /**
- * The pods, the headless service that gives each its name, how few may be gone at a time, and who
- * may ask them. Where a scaler follows the load, their number is left to it: whoever applies the
- * file again does not change it.
+ * Builds the pods, the headless service that names them, the disruption budget, and the network
+ * policy. With a scaler the number of replicas is left out, so that applying the file again does
+ * not change it.
  */
 export function workerObjects(options: ManifestOptions, planned: PlannedPool): KubernetesObject[] {
   const { pool, isScaled } = planned;
@@ -68,7 +70,7 @@ export function workerObjects(options: ManifestOptions, planned: PlannedPool): K
       metadata,
       spec: {
         clusterIP: "None",
-        // A worker that still loads its model is known by name already.
+        // A worker that is loading its model needs its name already.
         publishNotReadyAddresses: true,
         selector,
         ports: [{ name: "http", port: HTTP_PORT, targetPort: "http" }],
@@ -93,7 +95,7 @@ export function workerObjects(options: ManifestOptions, planned: PlannedPool): K
   ];
 }
 
-/** Front ends, KServe's of whatever labels included, other workers, and Prometheus. */
+/** Allows front ends, including KServe's with other labels, other workers, and Prometheus. */
 function whoAsks(options: ManifestOptions): object[] {
   const { name } = options;
   const prometheus = { matchLabels: { "app.kubernetes.io/name": "prometheus" } };
@@ -115,7 +117,7 @@ function podSpec(
   return {
     ...POD_SECURITY,
     terminationGracePeriodSeconds: GRACE_SECONDS,
-    // A node or a zone that is lost takes as few workers of a pool with it as can be.
+    // Spreads workers, so that a lost node or zone affects few workers of a pool.
     topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map(
       (topologyKey) => ({
         maxSkew: 1,
@@ -146,7 +148,7 @@ function container(options: ManifestOptions, pool: Pool): object {
       ...["--http", `0.0.0.0:${HTTP_PORT}`, "--name", "$(POD_NAME)", "--pool", pool.name],
       ...["--threads", cpu, ...(modelsArgs.length > 0 ? modelsArgs : ["--models", STATE])],
       ...(provider === null ? [] : ["--device", provider]),
-      // What the bundle says of its models, where both are files here.
+      // Gives the worker the bundle's description of its models if both are local files.
       ...(options.policy === null && options.modelsClaim !== null ? ["--policy", policy] : []),
       ...(cluster === null
         ? []
@@ -155,7 +157,7 @@ function container(options: ManifestOptions, pool: Pool): object {
     env: [...env, POD_NAME],
     ports: [{ name: "http", containerPort: HTTP_PORT }],
     securityContext: CONTAINER_SECURITY,
-    // As many as were profiled, and whole ones: nodes can then give each its own.
+    // The profiled number, as whole cores, so that nodes can assign exclusive ones.
     resources: {
       requests: { cpu, memory: workerMemory, ...gpu },
       limits: { cpu, memory: workerMemory, ...gpu },
@@ -165,7 +167,7 @@ function container(options: ManifestOptions, pool: Pool): object {
   };
 }
 
-/** Which of its node's devices a pod gets is for Kubernetes to say; null for what nothing says. */
+/** Kubernetes assigns the device, so only the provider is used; null if the pool names none. */
 function providerOf({ device }: Pool): Provider | null {
   return device === undefined ? null : (parseDevice(device)?.provider ?? null);
 }

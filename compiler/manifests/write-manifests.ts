@@ -1,4 +1,7 @@
-/** `stratagem manifests BUNDLE`: what a cluster of Kubernetes needs to serve a bundle. */
+/**
+ * Implements `stratagem manifests BUNDLE`: writes the manifests of a Kubernetes cluster that serves
+ * a bundle.
+ */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -15,13 +18,13 @@ import { manifestsOf } from "./manifests.ts";
 import { dnsLabel } from "./objects.ts";
 import { needsOf, readmeOf } from "./readme.ts";
 
-/** Not applied: kubectl passes over what is no manifest. */
+/** kubectl skips files that are not manifests. */
 const README = "README.md";
 
-export interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
+interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
   /** Path of the bundle. */
   readonly bundle: string;
-  /** Folder for the files; null for all of them as one text. */
+  /** Output folder; null for one text. */
   readonly out: string | null;
   /** Null for the application's name. */
   readonly name: string | null;
@@ -48,13 +51,13 @@ export async function manifestsCommand(asked: ManifestsCommandOptions): Promise<
   };
 }
 
-/** @throws RuntimeError RUNTIME_USAGE where nothing is left of a name. */
+/** @throws RuntimeError RUNTIME_USAGE if no valid character is left. */
 function usableName(application: string): string {
   const name = dnsLabel(application);
   if (name !== "") return name;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `the application "${application}" has no letters for the names of objects; give --name`,
+    `the application "${application}" has no letters for object names; use --name`,
   );
 }
 
@@ -62,9 +65,9 @@ function streamOf(files: readonly ManifestFile[]): string {
   return files.map(manifestText).join("---\n").trimEnd();
 }
 
-/** The documents of a file, with a line that says what they are for and one between them. */
+/** Formats the documents of a file, with a comment for its purpose. */
 function manifestText({ about, objects }: ManifestFile): string {
-  // Aliases would be legal, and hardly read.
+  // Aliases are legal but hard to read.
   const options = { aliasDuplicateObjects: false, lineWidth: 0 };
   const documents = objects.map((object) => stringify(object, options));
   return `# ${about}\n${documents.join("---\n")}`;
@@ -82,8 +85,8 @@ async function writeFiles(
     path: join(folder, file.file),
     bytes: Buffer.from(manifestText(file)),
   }));
-  const told = { path: join(folder, README), bytes: Buffer.from(readme) };
-  await writeAllAtomically([...written, told]);
+  const readmeFile = { path: join(folder, README), bytes: Buffer.from(readme) };
+  await writeAllAtomically([...written, readmeFile]);
 }
 
 function listOf(
@@ -95,7 +98,7 @@ function listOf(
   return [
     alignColumns([["file", "kind", "name"], ...rows]),
     "",
-    `Has to be there (${join(folder, README)} says more):`,
+    `Prerequisites (details in ${join(folder, README)}):`,
     ...needs.map((need) => `- ${need}`),
     "",
     `kubectl apply -f ${folder}`,

@@ -1,22 +1,22 @@
-/** What a level promises in the terms that all methods share: what gates judge and compare. */
+/** Promises of a level in the terms that all methods share; gates judge and compare them. */
 import { MICROS, type Pool, priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import type { MissedLimit } from "stratagem-runtime/internal/describe/missed-limits";
 import type { LevelFigure } from "../spec/schema/promise-figures.ts";
 
 /**
- * By the names that requirements have: ratios 0..1, percentiles of latency in ms, cost an hour in
- * the unit of the prices, counts. What is not promised is left out.
+ * Figures by the names of requirements: ratios in 0..1, latency percentiles in ms, cost per hour in
+ * the currency of the prices, counts. Figures that are not promised are left out.
  */
 export type Figures = Readonly<Partial<Record<LevelFigure, number>>>;
 
 export interface LevelPromises {
   readonly loadQps: number;
   readonly feasible: boolean;
-  /** Which limits it misses, empty where it is feasible. */
+  /** Limits that the level misses; empty if it is feasible. */
   readonly missed: readonly MissedLimit[];
-  /** Of all queries. */
+  /** Figures of all queries. */
   readonly figures: Figures;
-  /** Of the queries of each class and bucket, empty where there are none. */
+  /** Figures of each class and bucket; empty without classes and buckets. */
   readonly classes: readonly NamedFigures[];
   readonly buckets: readonly NamedFigures[];
 }
@@ -27,8 +27,8 @@ export interface NamedFigures {
 }
 
 /**
- * Workers, and what they cost where those that are used have a price.
- * @param workers how many of each pool, in their order; a part of one where cores are counted.
+ * Returns the number of workers, and their cost if all pools in use have a price.
+ * @param workers of each pool, in pool order; fractional if cores are counted.
  */
 export function workerFigures(
   pools: readonly Pool[],

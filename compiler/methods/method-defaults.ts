@@ -1,4 +1,4 @@
-/** What holds for a method that does not say otherwise. */
+/** Defaults for the members that a method may leave out. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import { modelFitMistakes } from "../model/model-fit.ts";

@@ -1,7 +1,7 @@
 /**
- * What the compiler knows of a method: how an application becomes levels, what they promise, how
- * they are simulated and shown. A method is one object of this form in the registry; nothing else
- * of the compiler knows methods apart.
+ * Interface of a method: how an application becomes levels, what they promise, how they are
+ * simulated and reported. A method is one object of this form in the registry; the rest of the
+ * compiler does not distinguish methods.
  */
 import type {
   ActionValues,
@@ -32,21 +32,24 @@ import type { LoadedApplication } from "../spec/load-application.ts";
 import type { LevelPromises } from "./level-promises.ts";
 import type { SolverName } from "./solver-names.ts";
 
-/** The method of a name as its folder writes it, with its own bundle, frame and policy. */
+/** A method as its folder implements it, with its own bundle, frame and policy types. */
 export type CompilerMethodOf<
   M extends MethodName,
   B extends Bundle = Extract<Bundle, { readonly method: M }>,
   F extends BundleFrame = Extract<BundleFrame, { readonly method: M }>,
 > = MethodCore<B, F, PolicyOf<M>> & Partial<MethodExtras<B, F, PolicyOf<M>>>;
 
-/** A method as callers see it: they find every member, its own or the default of most methods. */
+/** A method as callers see it: with every member, the method's own or its default. */
 export type CompilerMethod = MethodCore & MethodExtras;
 
 /**
- * What every method says itself. Members are methods and not functions, so that one of known types
- * can be held as one of any: who asks the registry for the method of a bundle hands it that bundle.
+ * Members that every method implements. They are declared as methods and not as function
+ * properties, so that a method of known types is assignable to one of any type: callers that ask
+ * the registry for the method of a bundle pass it that bundle.
  *
- * @typeParam B bundles. @typeParam F what their levels share. @typeParam P policy of the spec.
+ * @typeParam B bundles.
+ * @typeParam F frame that levels share.
+ * @typeParam P policy of the spec.
  * @typeParam L levels of B.
  */
 interface MethodCore<
@@ -57,23 +60,30 @@ interface MethodCore<
 > {
   readonly name: MethodName;
 
-  // From an application to a frame: no file and no clock is read.
+  // From an application to a frame; reads no file and no clock.
 
-  /** What the application asks for that the method cannot do. */
+  /** Yields what the application asks for that the method does not support. */
   mistakes(application: Application<P>): Iterable<Mistake>;
-  /** The policy under `--solver`. @throws RuntimeError if the method has no such solver. */
+  /**
+   * Returns the policy with another solver.
+   * @throws RuntimeError if the method has no such solver.
+   */
   withSolver(policy: P, solver: SolverName): P;
   /** @param application one without mistakes. */
   frame(application: Application<P>, models: ModelFiles): F;
 
   // From a frame to levels.
 
-  /** Whether a level is so quick that nothing but one after the other, in this process, pays. */
+  /**
+   * Whether a level is solved so fast that only one process, one level after the other, pays off.
+   */
   readonly isQuick: boolean;
   /**
-   * The level for one load: the same frame and load give the same level, bit for bit, unless a
-   * time limit of the policy cuts it short. @param nowMs a monotonic clock, for the limit.
-   * @param branches where several machines search the level, of methods that divide its search.
+   * Solves the level for one load. The same frame and load give the same level, bit for bit, unless
+   * a time limit of the policy ends the search.
+   * @param nowMs a monotonic clock, for the limit.
+   * @param branches if several machines search the level; only for methods that divide their
+   * search.
    */
   solveLevel(
     frame: F,
@@ -82,119 +92,134 @@ interface MethodCore<
     branches?: RootBranches,
   ): Solved<L> | Promise<Solved<L>>;
 
-  // What a level promises.
+  // Promises of levels.
 
-  /** What a level promises, in the terms of all methods. @param level one of the bundle's. */
+  /**
+   * Returns a level's promises, in the terms of all methods.
+   * @param level one of the bundle's.
+   */
   promises(bundle: B, level: L): LevelPromises;
-  /** The highest violation rate that a level promises, of a class or bucket if need be. */
+  /** Returns the highest violation rate that a level promises, over classes and buckets. */
   worstViolationRate(level: L): number;
-  /** What a level states that can be computed again, figures by name. */
+  /** Returns the figures of a level that can be recomputed, by name. */
   stated(level: L): object;
-  /** A level with these figures computed from what the bundle decides at its load. */
+  /** Returns a level with these figures recomputed from the bundle's decisions at its load. */
   promised(frame: F, bundle: B, index: number): L;
 
-  // Simulation, and what people are told.
+  // Simulation and reports.
 
   readonly baselines: Baselines;
-  /** @throws RuntimeError for a baseline of another method, and for what cannot be simulated. */
+  /**
+   * @throws RuntimeError for a baseline of another method, and for options that the method cannot
+   * simulate.
+   */
   simulate(
     bundle: B,
     asked: SimulationRequest,
     watch: SimulateWatch,
   ): CommandResult | Promise<CommandResult>;
-  /** What the cluster, or the application, cannot do as it was asked to; a line each. */
-  warnings(bundle: B, application: Application<P>): readonly string[];
   /**
-   * @throws RuntimeError for an option that asks for what there is not, InputError for a
-   * simulation.
+   * Returns warnings about what the cluster or the application cannot do as requested, one line
+   * each.
    */
+  warnings(bundle: B, application: Application<P>): readonly string[];
+  /** @throws RuntimeError for an option that does not apply, InputError for a simulation. */
   report(bundle: B, asked: ReportRequest): Promise<Report>;
 }
 
-/** What methods may leave out: `method-defaults.ts` has what holds then. */
+/** Members that methods may leave out; `method-defaults.ts` has the defaults. */
 export interface MethodExtras<
   B extends Bundle = Bundle,
   F extends BundleFrame = BundleFrame,
   P extends Policy = Policy,
   L extends Level = B["levels"][number],
 > {
-  /** Whether it serves sequences of requests, whose models have state. */
+  /** Whether the method serves sequences of requests, whose models keep state. */
   readonly keepsState: boolean;
-  /** What has to give a task its inputs; null where models are cut instead of linked. */
+  /** Edges that must provide the inputs of a task; null if models are cut instead of linked. */
   readonly feeds: FeedKind | null;
-  /** What of the model files does not fit each other. */
+  /** Yields model files that do not fit together. */
   modelMistakes(application: Application<P>, models: ModelFiles): Iterable<Mistake>;
   /**
-   * Opens models to make files of them; null where they are served as they are.
-   * @param prober runs them, under limits.
-   * @throws InputError for a model it cannot work with.
+   * Opens models to make files from them; null if they are served unchanged.
+   * @param prober runs them, within limits.
+   * @throws InputError for an unsupported model.
    */
   openModels(loaded: LoadedApplication<P>, prober: ModelProber): Promise<OpenedModels<B> | null>;
 
-  /** Loads of a list that levels are searched for, with both ends. */
+  /** Returns the loads of a list that levels are searched for, including both ends. */
   searched(frame: F, loadsQps: readonly number[]): ReadonlySet<number>;
-  /** The level of another load, from those searched above and below it. */
+  /** Returns the level of another load, from the searched levels above and below it. */
   moved(frame: F, loadQps: number, around: readonly L[]): L;
-  /** Whether several machines can search one level. */
+  /** Returns whether several machines can search one level. */
   dividesSearch(frame: F): boolean;
   /** Whether each level chooses its margin for the serving path. */
   readonly marginByLevel: boolean;
-  /** What is left to do once all levels are solved, which ascend by load. */
+  /** Post-processes the solved levels, which ascend by load. */
   afterLevels(
     frame: F,
     solved: readonly SolvedLevel<L>[],
     settle: Settle<L>,
   ): readonly SolvedLevel<L>[] | Promise<readonly SolvedLevel<L>[]>;
-  /** Of the levels that are as good as one, the one closest to its neighbour. */
+  /** Returns, among the levels as good as this one, the closest to its neighbour. */
   settle(frame: F, level: L, neighbour: L, nowMs: () => number): Promise<L>;
-  /** How far two levels are apart, by which methods that choose accuracies place them. */
+  /** Returns the distance of two levels; methods that choose accuracies place levels by it. */
   gapOf(a: L, b: L): LevelGap;
   bundle(frame: F, levels: readonly L[], provenance: Provenance): B;
-  /** What a bundle tells of the frame it was compiled from. */
+  /** Returns the frame of a bundle, as far as the bundle holds it. */
   frameOf(bundle: B): F;
 
   /** Levels and promises for slower machines; null for methods without them. */
   readonly paces: MethodPaces<B, F> | null;
-  /** Workers of each pool, [poolCount], that a level's plan wants. @param level of the bundle. */
+  /**
+   * Returns the workers of each pool, [poolCount], in a level's plan.
+   * @param level of the bundle.
+   */
   plannedWorkers(bundle: B, level: L): readonly number[];
-  /** Whether replicas come and go with the load, each as a process of its own. */
+  /** Whether replicas start and stop with the load, each as its own process. */
   readonly scales: boolean;
-  /** Whether promises can be computed again from the frame of a bundle alone. */
+  /** Returns whether promises can be recomputed from the frame of a bundle alone. */
   isRecomputable(frame: F): boolean;
   /**
-   * Whether levels are solved with what they state; else others may be followed at a load, so that
-   * it takes all of the bundle to tell it.
+   * Whether a level's promises depend on the level alone. Otherwise another level may serve its
+   * load, so promises need the whole bundle.
    */
   readonly promisesAlone: boolean;
-  /** What the actions of a state are worth at a level. @throws TypeError where it has no states. */
+  /**
+   * Returns the values of the actions of a state at a level.
+   * @throws TypeError if the method has no states.
+   */
   actionValues(
     bundle: B,
     level: number,
     queued: number,
     slackMs: number,
   ): ActionValues | NoActionValues;
-  /** What the bundle knows of a batch that a server ran, for whoever explains what came of it. */
+  /** Returns what the bundle knows of a batch that a server ran, for explanations. */
   batchFacts(bundle: B, ran: RanBatch): BatchFacts;
 
-  /** Whether a request is one query whatever rows it has; else each row is one. */
+  /** Whether a request is one query however many rows it has; otherwise each row is one. */
   readonly servesWhole: boolean;
-  /** What of its models is measured beside whole batches on one core. */
+  /** Measurements of its models other than whole batches on one core. */
   readonly profiled: "layers" | "cores" | null;
-  /** The requests that its simulation draws; null where each is one row to the one model. */
+  /** Returns the requests that its simulation draws; null if each is one row for the only model. */
   requestsOf(
     bundle: B,
     arrivals: ArrivalProcess,
     durationMs: number,
     seed: number,
   ): PlannedRequests | null;
-  /** The level as a baseline would plan it, null for none; for baselines solved in processes. */
+  /**
+   * Returns the level as a baseline plans it, null for no baseline; for baselines that are solved
+   * in processes.
+   */
   baselineLevel(frame: F, level: L, baseline: string, nowMs: () => number): L | null;
-  /** Whether the times of batches can be drawn from their quantiles. */
+  /** Returns whether batch times can be drawn from their quantiles. */
   hasServiceTimeQuantiles(bundle: B): boolean;
-  /** Whether promises are simulated with such times. */
+  /** Returns whether promises are simulated with drawn times. */
   promisesQuantiles(bundle: B): boolean;
 
-  /** What `compile` shows before and after the table of levels. */
+  /** Returns what `compile` prints before and after the table of levels. */
   tablesAround(bundle: B): {
     readonly before: readonly string[];
     readonly after: readonly string[];
@@ -202,69 +227,72 @@ export interface MethodExtras<
   /** Whether plans have a cost over time. */
   readonly costsOverDay: boolean;
   /**
-   * What the bundle costs over the day that the application names, or over one from its lowest load
-   * to its highest; null where there is neither.
+   * Returns the cost of the bundle over the day that the application names, or over a day from its
+   * lowest load to its highest; null without either.
    */
-  overDay(bundle: B, application: Application<P>): ToldDay | null;
+  overDay(bundle: B, application: Application<P>): DayReport | null;
 }
 
-/** Members are methods, as those of `CompilerMethod` are. @typeParam L levels of other paces. */
+/**
+ * Members are declared as methods, like those of `CompilerMethod`.
+ * @typeParam L levels of other paces.
+ */
 export interface MethodPaces<B extends Bundle, F, L extends object = object> {
-  /** Levels for a machine whose service times are `pace` times the profile's, in their order. */
+  /** Returns levels for a machine whose service times are `pace` times the profile's, in order. */
   levels(
     bundle: B,
     frame: F,
     pace: number,
     nowMs: () => number,
   ): readonly L[] | Promise<readonly L[]>;
-  /** The bundle with levels that were solved for other paces. */
+  /** Returns the bundle with levels that were solved for other paces. */
   with(bundle: B, levels: readonly L[]): B;
   /**
-   * Simulates the whole bundle on such a machine at the load of a level.
-   * @param seed of the traffic; left out, that of promises.
+   * Simulates the whole bundle on a slower machine at the load of a level.
+   * @param seed of the traffic; default: that of promises.
    */
   promised(bundle: B, level: number, pace: number, seed?: number): PaceFigures;
-  /** The level that states this too. */
+  /** Returns the level with these promises added. */
   promising(level: B["levels"][number], promised: PacePromises): B["levels"][number];
 }
 
-/** What a day comes to: a line for people, and figures. */
-export interface ToldDay {
+/** Cost of a day: a line of text, and figures. */
+export interface DayReport {
   readonly text: string;
   readonly json: object;
 }
 
 export interface Solved<L extends Level = Level> {
   readonly level: L;
-  /** Time of the solver alone, ms, where more was done than solving. */
+  /** Time of the solver alone, ms, if solving was not all. */
   readonly solveMs?: number;
 }
 
-/** A level and how long it took, ms, which is reported but not part of the reproducible bundle. */
+/** A level and its solve time, ms, which is reported but not part of the reproducible bundle. */
 export interface SolvedLevel<L extends Level = Level> {
   readonly level: L;
   readonly ms: number;
-  /** Where branches of its search were left out: it may not be that of the bundle. */
+  /** Set if branches of its search were left out: it may not be the level of the bundle. */
   readonly isPart?: true;
 }
 
-/** How far two levels are apart. */
+/** Distance of two levels. */
 export interface LevelGap {
-  /** Difference in the accuracy to expect. */
+  /** Difference in expected accuracy. */
   readonly accuracy: number;
-  /** Steps in all else that makes levels differ; neighbours are less than 1 apart. */
+  /** Steps in all other properties; neighbours are less than 1 apart. */
   readonly otherSteps: number;
 }
 
-/** As the level it is given, but the closest to its neighbour of those that are as good. */
+/** Returns, among the levels as good as `level`, the closest to its neighbour. */
 export type Settle<L extends Level = Level> = (level: L, neighbour: L) => Promise<L>;
 
-/** Runs models to see what their values are. */
+/** Runs models to inspect their values. */
 export type ModelProber = Pick<ModelReader, "probe">;
 
-/** Models that were opened to make files of them. */
+/** Models that were opened to make files from them. */
 export interface OpenedModels<B extends Bundle = Bundle> {
-  /** What of them does not fit what was measured. */
+  /** Yields models that do not match the measurements. */
   mistakes(): Iterable<Mistake>;
   /**
    * @returns the bundle that names the files.
@@ -273,59 +301,59 @@ export interface OpenedModels<B extends Bundle = Bundle> {
   cut(bundle: B): { readonly bundle: B; readonly files: readonly BundleFile[] };
 }
 
-/** A file that a bundle names and that lies beside it. */
+/** A file that a bundle names and that lies next to it. */
 export interface BundleFile {
   /** File name without directories. */
   readonly file: string;
   readonly sha256: string;
-  /** Made anew with every call: those of all files together can be many times the models. */
+  /** Computed on every call: all files together can be many times as large as the models. */
   readonly bytes: () => Uint8Array;
 }
 
-/** What bundles of a method are compared with when they are simulated. */
+/** Baselines that bundles of a method are compared with in simulations. */
 interface Baselines {
-  /** What they stand in for, such as "a pipeline"; null for one task. */
+  /** Kind of application that they serve, such as "a pipeline"; null for one task. */
   readonly of: string | null;
   /** Whether that is a graph of tasks. */
   readonly isOfPipelines: boolean;
-  /** In the order that the help and messages have them. */
+  /** In the order of the help and of messages. */
   readonly names: readonly string[];
-  /** Whether parameters of theirs can be chosen in hindsight. */
+  /** Whether their parameters can be tuned in hindsight. */
   readonly tunable: boolean;
-  /** @throws RuntimeError where `tuned` asks for more than the baseline has. */
+  /** @throws RuntimeError if `tuned` is set for a baseline without parameters. */
   has(text: string, tuned: boolean): boolean;
 }
 
 export interface NamedBaseline {
-  /** As given. */
+  /** The text of the option. */
   readonly text: string;
-  /** Without what follows a colon. */
+  /** The part before a colon. */
   readonly name: string;
   readonly tuned: boolean;
-  /** A method that has it; the bundle's own may have one of that name as well. */
+  /** A method that has it; the bundle's own method may have one of the same name. */
   readonly from: Pick<MethodCore, "name" | "baselines">;
 }
 
-/** As the command line says it. */
+/** Options of `simulate`. */
 export interface SimulationRequest {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly fanout: "rounded" | "poisson";
-  /** Which stations of the machine that serves are simulated, where the bundle knows them. */
+  /** Stations of the serving machine to simulate, if the bundle describes them. */
   readonly stations: StationOptions;
-  /** Whether decisions follow the measured pace of the workers; left out for yes. */
+  /** Whether decisions follow the measured pace of the workers; default: true. */
   readonly adapts?: boolean;
   /** Null for the bundle itself. */
   readonly baseline: NamedBaseline | null;
-  /** What an autoscaler adds before replicas start, of methods that scale; left out, nothing. */
+  /** Delay that an autoscaler adds before replicas start, for methods that scale; default: none. */
   readonly scalerDelay?: ScalerDelay | undefined;
-  /** Told of every request; left out, nobody asks. */
+  /** Called for every request. */
   readonly onOutcome?: OnOutcome;
 }
 
-/** A simulation, by default of the whole machine that serves. */
+/** Options of one simulation; the default is the whole serving machine. */
 export type AskedRun = Pick<
   SimulationRequest,
   "arrivals" | "durationMs" | "seed" | "serviceTimes"
@@ -339,22 +367,25 @@ export interface ReportRequest {
   /** Path of the bundle. */
   readonly path: string;
   readonly file: { readonly byteCount: number; readonly sha256: string };
-  /** Files that `simulate --json` printed. */
+  /** Files that `simulate --json` wrote. */
   readonly simulations: readonly string[];
   /** Load to solve again under other ceilings; null for the highest feasible, false for none. */
   readonly frontierQps: number | null | false;
-  /** Traces to simulate, such as days; left out for none. */
+  /** Traces to simulate, such as days; default: none. */
   readonly traces?: readonly string[];
   readonly signal: AbortSignal;
-  /** Counts work that is done, and lets a signal be delivered. @param total of such work. */
+  /**
+   * Counts finished work, and yields so that signals are delivered.
+   * @param total amount of work.
+   */
   progress(total: number): () => Promise<void>;
 }
 
 export interface Report {
   /** The whole HTML document. */
   readonly page: string;
-  /** Outcomes of simulations that it shows. */
+  /** Outcomes of the simulations that it shows. */
   readonly runs?: readonly object[];
-  /** What other ceilings cost, where that was solved. */
+  /** Costs under other ceilings, if they were solved. */
   readonly frontier?: object | null;
 }

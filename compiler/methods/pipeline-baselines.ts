@@ -1,10 +1,11 @@
-/** Which baselines of pipelines there are, and which of them can be tuned. */
+/** Names of the baselines of pipelines, and which of them can be tuned. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { SCALER_NAMES, scalerNamed } from "../simulate/graph/scalers/scalers.ts";
 
 /**
- * @param names of the method's baselines. @param tuned whether parameters are to be chosen in
- * hindsight. @throws RuntimeError where nothing can be.
+ * @param names of the method's baselines.
+ * @param tuned whether parameters are chosen in hindsight.
+ * @throws RuntimeError if the baseline has no parameters.
  */
 export function isPipelineBaseline(
   names: readonly string[],

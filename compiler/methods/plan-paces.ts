@@ -1,19 +1,19 @@
-/** Promises on slower machines of methods that have the same plans at every pace. */
+/** Promises on slower machines, for methods with the same plans at every pace. */
 import type { Bundle, PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
-import { tellOutcomes } from "../simulate/outcomes.ts";
+import { reportOutcomes } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { MethodPaces } from "./method.ts";
 import { SettledOutcomes, settledMs } from "./settled-outcomes.ts";
 
-/** Requests that a promise at a pace is simulated with. */
+/** Requests per simulation of a promise at a pace. */
 const REQUESTS = 10_000;
 const SEED = 1;
 
-/** A simulation of a load on a slower machine. */
+/** Simulation of a load on a slower machine. */
 interface PacedRun {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
@@ -23,16 +23,16 @@ interface PacedRun {
 }
 
 interface PlanPaces<B extends Bundle> {
-  /** Whether the bundle says how service times spread. */
+  /** Whether the bundle states the distribution of service times. */
   readonly hasQuantiles: (bundle: B) => boolean;
-  /** Time that a replica takes to come up where a slower machine wants another. */
+  /** Start-up time of a replica that a slower machine needs in addition. */
   readonly startMs: (bundle: B) => number;
   readonly simulate: (
     bundle: B,
     run: PacedRun,
   ) => {
     readonly accuracyPerSatisfied: number | null;
-    /** In the order of the arrivals, NaN where dropped. */
+    /** In arrival order; NaN for dropped requests. */
     readonly latenciesMs: Float64Array | null;
   };
   readonly stating: (level: B["levels"][number], promises: PacePromises) => B["levels"][number];
@@ -60,7 +60,7 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
       };
       const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
       const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
-      tellOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
+      reportOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
       return outcomes.figures(pace, accuracyPerSatisfied);
     },
     promising: stating,

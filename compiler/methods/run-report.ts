@@ -1,4 +1,4 @@
-/** The answer of `stratagem simulate` to a run of any method: its lines, its tables, its JSON. */
+/** Output of `stratagem simulate` for a run of any method: lines, tables, JSON. */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -7,7 +7,7 @@ import { alignColumns, percent, short } from "stratagem-runtime/internal/describ
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 
-/** What every simulation counts. */
+/** Counters of every simulation. */
 interface CountedRun {
   readonly queries: number;
   readonly durationMs: number;
@@ -16,25 +16,25 @@ interface CountedRun {
   readonly dropped: number;
   readonly violationRate: number;
   readonly latencyMs: LatencySummary | null;
-  /** Of a pipeline, whose requests become queries of its tasks. */
+  /** Set for pipelines, whose requests become queries of tasks. */
   readonly byTask?: Readonly<Record<string, { readonly queries: number }>>;
 }
 
-/** A label, what was simulated and, beside a level, what that states. */
+/** Label, simulated figure and, if a level is compared, its stated figure. */
 export type ComparedRow = readonly [label: string, simulated: string, stated: string | undefined];
 
 interface RunFacts {
   readonly wallMs: number;
-  /** What was counted where that is more than queries. */
+  /** Counted items, if these are not just queries. */
   readonly counted?: string;
   /** Null for a baseline, and for a trace. */
   readonly level: { readonly loadQps: number } | null;
   readonly expected: object | undefined;
-  /** Below the latencies. */
+  /** Lines below the latencies. */
   readonly lines: readonly string[];
   readonly rows: readonly ComparedRow[];
   readonly tables: readonly (readonly (readonly string[])[])[];
-  /** JSON keys beside the result. */
+  /** JSON keys in addition to the result. */
   readonly json?: object;
 }
 
@@ -91,7 +91,7 @@ export function lateRows(
   ];
 }
 
-/** Undefined where no level states the figure. */
+/** Undefined if no level states the figure. */
 export function stated(
   value: number | undefined,
   text: (value: number) => string,
@@ -111,7 +111,7 @@ export function shortOrDash(value: number | null): string {
   return value === null ? "-" : short(value);
 }
 
-/** The level whose expectation a steady load is to be compared with; a trace has none. */
+/** Returns the level to compare a steady load with; null for a trace. */
 export function steadyLevel<L extends { readonly loadQps: number }>(
   levels: readonly L[],
   arrivals: ArrivalProcess,

@@ -1,16 +1,16 @@
-/** Counts what becomes of requests on a slower machine, once its pace is known. */
+/** Counts the outcomes of requests on a slower machine, after its pace is known. */
 import type { PaceFigures, Slo } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import type { OnOutcome } from "../simulate/outcomes.ts";
 
-/** Requests of the first beats are served while the pace is measured and plans change. */
+/** Requests of the first heartbeats are served while the pace is measured and plans change. */
 const SETTLED_BEATS = 2;
 
 export function settledMs(slo: Slo): number {
   return SETTLED_BEATS * beatMsOf(slo);
 }
 
-/** Counts the requests that come after a time. */
+/** Counts the requests that arrive after the settling time. */
 export class SettledOutcomes {
   readonly #sloMs: number;
   readonly #fromMs: number;
@@ -30,7 +30,7 @@ export class SettledOutcomes {
     if (!Number.isNaN(latencyMs)) this.#latenciesMs.push(latencyMs);
   };
 
-  /** @param accuracyPerSatisfied null where no request was satisfied. */
+  /** @param accuracyPerSatisfied null if no request was satisfied. */
   figures(pace: number, accuracyPerSatisfied: number | null): PaceFigures {
     const latencies = this.#latenciesMs.toSorted((a, b) => a - b);
     const percentile = (part: number): number =>

@@ -1,10 +1,11 @@
-/** Options of `report` that only pages of decision tables have. */
+/** Checks options of `report` that apply only to decision tables. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ReportRequest } from "./method.ts";
 
 /**
- * Leaving the frontier out is granted: there is none. @param kind what the bundle is of.
- * @throws RuntimeError for an option that asks for what there is of tables alone.
+ * Accepts --no-frontier: other methods have no frontier.
+ * @param kind of application of the bundle.
+ * @throws RuntimeError for any other option of decision tables.
  */
 export function refuseTableOptions(
   { path, simulations, frontierQps }: ReportRequest,
@@ -16,13 +17,13 @@ export function refuseTableOptions(
   throw new RuntimeError(
     "RUNTIME_USAGE",
     `${option}: expected a bundle of decision tables, got ${path}, one of ${kind}, ` +
-      "whose page shows what its levels hold and nothing beside; leave the option out",
+      "whose page shows its levels only; leave the option out",
   );
 }
 
 /**
- * Days are of methods that scale: others have nothing to show of them. @param kind what the bundle
- * is of.
+ * Refuses --trace: only methods that scale show days.
+ * @param kind of application of the bundle.
  * @throws RuntimeError for a trace.
  */
 export function refuseTraces({ path, traces = [] }: ReportRequest, kind: string): void {

@@ -1,7 +1,10 @@
-/** What a bundle knows of a batch that a server ran: its profiled times, and why it was chosen. */
+/**
+ * Facts that a bundle states about a batch that a server ran: profiled times and the reason for the
+ * choice.
+ */
 import type { ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 
-/** A batch as an access log tells of it; what the log does not say is null. */
+/** Batch in an access log; null for what the log does not state. */
 export interface RanBatch {
   readonly task: string | null;
   readonly variant: string;
@@ -18,22 +21,22 @@ export interface RanBatch {
   readonly places: readonly number[] | null;
 }
 
-/** Of a whole batch, ms. */
+/** Times of a whole batch, ms. */
 interface ProfiledBatch {
-  /** Null where the profile has no quantiles. */
+  /** Null if the profile has no quantiles. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   readonly p99Ms: number | null;
-  /** What decisions count with. */
+  /** Time that decisions assume. */
   readonly decisionMs: number;
 }
 
 export interface BatchFacts {
-  /** Null for a batch that the bundle has no times of. */
+  /** Null if the bundle has no times for the batch. */
   readonly profiled: ProfiledBatch | null;
-  /** The state that was decided in, as `inspect --state` takes it; null where plans decide. */
+  /** State of the decision, in the form of `inspect --state`; null if plans decide. */
   readonly state: string | null;
-  /** Why it was that, by the table or the plan of its level; null where nothing is known. */
+  /** Rule of the level's table or plan that made the decision; null if unknown. */
   readonly rule: string | null;
 }
 

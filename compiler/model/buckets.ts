@@ -1,4 +1,4 @@
-/** The buckets of a task: sizes that requests are padded up to, where axes have lists of them. */
+/** Buckets of a task: sizes that requests are padded to, for axes with a list of sizes. */
 import { bucketNames } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, BucketProfile, Task, Variant } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document/document.ts";
@@ -6,19 +6,19 @@ import { conflict, invalid, type Mistake } from "../spec/document/mistakes.ts";
 import { type ModelFiles, modelOf } from "./model-files.ts";
 
 interface TaskBucket {
-  /** Its sizes joined by `x`. */
+  /** Sizes joined by `x`. */
   readonly name: string;
   readonly sizes: readonly number[];
-  /** Of the load; all sum to 1. */
+  /** Share of the load; shares sum to 1. */
   readonly share: number;
 }
 
 type BucketTask = Pick<Task, "variants" | "bucketShares">;
 
 /**
- * Gives the buckets of a task whose variants were all measured in the same ones, two at least, and
- * whose models take them, in the order of the product of the axes; null where there are none. Equal
- * shares unless stated.
+ * Returns the buckets of a task, in the order of the product of the axes, if all variants were
+ * measured in the same buckets, at least two, and the models accept them; otherwise null. Shares
+ * are equal unless stated.
  */
 export function bucketsOf({ variants, bucketShares }: BucketTask): readonly TaskBucket[] | null {
   const known = variants.map((variant) => measuredOf(variant));
@@ -29,7 +29,7 @@ export function bucketsOf({ variants, bucketShares }: BucketTask): readonly Task
   });
 }
 
-/** What keeps a task from having the buckets that its variants or its shares are of. */
+/** Yields mistakes that keep a task from using the buckets of its variants or its shares. */
 export function* bucketMistakes(
   { variants, bucketShares }: BucketTask,
   path: KeyPath,
@@ -48,7 +48,7 @@ export function* bucketMistakes(
   if (unmeasured >= 0) {
     const name = variants[unmeasured]?.name;
     const message =
-      `expected byBucket of "${name}", since axes of it have lists of sizes, got none; ` +
+      `expected byBucket of "${name}", since its axes have lists of sizes, got none; ` +
       "measure it with stratagem profile";
     yield conflict([...path, "variants", unmeasured, "profile"], message);
     return;
@@ -65,7 +65,7 @@ export function* bucketMistakes(
     if (areSame(own, most)) continue;
     const found = own.length === 0 ? "none" : namesOf(own);
     const message =
-      `expected times of the buckets ${namesOf(most)} as other variants have, got ${found}; ` +
+      `expected times of the buckets ${namesOf(most)}, like other variants, got ${found}; ` +
       "measure it with stratagem profile";
     yield conflict([...path, "variants", index, "profile"], message);
     return;
@@ -76,7 +76,7 @@ export function* bucketMistakes(
   }
 }
 
-/** Models of a task with buckets take the sizes that were measured. */
+/** Yields buckets that were measured but that the models of a task do not accept. */
 export function* bucketModelMistakes(
   { tasks }: Pick<Application, "tasks">,
   models: ModelFiles,
@@ -99,12 +99,15 @@ export function* bucketModelMistakes(
   }
 }
 
-/** Whether an axis has a list of sizes. */
+/** Returns whether an axis has a list of sizes. */
 function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
   return Object.values(binding?.axes ?? {}).some((use) => typeof use === "object");
 }
 
-/** Of a model whose axes have one size each only what holds for all of its inputs is asked. */
+/**
+ * Returns the measured buckets; none for a model whose axes have one size each, which checks of all
+ * inputs cover.
+ */
 function measuredOf(variant: Variant): readonly BucketProfile[] {
   const isAsked = variant.model === null || hasSizes(variant);
   return isAsked ? (variant.profile.buckets ?? []) : [];

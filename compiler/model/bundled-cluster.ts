@@ -1,4 +1,6 @@
-/** The cluster of an application as bundles have it: with what its times were measured on. */
+/**
+ * The cluster of an application as bundles state it, with the hardware its times were measured on.
+ */
 import type {
   Cluster,
   MeasuredDevice,
@@ -8,8 +10,8 @@ import type { Application, MeasuredServing, Pool } from "../spec/application.ts"
 import { profileFor } from "../spec/pool-profiles.ts";
 
 /**
- * The serving path has a margin once it was planned with.
- * @param application whose variants agree, pool by pool, on what they were measured on.
+ * Converts the cluster; the serving path has a margin only after planning.
+ * @param application whose variants agree, for each pool, on the hardware they were measured on.
  */
 export function bundledCluster({ cluster, tasks }: Application): Cluster {
   const { serving, ...rest } = cluster;

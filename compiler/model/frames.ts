@@ -1,4 +1,4 @@
-/** Bundles without their levels, as solvers are handed them. */
+/** Bundles without their levels: the input of solvers. */
 import type {
   AccordionBundle,
   Bundle,
@@ -10,29 +10,29 @@ import type {
 import type { Trace } from "../spec/trace.ts";
 
 /**
- * A bundle without its levels: what they all share, and all that a solver needs to compute one.
- * Plain data, so it can cross processes.
+ * A bundle without its levels: what the levels share, and all a solver needs to compute one. Plain
+ * data, so it can cross processes.
  */
-export type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
+type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
 /**
- * The frame carries the trace that samples are parts of, where arrivals are recorded and the
- * application is at hand.
+ * Includes the trace that samples are cut from, if arrivals are recorded and the application is at
+ * hand.
  */
 export type InferlineFrame = FrameOf<InferlineBundle> & { readonly recorded: Trace | null };
-/** Without the transitions, which are between levels. */
+/** Omits the transitions, which are between levels. */
 export type ThemisFrame = Omit<FrameOf<ThemisBundle>, "transitions">;
 export type AccordionFrame = FrameOf<AccordionBundle>;
 
-/** Methods whose frames are not just the bundle without its levels. */
+/** Methods whose frames differ from the bundle without its levels. */
 interface OwnFrames {
   readonly inferline: InferlineFrame;
   readonly themis: ThemisFrame;
 }
 
-/** The frame of a method of any name. */
+/** Frame of any method. */
 export type BundleFrame = {
   readonly [B in Bundle as B["method"]]: B["method"] extends keyof OwnFrames
     ? OwnFrames[B["method"]]

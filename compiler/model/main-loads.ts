@@ -1,13 +1,16 @@
-/** Loads of a long list that levels are searched for; those close to them share what was found. */
+/**
+ * Chooses the loads of a long list to search first; loads close to them start from what was found.
+ */
 
-/** Two neighbours are close where the lower one is more than this part of the higher. */
+/** Two neighbours are close if the lower is more than this fraction of the higher. */
 const CLOSE = 0.93;
-/** All loads of a list as short as this are main ones. */
+/** In a list of at most this length all loads are main loads. */
 const SHORT = 16;
 
 /**
- * @param loadsQps ascending. @param close as above.
- * @returns the ends and, downwards, each that is not close.
+ * @param loadsQps ascending.
+ * @param close as above.
+ * @returns the ends and, downwards, each load that is not close to the last.
  */
 export function mainLoads(loadsQps: readonly number[], close = CLOSE): ReadonlySet<number> {
   if (loadsQps.length <= SHORT) return new Set(loadsQps);

@@ -1,5 +1,6 @@
 /**
- * What one task gives the next has to be what that one takes: tensors by name, type and row shape.
+ * Checks that the outputs of a task match the inputs of the next: tensors by name, type and row
+ * shape.
  */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Edge } from "../spec/application.ts";
@@ -7,14 +8,12 @@ import type { KeyPath } from "../spec/document/document.ts";
 import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 import { type ModelFiles, type ModelledTask, modelOf } from "./model-files.ts";
 
-/**
- * Says what has to give a task all its inputs: each edge that leads to it, or those edges together.
- */
+/** Edges that must provide all inputs of a task: every single edge into it, or all together. */
 export type FeedKind = "every edge" | "all edges together";
 
 /**
- * Edges whose models do not fit; variants of a task are alike, so the first that has a model speaks
- * for it.
+ * Yields edges whose models do not fit; the first variant with a model stands for its task, since
+ * variants are alike.
  */
 export function* feedMistakes(
   { tasks }: { readonly tasks: readonly ModelledTask[] },
@@ -41,8 +40,8 @@ export function* feedMistakes(
 }
 
 /**
- * Inputs that no edge to their task gives, where a row may come along several; what comes from
- * requests is theirs to give.
+ * Yields inputs that no edge provides for a task that may receive several rows; for other tasks the
+ * request provides them.
  */
 function* missingInputs(tasks: readonly ModelledTask[], models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, task] of tasks.entries()) {
@@ -65,7 +64,7 @@ function* missingInputs(tasks: readonly ModelledTask[], models: ModelFiles): Gen
   }
 }
 
-/** Whether the edge names an output for the input, or the model has one of that name. */
+/** Returns whether the edge names an output for the input, or the model has one of that name. */
 function gives({ inputs }: Edge, { outputs }: ModelFile, { name }: TensorInfo): boolean {
   return inputs?.[name] !== undefined || outputs.some((output) => output.name === name);
 }
@@ -78,7 +77,10 @@ function firstModel(task: ModelledTask, models: ModelFiles): ModelFile | null {
   return modelsOf(task, models)[0] ?? null;
 }
 
-/** The map says the input of the next task first; who has it the wrong way round is told so. */
+/**
+ * Yields unknown input names. The map has the input of the next task first; the message says so if
+ * it is reversed.
+ */
 function* unknownInputs(
   { inputs }: Edge,
   { outputs }: ModelFile,
@@ -108,7 +110,7 @@ function* inputMistakes(
   path: KeyPath,
 ): Generator<Mistake> {
   const name = inputs?.[input.name] ?? input.name;
-  // Outputs of variants differ in their sizes at most, but any of them may answer.
+  // Outputs of variants differ at most in their sizes, but any variant may answer.
   const model = models.find(({ outputs }) => {
     const output = outputs.find((candidate) => candidate.name === name);
     return output === undefined || !fits(gathered(output, gather), input);
@@ -116,12 +118,12 @@ function* inputMistakes(
   if (model === undefined) {
     if (gather !== "all" || input.shape[1] === -1) return;
     const message =
-      `gather: all gives the input ${describe(input)} of ${next.file} as many rows as there are; ` +
+      `gather: all gives the input ${describe(input)} of ${next.file} any number of rows; ` +
       "expected its axis 1 to be open, or gather: with the number of rows that it takes";
     return yield conflict([...path, "gather"], message);
   }
   const outputs = model.outputs.map(describe).join(", ");
-  const gathers = gather === undefined ? "" : `, gathered (${gather}) to rows of a further axis 1`;
+  const gathers = gather === undefined ? "" : `, gathered (${gather}) along a new axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
     `${model.file}, whose outputs are ${outputs}${gathers}`;
@@ -139,13 +141,15 @@ function* countMistakes({ count }: Edge, model: ModelFile, path: KeyPath): Gener
   yield conflict([...path, "count"], message);
 }
 
-/** An output as a gather gives it: what makes a row are rows of its own. */
+/**
+ * Returns an output as a gather delivers it: the rows made from a row become an axis of that row.
+ */
 function gathered({ shape: [rows = -1, ...row], ...tensor }: TensorInfo, gather: Edge["gather"]) {
   const shape = [rows, ...(gather === undefined ? [] : [gather === "all" ? -1 : gather]), ...row];
   return { ...tensor, shape };
 }
 
-/** The same type and, axis 0 apart, the same shape as far as both are known. */
+/** Returns whether the types, and the known sizes of all axes but 0, agree. */
 function fits(output: TensorInfo, input: TensorInfo): boolean {
   return (
     output.dtype === input.dtype &&

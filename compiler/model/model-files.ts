@@ -1,4 +1,4 @@
-/** Model files that variants name, as solvers are handed them. */
+/** Model files that variants name: an input of solvers. */
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { Task, Variant } from "../spec/application.ts";
 
@@ -7,17 +7,20 @@ export type ModelFiles = ReadonlyMap<string, ModelFile | null>;
 
 type ModelUser = Pick<Variant, "model" | "binding">;
 
-/** As much of a task as it takes to say whether its models fit. */
+/** The part of a task that decides whether its models fit. */
 export interface ModelledTask extends Pick<Task, "name" | "to"> {
   readonly variants: readonly (Pick<Variant, "name"> & ModelUser)[];
 }
 
-/** The same for variants that use the same file in the same way; its path where nothing is said. */
+/**
+ * Returns the same key for variants that use the same file in the same way; the path alone without
+ * a binding.
+ */
 export function modelKey(path: string, { binding }: Pick<Variant, "binding">): string {
   return binding === undefined ? path : `${path} ${JSON.stringify(binding)}`;
 }
 
-/** The model of a variant; null if it has none. */
+/** Returns the model of a variant; null if it has none. */
 export function modelOf(models: ModelFiles, variant: ModelUser): ModelFile | null {
   if (variant.model === null) return null;
   return models.get(modelKey(variant.model, variant)) ?? null;

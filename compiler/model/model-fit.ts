@@ -1,6 +1,5 @@
 /**
- * Whether the models of an application fit together: variants each other, and tasks those that
- * follow.
+ * Checks that the models of an application fit together: variants of a task, and consecutive tasks.
  */
 
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
@@ -17,7 +16,7 @@ export function* modelFitMistakes(
   yield* feedMistakes(application, models, feeds);
 }
 
-/** Every model that differs from the first one of its task. */
+/** Yields every model that differs from the first of its task. */
 function* siblingMistakes(
   { tasks }: { readonly tasks: readonly ModelledTask[] },
   models: ModelFiles,
@@ -41,12 +40,12 @@ function* siblingMistakes(
   }
 }
 
-/** Clients send the same to all variants. */
+/** Compares inputs: clients send the same to all variants. */
 function sameTensors(found: readonly TensorInfo[], expected: readonly TensorInfo[]): boolean {
   return sameButForSizes(found, expected, (a, b) => a.slice(1).join() === b.slice(1).join());
 }
 
-/** Answers tell their shape and who gave them, so that sizes may differ. */
+/** Compares outputs: answers state their shape and their variant, so sizes may differ. */
 function sameButForSizes(
   found: readonly TensorInfo[],
   expected: readonly TensorInfo[],
@@ -66,7 +65,7 @@ function remedy(side: "inputs" | "outputs"): string {
   return side === "inputs" ? `${names}, resize: brings images to its size` : names;
 }
 
-/** `x float32[-1, 7]`, one after another. */
+/** Formats tensors as `x float32[-1, 7]`, separated by commas. */
 function describe(tensors: readonly TensorInfo[]): string {
   return tensors
     .map(({ name, dtype, shape }) => `${name} ${dtype}[${shape.join(", ")}]`)

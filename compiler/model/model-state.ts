@@ -1,4 +1,4 @@
-/** State that models carry from request to request, as specs name it and as bundles have it. */
+/** State that models carry from request to request, in specs and in bundles. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, StateTensors, Variant } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document/document.ts";
@@ -7,7 +7,10 @@ import { type ModelFiles, modelOf } from "./model-files.ts";
 
 type StateUser = Pick<Variant, "state">;
 
-/** What a method and tasks cannot do with state. @param method that messages name. */
+/**
+ * Yields uses of state that a method or a task does not support.
+ * @param method name for messages.
+ */
 export function* stateUseMistakes(
   { tasks }: Application,
   method: { readonly name: string; readonly keepsState: boolean },
@@ -21,15 +24,15 @@ export function* stateUseMistakes(
         yield { code: "INPUT_UNSUPPORTED", path, message };
       } else if (variants.length > 1) {
         const message =
-          `a variant cannot go on with what another has left, and task ${show(name)} has ` +
-          `${variants.length}; leave one of them, or make an application of each`;
+          `a variant cannot continue from the state of another, and task ${show(name)} has ` +
+          `${variants.length}; keep one of them, or make an application for each`;
         yield conflict(path, message);
-      } else if (model === null) yield conflict(path, "expected a model beside it, got none");
+      } else if (model === null) yield conflict(path, "expected model as well, got none");
     }
   }
 }
 
-/** What state says of tensors that the models do not have. */
+/** Yields state that names tensors the models do not have. */
 export function* stateMistakes({ tasks }: Application, models: ModelFiles): Generator<Mistake> {
   for (const [taskIndex, { variants }] of tasks.entries()) {
     for (const [index, variant] of variants.entries()) {
@@ -41,7 +44,10 @@ export function* stateMistakes({ tasks }: Application, models: ModelFiles): Gene
   }
 }
 
-/** The model of a variant, with its state under the names that everybody but the worker uses. */
+/**
+ * Returns the model of a variant, with its state under the public names, which all but the worker
+ * use.
+ */
 export function withState(model: ModelFile | null, { state }: StateUser): ModelFile | null {
   if (model === null || state === undefined) return model;
   return {
@@ -67,7 +73,7 @@ function* pairMistakes(
     if (given === undefined) yield conflict(at, unknown(model, "output", known.outputs, output));
     if (used === undefined) yield conflict(at, unknown(model, "input", known.inputs, input));
     if (given === undefined || used === undefined) continue;
-    if (taken.has(input)) yield conflict(at, `input ${show(input)} takes another output already`);
+    if (taken.has(input)) yield conflict(at, `input ${show(input)} already takes another output`);
     taken.add(input);
     const [gives, takes] = [rowText(given), rowText(used)];
     if (used.shape.slice(1).includes(-1)) {
@@ -78,21 +84,21 @@ function* pairMistakes(
     }
   }
   if (state.length === model.inputs.length) {
-    yield conflict(path, "expected an input that clients send, and all of them are state");
+    yield conflict(path, "expected an input that clients send; all inputs are state");
   }
   if (state.length === model.outputs.length) {
-    yield conflict(path, "expected an output that clients get, and all of them are state");
+    yield conflict(path, "expected an output that clients receive; all outputs are state");
   }
 }
 
-/** By the model's own name; undefined for one that nobody sends. */
+/** Finds an input by the model's own name; undefined if clients do not send it. */
 function inputNamed({ inputs, adapter }: ModelFile, own: string): TensorInfo | undefined {
   if (adapter === undefined) return inputs.find(({ name }) => name === own);
   const from = adapter.inputs.find(({ name }) => name === own)?.from ?? null;
   return from === null ? undefined : inputs[from];
 }
 
-/** By the model's own name; undefined for one that is told in another form. */
+/** Finds an output by the model's own name; undefined if clients receive it in another form. */
 function outputNamed({ outputs, adapter }: ModelFile, own: string): TensorInfo | undefined {
   if (adapter === undefined) return outputs.find(({ name }) => name === own);
   return outputs[adapter.outputs.findIndex(({ name, as }) => name === own && as === "tensor")];

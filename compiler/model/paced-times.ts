@@ -2,7 +2,7 @@
 import type { ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import { stretchedTimes } from "./planned-times.ts";
 
-/** Paces that bundles have levels and promises for, beside 1. */
+/** Paces, other than 1, that bundles have levels and promises for. */
 export const PACES = [1.25, 1.5, 2, 3] as const;
 
 /** Returns tasks or buckets whose service times are `pace` times as long. */

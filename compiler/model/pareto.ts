@@ -1,16 +1,16 @@
-/** Which variants are worth choosing at all. Source: RAMSIS §4.3.3. */
+/** Finds the variants that are worth choosing. Source: RAMSIS §4.3.3. */
 
 interface VariantCurve {
-  /** 0..1. */
+  /** In [0, 1]. */
   readonly accuracy: number;
   /** Service time by batch size, ms; the same length for every variant. */
   readonly serviceMs: Float64Array;
 }
 
 /**
- * Marks every variant that another one beats: at least as accurate, and at least as fast at every
- * batch size. Of equal variants the first stays. The paper compares latencies at batch size 1 only,
- * which can discard a variant that batches better.
+ * Marks every variant that another one dominates: at least as accurate, and at least as fast at
+ * every batch size. Of equal variants the first stays. The paper compares latencies at batch size 1
+ * only, which can discard a variant that batches better.
  */
 export function dominatedVariants(variants: readonly VariantCurve[]): boolean[] {
   return variants.map((variant, index) =>

@@ -3,8 +3,8 @@
  * servers of which pool, and what share of the requests takes which path. Plain data; source: Loki
  * §4.1.
  *
- * The tasks are a forest: a task that only passes requests on is left out, and its children are
- * entries or children of what comes before it.
+ * The tasks are a forest: a task that only passes requests on is left out, and its children become
+ * entries or children of the task before it.
  */
 
 export interface PipelineProblem {
@@ -14,18 +14,15 @@ export interface PipelineProblem {
   readonly servers: readonly number[];
   /** In the order of the tasks without children. */
   readonly leaves: readonly Leaf[];
-  /** Whether all servers of a variant in a pool use one batch size, as the paper has it. */
+  /** Whether all servers of a variant in a pool use one batch size, as in the paper. */
   readonly oneBatchPerVariant: boolean;
 }
 
 export interface PipelineTask {
   readonly name: string;
-  /**
-   * Index of the task whose outputs are this one's queries, null for one that gets the requests
-   * themselves.
-   */
+  /** Index of the task whose outputs are this task's queries; null for an entry. */
   readonly parent: number | null;
-  /** Indices of the tasks that come next. */
+  /** Indices of the next tasks. */
   readonly children: readonly number[];
   /**
    * Mean queries that reach an entry task per request; 1 for any other task, whose share is part of
@@ -37,14 +34,14 @@ export interface PipelineTask {
 
 interface PipelineVariant {
   readonly name: string;
-  /** Of the variant alone, 0..1. */
+  /** Accuracy of the variant alone, in [0, 1]. */
   readonly accuracy: number;
   /**
    * Mean queries sent to each child of the task per query served, in the order of `children`; edge
    * shares included.
    */
   readonly fanouts: readonly number[];
-  /** What a server of a pool can be set to; at least one. */
+  /** Possible settings of a server in a pool; at least one. */
   readonly configurations: readonly Configuration[];
 }
 
@@ -65,8 +62,8 @@ export interface Leaf {
   /** The tasks from an entry to the leaf. */
   readonly path: readonly number[];
   /**
-   * Execution times of the path add up to at most this, ms: the part of the SLO that is theirs,
-   * less the hops.
+   * Upper bound on the sum of execution times along the path, ms: its part of the SLO, less the
+   * hops.
    */
   readonly latencyLimitMs: number;
   /**
@@ -76,7 +73,10 @@ export interface Leaf {
   readonly accuracyByPath: Float64Array | null;
 }
 
-/** End-to-end accuracy of a path to a leaf. @param variants one for each task of the path. */
+/**
+ * Returns the end-to-end accuracy of a path to a leaf.
+ * @param variants one for each task of the path.
+ */
 export function pathAccuracy(
   { tasks }: PipelineProblem,
   { path, accuracyByPath }: Leaf,
@@ -109,14 +109,14 @@ export interface PathNode {
   readonly parent: number | null;
   /** Index of the instance that serves it. */
   readonly instance: number;
-  /** Share of all requests that take the path up to here; the nodes of one task sum to 1. */
+  /** Share of all requests that take the path up to this node; the nodes of one task sum to 1. */
   readonly ratio: number;
 }
 
 export interface PipelinePlan {
   readonly instances: readonly Instance[];
   readonly nodes: readonly PathNode[];
-  /** Weighted mean over leaves of the accuracy of their paths, 0..1. */
+  /** Weighted mean over leaves of the accuracy of their paths, in [0, 1]. */
   readonly accuracy: number;
   readonly servers: number;
 }

@@ -1,6 +1,9 @@
-/** Frames of one stretch each, so that what solvers keep for a frame is kept. */
+/** Caches frames by stretch, so that what solvers cache per frame is kept. */
 
-/** Makes each frame once. @param make of a frame, and how many times as long its times are. */
+/**
+ * Makes each frame once.
+ * @param make a frame whose times are `stretch` times as long.
+ */
 export function framesByStretch<F extends object>(
   make: (frame: F, stretch: number) => F,
 ): (frame: F, stretch: number) => F {

@@ -1,4 +1,4 @@
-/** What plans reckon with: times as workers stretch each other's, and an SLO less its margin. */
+/** Times and SLOs that planners use: times stretched by contention, and SLOs less a margin. */
 import type {
   Cluster,
   PoolProfile,
@@ -12,7 +12,7 @@ export function stretchedTable(table: Table, stretch: number): Table {
   return { dtype: "float64", shape: table.shape, data };
 }
 
-/** Times, and all that is known of their distribution, so many times as long. */
+/** Returns times and their distribution, multiplied by a stretch. */
 export function stretchedTimes(times: ServiceTimes, stretch: number): ServiceTimes {
   return {
     ...stretchedQuantiles(times, stretch),
@@ -20,7 +20,7 @@ export function stretchedTimes(times: ServiceTimes, stretch: number): ServiceTim
   };
 }
 
-/** Of the variants of tasks on pools. */
+/** Returns the profile of a variant on a pool, with its times stretched. */
 export function stretchedProfile(profile: PoolProfile | null, stretch: number): PoolProfile | null {
   if (profile === null || stretch === 1) return profile;
   const { latencyMs, serviceTimes } = profile;
@@ -31,7 +31,7 @@ export function stretchedProfile(profile: PoolProfile | null, stretch: number): 
   };
 }
 
-/** The same decision times, and quantiles so many times as long. */
+/** Returns the same decision times with stretched quantiles. */
 export function stretchedQuantiles(times: ServiceTimes, stretch: number): ServiceTimes {
   const { quantiles } = times;
   if (quantiles === null) return times;
@@ -47,7 +47,9 @@ export function stretchedQuantiles(times: ServiceTimes, stretch: number): Servic
   };
 }
 
-/** An SLO, its targets, and the SLOs of its classes, less what is kept for the serving path. */
+/**
+ * Returns an SLO, its targets and the SLOs of its classes, less the margin for the serving path.
+ */
 export function sloLess<S extends Pick<Slo, "latencyMs" | "classes" | "p50Ms" | "p95Ms">>(
   slo: S,
   marginMs: number,
@@ -69,7 +71,10 @@ export function sloLess<S extends Pick<Slo, "latencyMs" | "classes" | "p50Ms" | 
   };
 }
 
-/** A frame for planners, who know models alone: without the path, its SLO less the margin. */
+/**
+ * Returns a frame for planners, which know models alone: no serving path, and the SLO less the
+ * margin.
+ */
 export function withoutPath<F extends { readonly slo: Slo; readonly cluster: Cluster }>(
   frame: F,
 ): F {

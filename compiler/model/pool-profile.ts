@@ -1,14 +1,16 @@
-/** What was measured of a variant on the hardware of a pool, in the terms of a bundle. */
+/** Measurements of a variant on the hardware of a pool, as bundles state them. */
 import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { VariantProfile } from "../spec/application.ts";
 import type { MeasuredRow } from "./service-time.ts";
 
-/** A profile of a variant that runs one query at a time. */
+/** Returns a profile of a variant that runs one query at a time. */
 export function aloneOf(profile: VariantProfile): VariantProfile {
   return { ...profile, rows: profile.rows.filter(({ batch }) => batch === 1) };
 }
 
-/** @param timesByBatch from the rows that were measured to every batch size up to the largest. */
+/**
+ * @param timesByBatch interpolates from the measured rows to every batch size up to the largest.
+ */
 export function poolProfileOf(
   { file, variant, hardware, sha256, rows, percentile }: VariantProfile,
   timesByBatch: (rows: readonly MeasuredRow[], maxBatch: number) => Float64Array,

@@ -1,49 +1,49 @@
 /**
- * The branches at the root of a level's searches, so that several machines can search one level.
+ * Branches at the root of a level's searches, which let several machines search one level.
  *
- * A search goes through its branches in their order. One that is known is taken as it is known; of
- * the others those are searched that are asked for, and the rest is taken to hold nothing better.
- * Where none is left out, the level is that of a search by one machine, bit for bit.
+ * A search takes its branches in order. The result of a known branch is used as it is; of the
+ * others, the requested share is searched, and the rest is assumed to hold nothing better. If no
+ * branch is left out, the level equals that of a search by one machine, bit for bit.
  */
 
-/** What was found in a branch, as plain data of its method. */
+/** Result of a branch, as plain data of its method. */
 export interface FoundBranch {
-  /** Of which search of the level it is, and which branch: the same wherever it is searched. */
+  /** Identifies the search within the level and its branch; the same on every machine. */
   readonly key: string;
   readonly found: object;
 }
 
-/** Every so many: that whose index leaves `number` - 1 when it is divided by `of`. */
+/** Every `of`-th branch: indices that leave remainder `number` − 1. */
 export interface BranchShare {
   /** From 1 to `of`. */
   readonly number: number;
   readonly of: number;
 }
 
-/** What is asked of who solves a level of which branches are known elsewhere. */
+/** Which branches of a level a solver searches, and which are known. */
 export interface AskedBranches {
-  /** Those to be searched where they are not known. */
+  /** Branches to search unless they are known. */
   readonly share: BranchShare;
   readonly known: readonly FoundBranch[];
 }
 
 export const ALL_BRANCHES: BranchShare = { number: 1, of: 1 };
 
-/** As a search sees them. */
+/** Branches as a search sees them. */
 export interface RootBranches {
-  /** What is known of a branch; undefined where nobody has told. */
+  /** Returns the known result of a branch, or undefined. */
   known(key: string): object | undefined;
   /**
-   * Whether it is to be searched, as it is not known; else it is left out.
+   * Returns whether to search a branch that is not known; otherwise it is left out.
    * @param index among its siblings, from 0.
    */
   isAsked(index: number): boolean;
-  /** Told of a branch that was searched to its end. */
+  /** Called with each branch that was searched to its end. */
   add(branch: FoundBranch): void;
 }
 
 interface SharedSearch extends RootBranches {
-  /** Whether a branch was left out so far. */
+  /** Whether any branch was left out so far. */
   readonly isPart: boolean;
 }
 
@@ -67,7 +67,7 @@ export function rootBranches(
   };
 }
 
-/** Those of one search of several, which its name tells apart. */
+/** Returns the branches of one of several searches, identified by its name. */
 export function branchesOf(
   branches: RootBranches | undefined,
   search: string,

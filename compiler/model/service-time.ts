@@ -1,6 +1,6 @@
 /**
- * Batch service times of a variant, from the rows that were measured to every batch size the
- * solvers ask for.
+ * Interpolates the batch service times of a variant from measured rows to every batch size that
+ * solvers use.
  */
 
 export interface MeasuredRow {
@@ -9,10 +9,10 @@ export interface MeasuredRow {
 }
 
 /**
- * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Between measured sizes linear;
+ * Service time for batches 1 … maxBatch, shape (maxBatch,), ms. Linear between measured sizes;
  * beyond the last one on the least-squares line through all of them; below the first one as the
- * first; then made non-decreasing, since a larger batch can always be padded to. A single measured
- * row says nothing about the slope, so time is taken as proportional to the batch.
+ * first; then made non-decreasing, since a batch can always be padded to a larger one. A single
+ * measured row gives no slope, so time is assumed proportional to the batch.
  *
  * @param rows ascending in batch, at least one.
  */
@@ -48,4 +48,22 @@ function leastSquaresLine(rows: readonly MeasuredRow[]): { interceptMs: number; 
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/**
+ * Service time for batches 1 … the largest row's, ms, non-decreasing: that of the next larger size
+ * that was measured, since a batch can be padded to it.
+ * @param rows ascending in batch, at least one. Source: the page's conservative reading of
+ * InferLine §4.1, whose prototype brackets.
+ */
+export function nextMeasuredTimes(rows: readonly MeasuredRow[]): Float64Array {
+  const times = new Float64Array(rows.at(-1)?.batch ?? 0);
+  let from = 0;
+  let floorMs = 0;
+  for (const { batch, ms } of rows) {
+    floorMs = Math.max(floorMs, ms);
+    times.fill(floorMs, from, batch);
+    from = batch;
+  }
+  return times;
 }

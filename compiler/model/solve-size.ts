@@ -1,22 +1,22 @@
-/** Bounds on what an application makes a solver do, told before it is begun. */
+/** Limits on the work of a solver, checked before it starts. */
 import type { Application, Loads } from "../spec/application.ts";
 import type { KeyPath } from "../spec/document/document.ts";
 import { invalid, type Mistake } from "../spec/document/mistakes.ts";
 
-/** The highest of the loads, and where a spec names it. */
+/** Returns the highest load, and its place in the spec. */
 export function highestLoad(loads: Loads): { readonly qps: number; readonly path: KeyPath } {
   const path = ["workload", "loads"];
   if (loads.kind === "adaptive") return { qps: loads.toQps, path: [...path, "to"] };
   return { qps: loads.qps.at(-1) ?? 0, path };
 }
 
-/** Requests of one simulation: their times alone are 256 MiB. */
+/** Maximum requests of one simulation: their times alone are 256 MiB. */
 export const MAX_SIMULATED_REQUESTS = 2 ** 25;
 
 /**
- * A load of which a simulation would have more requests than memory holds.
- * @param requests that the simulation of the highest load takes.
- * @param why in words that follow "requests".
+ * Yields a mistake for a load whose simulation would have more requests than memory holds.
+ * @param requests of the simulation of the highest load.
+ * @param why continues the phrase "simulated requests, ".
  */
 export function* requestMistakes(
   { loads }: Pick<Application, "loads">,
@@ -33,7 +33,7 @@ export function* requestMistakes(
   );
 }
 
-/** Three digits, for what is an estimate. */
+/** Formats an estimate with three digits. */
 export function about(count: number): string {
   return String(Number(count.toPrecision(3)));
 }

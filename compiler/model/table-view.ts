@@ -2,7 +2,7 @@
 import ndarray, { type NdArray } from "ndarray";
 import type { Table } from "stratagem-runtime/internal/bundle/schema";
 
-/** The table itself, not a copy: `get` and `set` take an index for each axis of its shape. */
+/** Returns a view, not a copy: `get` and `set` take an index for each axis of the shape. */
 export function viewOf<T extends Table>({ data, shape }: T): NdArray<T["data"]> {
   return ndarray(data as T["data"], [...shape]);
 }

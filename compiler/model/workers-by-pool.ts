@@ -1,7 +1,7 @@
-/** Adds up what plans want of each pool. */
+/** Adds up the workers that plans use of each pool. */
 import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
 
-/** @returns [poolCount]. */
+/** @returns shape (poolCount,). */
 export function workersByPool(
   { pools }: Pick<Cluster, "pools">,
   parts: readonly { readonly pool: number; readonly replicas: number }[],

@@ -6,7 +6,7 @@
  * variable.
  */
 
-/** A pivot below this is not taken: it would multiply rounding errors. */
+/** Smaller pivots are refused: they would multiply rounding errors. */
 const MIN_PIVOT = 1e-9;
 
 /**
@@ -30,7 +30,10 @@ export function simplexMultipliers(
   }
 }
 
-/** The inverse times a column. @param product shape (rowCount,), overwritten. */
+/**
+ * The inverse times a column.
+ * @param product shape (rowCount,), overwritten.
+ */
 export function timesInverse(
   rowCount: number,
   inverse: Float64Array,
@@ -49,7 +52,7 @@ export function timesInverse(
  * Row that leaves the basis when a variable enters along `direction`; ties to the larger pivot,
  * then to the lower row. A basic variable marked in `fixedAtZero` leaves at once, whichever way it
  * would move.
- * @returns -1 where nothing bounds the step.
+ * @returns -1 if nothing bounds the step.
  */
 export function leavingRow(
   rowCount: number,
@@ -167,7 +170,7 @@ function subtractRow(
  *
  * Columns are `active[0..activeCount)`, sparse in compressed form: start[column], slot[entry],
  * use[entry]. Ties to the first.
- * @returns its place in `active`, or -1 where none is above `floor`.
+ * @returns its index in `active`, or -1 if none is above `floor`.
  */
 export function bestColumn(
   activeCount: number,

@@ -1,9 +1,9 @@
 /**
- * A central first-come-first-served queue whose replicas take batches, from sorted arrivals to
- * sorted departures, without an event heap.
+ * A central first-come-first-served queue whose replicas take batches: sorted arrivals in, sorted
+ * departures out, without an event heap.
  */
 
-/** Room for the last batch of each replica: a power of two. */
+/** Ring buffer with the last batch of each replica; its capacity is a power of two. */
 export interface BatchRing {
   readonly doneMs: Float64Array;
   readonly from: Uint32Array;
@@ -20,29 +20,29 @@ export function batchRing(replicas: number): BatchRing {
 }
 
 /**
- * Serves a sorted sequence of queries. A replica that is idle takes what waits, `maxBatch` at most,
- * at once; a batch of b takes `batchMs[b − 1]`.
+ * Serves a sorted sequence of queries. An idle replica immediately takes the waiting queries, at
+ * most `maxBatch`; a batch of b takes `batchMs[b − 1]`.
  *
- * All that happens at one time happens before batches start then. Batches that are done at one time
+ * All events at one time come before batches start at that time. Batches that end at the same time
  * leave in the order they started. A batch is a run of the queue and few overtake each other, so
- * the last batches of the replicas are a ring sorted by their ends. Its first is of the replica
- * that is idle the longest, or will be first; a batch takes that place and leaves it to the one
- * before, which is put out then: no other can be done before it.
+ * the last batches of the replicas form a ring sorted by their ends. Its first entry belongs to the
+ * replica that has been idle the longest, or that will be idle first; a new batch replaces it, and
+ * the old one is written to the output then: no other batch can end before it.
  * @param count queries.
  * @param readyMs (count,), non-decreasing.
- * @param request (count,), names of the queries.
+ * @param request (count,), ids of the queries.
  * @param hopMs added to every ready time.
  * @param batchMs (maxBatch,), above 0, non-decreasing.
- * @param deadlineMs by name.
- * @param restMs what comes after at least.
- * @param missLimit stops once more queries than this cannot meet their deadline any more; Infinity
- * to go on.
+ * @param deadlineMs by id.
+ * @param restMs least time after this task.
+ * @param missLimit stops once more queries than this cannot meet their deadline; Infinity for no
+ * limit.
  * @param ring capacity at least `replicas`.
  * @param doneMs (count,), out, non-decreasing.
  * @param doneRequest (count,), out.
- * @param used out: largest batch, and whether all replicas were at work at some time.
- * @returns queries that are done, with the rest, after their deadline; beyond the limit the outputs
- * are in parts.
+ * @param used out: largest batch, and whether all replicas were ever busy at once.
+ * @returns queries that end, with the rest, after their deadline; beyond the limit the outputs are
+ * incomplete.
  */
 export function serveBatches(
   count: number,

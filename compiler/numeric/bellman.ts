@@ -2,8 +2,8 @@
  * Kernels of the two-step backup Q(s, a) = reward + Σ_q w(q | s) · H(q; τ(a)), with H = P V
  * computed beforehand.
  *
- * An action names its first row of H. Below `directStart` its rows are one per phase; from there on
- * it is a row by itself.
+ * An action names its first row of H. Below `directStart` it has one row per phase; from there on
+ * it has a single row.
  */
 
 /**

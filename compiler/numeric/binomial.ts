@@ -28,7 +28,7 @@ export function binomialProbability(count: number, trials: number, chance: numbe
  * below[i] = P[the rank-th smallest of firstCount + i uniform points in [0, 1] is at most x] =
  * P[Binomial(firstCount + i, x) ≥ rank].
  *
- * The first by summing the shorter tail outward, the others by one point more at a time.
+ * The first value sums the shorter tail outward; each further value adds one point.
  * @param rank 1 … firstCount.
  * @param x in (0, 1).
  * @param below overwritten.

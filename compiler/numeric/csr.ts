@@ -17,7 +17,7 @@ export function multiplyRows(
   let entry = 0;
   for (let row = 0; row < rowCount; row++) {
     const end = start[row + 1]!;
-    // Two sums, so that one addition need not wait for the other.
+    // Two accumulators, so that one addition need not wait for the other.
     let even = 0;
     let odd = 0;
     for (; entry + 1 < end; entry += 2) {

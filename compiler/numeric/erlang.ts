@@ -1,9 +1,12 @@
-/** Erlang's distribution of a sum of exponential times, and his formula for the chance to wait. */
+/**
+ * Erlang distribution of a sum of exponential times, and the Erlang C formula for the probability
+ * of waiting.
+ */
 
 const BISECTIONS = 80;
 
 /**
- * Time that a sum of exponential times of mean 1 stays below with a probability.
+ * Quantile of the sum of `phases` exponential times of mean 1.
  * @param phases 0 gives 0.
  * @param probability in [0, 1).
  */
@@ -22,7 +25,7 @@ export function erlangQuantile(phases: number, probability: number): number {
 }
 
 /**
- * Probability that so many phases are over: that a Poisson count of this mean is at least as high.
+ * Probability that all phases have ended: that a Poisson count of mean `time` is at least `phases`.
  */
 function erlangCdf(phases: number, time: number): number {
   let term = Math.exp(-time);
@@ -35,8 +38,8 @@ function erlangCdf(phases: number, time: number): number {
 }
 
 /**
- * Chance that an arrival waits for one of so many servers, Erlang's C, from the chance that all are
- * taken where nobody waits, Erlang's B, which is found server by server.
+ * Erlang C, the probability that an arrival waits, from Erlang B, the blocking probability, which
+ * is computed server by server.
  * @param load offered, in servers; below `servers`.
  */
 export function erlangCOf(servers: number, load: number, blocked: number): number {

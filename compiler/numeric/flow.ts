@@ -1,13 +1,13 @@
-/** Loops over the queries of a stage in the order in which something happens to them. */
+/** Loops over the queries of a stage in the order of their events. */
 
-/** The numbers from 0 on, shape (count,). */
+/** The integers 0 … count − 1, shape (count,). */
 export function upTo(count: number): Uint32Array {
   const numbers = new Uint32Array(count);
   for (let number = 0; number < count; number++) numbers[number] = number;
   return numbers;
 }
 
-/** Those of the numbers from 0 on that are marked. */
+/** The marked integers below `count`. */
 export function marked(mark: Uint8Array, count: number): Uint32Array {
   const numbers = new Uint32Array(count);
   let found = 0;
@@ -20,8 +20,8 @@ export function marked(mark: Uint8Array, count: number): Uint32Array {
 /**
  * Keeps the queries whose request is marked.
  * @param mark by request, 0 or 1.
- * @param keptMs with room for one more than are kept.
- * @returns how many.
+ * @param keptMs with one extra element.
+ * @returns how many are kept.
  */
 export function keepMarked(
   count: number,
@@ -32,7 +32,7 @@ export function keepMarked(
   keptRequest: Uint32Array,
 ): number {
   let kept = 0;
-  // Chance decides, so a branch here would be guessed wrong every other time.
+  // Branch-free: the outcome is random, so a branch would be mispredicted half of the time.
   for (let position = 0; position < count; position++) {
     const name = request[position]!;
     keptMs[kept] = atMs[position]!;
@@ -45,7 +45,7 @@ export function keepMarked(
 /**
  * Marks the requests whose queries are after their deadline.
  * @param deadlineMs by request.
- * @returns how many had no mark.
+ * @returns how many were not marked before.
  */
 export function markLate(
   count: number,
@@ -65,7 +65,7 @@ export function markLate(
 }
 
 /**
- * Raises to each request's time since its start where that is longer.
+ * Updates the maximum of each request's time since its start.
  * @param startMs by request.
  * @param longestMs by request, in and out.
  */
@@ -84,7 +84,7 @@ export function raiseToLongest(
 }
 
 /**
- * Queries that are after their deadline once `moreMs` have passed.
+ * Counts queries that are after their deadline once `moreMs` have passed.
  * @param deadlineMs by request.
  */
 export function countLate(
@@ -102,10 +102,10 @@ export function countLate(
 }
 
 /**
- * Puts out, for each row, those that are made of it, in their order and at its time.
- * @param first by row, the first of those and, for the next, where they end.
- * @param madeMs with room for all of them.
- * @returns how many.
+ * Writes, for each row, the rows made from it, in their order and at its time.
+ * @param first by row: index of its first made row; the next element is the end.
+ * @param madeMs with space for all of them.
+ * @returns how many were written.
  */
 export function spreadRows(
   count: number,
@@ -129,9 +129,10 @@ export function spreadRows(
 }
 
 /**
- * Requests with a query that is after its deadline once `moreMs` have passed.
- * @param deadlineMs by row. @param requestByRow of each row its request.
- * @param stamp by request; those that are late get `mark`, which none has before.
+ * Counts requests with a query that is after its deadline once `moreMs` have passed.
+ * @param deadlineMs by row.
+ * @param requestByRow request of each row.
+ * @param stamp by request; late ones get `mark`, a value not used before.
  */
 export function countLateRequests(
   count: number,

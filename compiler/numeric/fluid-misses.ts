@@ -1,10 +1,10 @@
 /**
- * Fewest queries that are late at a queue which works on one query at a time, each for `workMs`, on
- * any part of it at any time: no way to batch and no number of replicas does better if each query
- * takes at least `workMs` of all of them together.
+ * Lower bound on late queries: those of a fluid queue that works on one query at a time, each for
+ * `workMs`, preemptively. No batching and no number of replicas does better if each query takes at
+ * least `workMs` of all of them together.
  *
- * Queries are alike and their deadlines come in the order of their releases, so whoever cannot make
- * it is left out where it is found, and no other choice leaves out fewer.
+ * Queries are alike and their deadlines come in release order, so dropping a query when its miss is
+ * found drops the fewest.
  * @param count queries.
  * @param releaseMs (count,), non-decreasing.
  * @param windowMs from a release to its deadline.

@@ -1,15 +1,12 @@
-/**
- * Pareto frontiers of (cores, latency) and what becomes of them one after the other and side by
- * side.
- */
+/** Pareto frontiers of (cores, latency), and their combination in series and in parallel. */
 
 const ROOM = 32;
-/** Sums that are further apart than this are merged by pairs. */
+/** Sums with a wider range than this are merged pair by pair. */
 const MOST_BUCKETS = 2 ** 16;
 
 /**
- * Points by ascending cores, whole numbers, and strictly falling latency: no other offered was as
- * good in both. Of equals the first offered stays.
+ * Points by ascending cores, integers, and strictly falling latency: no offered point was as good
+ * in both. Of equal points the first offered stays.
  */
 export class Frontier {
   /** Points are at `start` and up to `count`. */
@@ -18,14 +15,14 @@ export class Frontier {
   cores = new Float64Array(ROOM);
   latencyMs = new Float64Array(ROOM);
   /**
-   * What a point is made of: a task's point of its batch and the cores of one instance, a merged
-   * one of the indices of its two parts.
+   * Origin of a point: for a task's point its batch and the cores of one instance, for a merged one
+   * the indices of its two parts.
    */
   first = new Int32Array(ROOM);
   second = new Int32Array(ROOM);
-  /** Part of every latency that is not offered with it. */
+  /** Constant that is added to every offered latency. */
   addedMs = 0;
-  /** Longest latency that is kept, what is added included. */
+  /** Longest latency that is kept, including `addedMs`. */
   limitMs = Number.POSITIVE_INFINITY;
 
   clear(addedMs: number, limitMs: number): void {
@@ -36,8 +33,8 @@ export class Frontier {
   }
 
   /**
-   * Keeps a point unless one is there that is as good; what it beats goes. NaN and what is above
-   * the limit is not kept.
+   * Adds a point unless an existing one is as good; removes the points it dominates. NaN and
+   * latencies above the limit are not kept.
    */
   offer(cores: number, latencyMs: number, first: number, second: number): void {
     const totalMs = latencyMs + this.addedMs;
@@ -59,7 +56,7 @@ export class Frontier {
     this.second[from] = second;
   }
 
-  /** Appends a point that has more cores and less latency than all before. */
+  /** Appends a point with more cores and less latency than all before. */
   append(cores: number, latencyMs: number, first: number, second: number): void {
     const { count } = this;
     if (count === this.cores.length) this.#grow();
@@ -77,18 +74,20 @@ export class Frontier {
     }
   }
 
-  /** Leaves out the points above a latency; the last always stays. */
+  /** Removes the points above a latency; the last always stays. */
   trim(limitMs: number): void {
     this.start = Math.min(this.indexWithin(limitMs), this.count - 1);
   }
 
-  /** Leaves out the points above a number of cores. */
+  /** Removes the points above a number of cores. */
   cut(mostCores: number): void {
     const { cores } = this;
     while (this.count > this.start + 1 && cores[this.count - 1]! > mostCores) this.count--;
   }
 
-  /** Finds the cheapest point with at most that latency; `count` if there is none. */
+  /**
+   * Returns the index of the cheapest point with at most that latency, or `count`.
+   */
   indexWithin(limitMs: number): number {
     const { latencyMs } = this;
     let low = this.start;
@@ -101,7 +100,7 @@ export class Frontier {
     return low;
   }
 
-  /** Infinity if it is empty. */
+  /** Infinity if the frontier is empty. */
   leastMs(): number {
     return this.count === 0 ? Number.POSITIVE_INFINITY : this.latencyMs[this.count - 1]!;
   }
@@ -135,10 +134,10 @@ export class Frontier {
 }
 
 /**
- * The least latency for each number of cores, while two frontiers are merged; grows as needed, all
+ * Least latency for each number of cores, while two frontiers are merged; grows as needed, all
  * Infinity in between.
  */
-export interface Buckets {
+interface Buckets {
   latencyMs: Float64Array;
   pair: Float64Array;
 }
@@ -148,7 +147,7 @@ export function buckets(): Buckets {
 }
 
 /**
- * One after the other: cores and latencies add up. Sums above the limit are left out; of equal sums
+ * Combines in series: cores and latencies add up. Sums above the limit are left out; of equal sums
  * the one with fewest cores on the left stays.
  */
 export function mergeSeries(
@@ -197,8 +196,8 @@ export function mergeSeries(
 }
 
 /**
- * What `mergeSeries` gives where sums lie so far apart, as prices do, that most numbers of cores
- * are none of them: all pairs in their order.
+ * `mergeSeries` for sparse sums, such as prices, where most numbers of cores do not occur: visits
+ * all pairs in order.
  */
 function mergeSparse(left: Frontier, right: Frontier, limitMs: number, out: Frontier): void {
   const pairs: { cores: number; ms: number; i: number; j: number }[] = [];
@@ -221,7 +220,7 @@ function mergeSparse(left: Frontier, right: Frontier, limitMs: number, out: Fron
   }
 }
 
-/** The cheapest point alone of what `mergeSeries` would give. */
+/** Returns only the cheapest point of `mergeSeries`. */
 export function cheapestSeries(
   left: Frontier,
   right: Frontier,
@@ -251,7 +250,7 @@ export function cheapestSeries(
   if (first >= 0) out.append(bestCores, bestMs, first, second);
 }
 
-/** Side by side: cores add up, the longer latency counts. */
+/** Combines in parallel: cores add up, the longer latency counts. */
 export function mergeParallel(
   left: Frontier,
   right: Frontier,
@@ -266,7 +265,7 @@ export function mergeParallel(
   while (i < left.count && j < right.count) {
     const longerMs = Math.max(leftMs[i]!, rightMs[j]!);
     out.append(leftCores[i]! + rightCores[j]!, longerMs, i, j);
-    // Only a faster point in the place of each that is as slow as both together helps.
+    // Each point that is as slow as both together must be replaced by a faster one.
     if (leftMs[i] === longerMs) i++;
     if (rightMs[j] === longerMs) j++;
   }

@@ -1,21 +1,21 @@
-/** Which rows become ready in what order that wait for several rows each, of whatever tasks. */
+/** Order in which rows become ready that each wait for several rows, of any tasks. */
 
 export interface Ended {
   readonly count: number;
   /** Non-decreasing, ms. */
   readonly atMs: Float64Array;
   readonly row: Uint32Array;
-  /** By row, the one that waits for it; −1 for none. */
+  /** Per row, the row that waits for it; −1 for none. */
   readonly waiter: Int32Array;
 }
 
 /**
- * Merges sorted sequences by time, then by their order; a row is put out when the last one that it
- * waits for has come.
+ * Merges sequences that are sorted by time, ties by sequence; writes a row when the last row that
+ * it waits for has come.
  *
- * @param pending by row that waits, for how many; counted down to 0.
- * @param out its arrays are filled, room for one more than the rows that wait for anything.
- * @returns how many were put out.
+ * @param pending per waiting row, the number it waits for; counted down to 0.
+ * @param out its arrays are filled; they need one extra element.
+ * @returns how many rows were written.
  */
 export function mergeGathered(
   sequences: readonly Ended[],

@@ -1,8 +1,6 @@
-/**
- * Which queries of a join become ready in what order, from the sorted ends of what it waits for.
- */
+/** Order in which the queries of a join become ready, from the sorted ends of the tasks before. */
 
-export interface Settled {
+interface Settled {
   readonly count: number;
   /** Non-decreasing, ms. */
   readonly atMs: Float64Array;
@@ -10,12 +8,12 @@ export interface Settled {
 }
 
 /**
- * Merges sorted sequences by time, then by their order; a request is put out when the last one that
- * it waits for has come.
+ * Merges sequences that are sorted by time, ties by sequence; writes a request when the last end
+ * that it waits for has come.
  *
- * @param waitsFor by request: bit i is set where it waits for sequence i.
- * @param pending by request, how many; counted down to 0.
- * @param out its arrays are filled, room for one more than the requests that wait for anything.
+ * @param waitsFor by request: bit i is set if it waits for sequence i.
+ * @param pending by request, the number it waits for; counted down to 0.
+ * @param out its arrays are filled; they need one extra element.
  */
 export function mergeSettled(
   sequences: readonly Settled[],
@@ -42,8 +40,8 @@ export function mergeSettled(
     if (firstMs === Number.POSITIVE_INFINITY) return ready;
     const { count, atMs: times, request: names } = sequences[first]!;
     let head = heads[first]!;
-    // The sequence's part that is before all others comes out; if times are equal, only the first
-    // sequence's comes at once.
+    // Copies the part of the sequence that is before all others; at equal times only the first
+    // sequence's.
     do {
       const name = names[head]!;
       const isAwaited = (waitsFor[name]! >>> first) & 1;

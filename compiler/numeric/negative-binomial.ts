@@ -1,16 +1,16 @@
 /**
- * Negative binomial probabilities by mean and dispersion (variance over mean, above 1): what
- * over-dispersed arrivals count to. Poisson is the limit of dispersion 1. With the dispersion
- * fixed, counts over adjoining intervals add up to a count of the same kind.
+ * Negative binomial probabilities by mean and dispersion (variance over mean, above 1): counts of
+ * over-dispersed arrivals. Poisson is the limit of dispersion 1. With the dispersion fixed, counts
+ * over adjoining intervals add up to a count of the same kind.
  *
  * P[k] = Γ(k + r) / (Γ(r) k!) · p^r (1 − p)^k with p = 1 / dispersion and r = mean / (dispersion −
  * 1); computed by the ratios of neighbours outward from the mode and scaled to sum to 1, so no
- * gamma function is needed and rounding grows only away from the mass.
+ * gamma function is needed and rounding errors grow only away from the mass.
  */
 import type { PmfWindow } from "./poisson.ts";
 
 /**
- * All probabilities that are not below `threshold` times the largest, as one window that sums to 1.
+ * Window of all probabilities of at least `threshold` times the largest, scaled to sum to 1.
  * @param mean finite, >= 0.
  * @param dispersion > 1.
  */
@@ -29,7 +29,10 @@ export function negativeBinomialWindow(
   return { first, pmf };
 }
 
-/** As `phaseWeights`: weight[q] ∝ P[X = base + q], normalised. @param weight overwritten. */
+/**
+ * Like `phaseWeights`: weight[q] ∝ P[X = base + q], normalised.
+ * @param weight overwritten.
+ */
 export function negativeBinomialPhaseWeights(
   base: number,
   mean: number,

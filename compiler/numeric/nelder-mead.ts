@@ -6,7 +6,7 @@
  * Minimization", Computer Journal 7 (1965).
  */
 
-export interface Minimum {
+interface Minimum {
   readonly point: readonly number[];
   readonly value: number;
 }

@@ -1,29 +1,29 @@
 /**
- * Cuts a chain of layers into contiguous stages, one for each place, so that the heaviest stage is
- * as light as can be: "chains-on-chains". Source: Pinar, Aykanat, "Fast optimal load balancing
+ * Cuts a chain of layers into contiguous stages, one per worker, so that the heaviest stage is as
+ * light as possible: "chains-on-chains". Source: Pinar, Aykanat, "Fast optimal load balancing
  * algorithms for 1D partitioning", JPDC 64, 2004.
  */
 
-/** Places that are alike. */
+/** Workers that are alike. */
 export interface PlaceClass {
-  /** Of each layer on such a place, at least 0; as many for every class. */
+  /** Time of each layer on such a worker, at least 0; the same length for every class. */
   readonly layerMs: readonly number[];
-  /** What a stage takes there beyond its layers, at least 0. */
+  /** Time of a stage beyond its layers, at least 0. */
   readonly overheadMs: number;
 }
 
-export interface StagePartition {
+interface StagePartition {
   /** Layers of each stage, each at least 1. */
   readonly cut: readonly number[];
-  /** Class of the place of each stage. */
+  /** Class of the worker of each stage. */
   readonly classes: readonly number[];
   /** Time of the heaviest stage, overhead included: no other partition has a lower one. */
   readonly bottleneckMs: number;
 }
 
 /**
- * Layers of each stage of the best partition for places that are alike, for 1, 2, … stages: row d
- * has d + 1 of them, and there are as many rows as there are layers, or `maxDepth`.
+ * Layers of each stage of the best partition on identical workers, for 1, 2, … stages: row d has d
+ * + 1 of them, and there are as many rows as there are layers, or `maxDepth`.
  * @param layerMs of each layer, at least 0 and finite.
  */
 export function layerPartitions(layerMs: readonly number[], maxDepth: number): number[][] {
@@ -34,12 +34,11 @@ export function layerPartitions(layerMs: readonly number[], maxDepth: number): n
 }
 
 /**
- * The best partition for every shape at once. Of equal ones the one whose last stage is on the
- * lowest class and has the fewest layers, and so on for the stages before. O(shapes × classes ×
- * layers).
- * @param shapes how many places of each class there are; sums ascend, and with a shape there are
- * all that have one place less.
- * @returns in the order of the shapes; null where there are more places than layers.
+ * Best partition for every shape at once. Of equal ones the one whose last stage is on the lowest
+ * class and has the fewest layers, and so on for the stages before. O(shapes × classes × layers).
+ * @param shapes number of workers of each class; sums ascend, and with a shape the list has all
+ * shapes of one worker less.
+ * @returns in the order of the shapes; null if a shape has more workers than layers.
  */
 export function mixedPartitions(
   classes: readonly PlaceClass[],
@@ -49,7 +48,7 @@ export function mixedPartitions(
   const width = layerCount + 1;
   const prefixMs = classes.map(({ layerMs }) => prefixSums(layerMs));
   const before = predecessors(shapes, classes.length);
-  // Row 0 is the shape without places, which holds no layers.
+  // Row 0 is the shape without workers, which holds no layers.
   const bestMs = new Float64Array((shapes.length + 1) * width).fill(Number.POSITIVE_INFINITY);
   const startLayer = new Uint32Array(bestMs.length);
   const lastClass = new Uint16Array(bestMs.length);
@@ -85,11 +84,11 @@ export function mixedPartitions(
  * stage is on a class: best[i] = min over j < i of max(before[j], overhead + prefix[i] −
  * prefix[j]).
  *
- * A later start of the last stage makes that lighter, so of starts those are candidates whose
- * `before` is below that of every later one: a queue that ascends. The longer the chain, the later
- * the candidate at which `before` outweighs the last stage, so those in front of it leave for good,
- * and all is linear in the layers.
- * @param from start of the row of the shape without that place.
+ * A later start makes the last stage lighter, so only starts whose `before` is below that of every
+ * later one are candidates: an ascending queue. The longer the chain, the later the candidate at
+ * which `before` outweighs the last stage, so the candidates in front of it can be dropped, and the
+ * whole is linear in the layers.
+ * @param from start of the row of the shape without that worker.
  * @param to start of the row of the shape.
  * @param bestMs, startLayer, lastClass in and out.
  */
@@ -122,7 +121,8 @@ function appendStage(
     }
     let start = candidates[head]!;
     let ms = Math.max(bestMs[from + start]!, overheadMs + (totalMs - prefixMs[start]!));
-    // At the second the stages before outweigh the last; of equals it has the shorter last stage.
+    // At the second candidate the stages before outweigh the last; of equals it has the shorter
+    // last stage.
     if (head + 1 < tail && bestMs[from + candidates[head + 1]!]! <= ms) {
       start = candidates[head + 1]!;
       ms = bestMs[from + start]!;
@@ -135,8 +135,8 @@ function appendStage(
 }
 
 /**
- * @returns shape (shapeCount, classCount): row, counted from 1, of the shape with one place of the
- * class less, 0 for that without places, −1 for none.
+ * @returns shape (shapeCount, classCount): row, counted from 1, of the shape with one worker of the
+ * class less, 0 for that without workers, −1 for none.
  */
 function predecessors(shapes: readonly (readonly number[])[], classCount: number): Int32Array {
   const rowOf = new Map([[new Array<number>(classCount).fill(0).join(), 0]]);
@@ -180,76 +180,4 @@ function prefixSums(values: readonly number[]): Float64Array {
     sums[index + 1] = sums[index]! + values[index]!;
   }
   return sums;
-}
-
-/**
- * A partition by merging: the lightest group joins its lighter neighbour until there are as many as
- * stages, then layers at its ends leave the heaviest stage while that helps. Quick to tell, and the
- * baseline that exact partitions are compared with. After Shisha (Soomro et al., 2022), which tunes
- * on line from such a start.
- * @param layerMs of each layer, at least 0 and finite.
- * @param stageCount at least 1, at most as many as layers.
- * @returns layers of each stage, each at least 1.
- */
-export function mergedPartition(layerMs: readonly number[], stageCount: number): number[] {
-  const stageMs = [...layerMs];
-  const cut = stageMs.map(() => 1);
-  while (cut.length > stageCount) {
-    const lightest = lowestIndex(stageMs);
-    const left = stageMs[lightest - 1] ?? Number.POSITIVE_INFINITY;
-    const right = stageMs[lightest + 1] ?? Number.POSITIVE_INFINITY;
-    const first = left <= right ? lightest - 1 : lightest;
-    stageMs.splice(first, 2, stageMs[first]! + stageMs[first + 1]!);
-    cut.splice(first, 2, cut[first]! + cut[first + 1]!);
-  }
-  relieve(layerMs, cut, stageMs);
-  return cut;
-}
-
-/**
- * Moves one layer at a time off the heaviest stage, to the neighbour that is lighter with it, while
- * that stays below what the stage was. Each move leaves fewer or lighter heaviest stages, so they
- * end.
- */
-function relieve(layerMs: readonly number[], cut: number[], stageMs: number[]): void {
-  const mostMoves = layerMs.length * cut.length;
-  for (let move = 0; move < mostMoves; move++) {
-    const heaviest = highestIndex(stageMs);
-    if (cut[heaviest] === 1) return;
-    const start = sum(cut, heaviest);
-    const toLeft = (stageMs[heaviest - 1] ?? Number.POSITIVE_INFINITY) + layerMs[start]!;
-    const last = layerMs[start + cut[heaviest]! - 1]!;
-    const toRight = (stageMs[heaviest + 1] ?? Number.POSITIVE_INFINITY) + last;
-    if (!(Math.min(toLeft, toRight) < stageMs[heaviest]!)) return;
-    const step = toLeft <= toRight ? -1 : 1;
-    const ms = step < 0 ? layerMs[start]! : last;
-    cut[heaviest] = cut[heaviest]! - 1;
-    cut[heaviest + step] = cut[heaviest + step]! + 1;
-    stageMs[heaviest] = stageMs[heaviest]! - ms;
-    stageMs[heaviest + step] = stageMs[heaviest + step]! + ms;
-  }
-}
-
-/** Of the first `count`. */
-function sum(values: readonly number[], count: number): number {
-  let total = 0;
-  for (let index = 0; index < count; index++) total += values[index]!;
-  return total;
-}
-
-/** The first wins a tie. */
-function lowestIndex(values: readonly number[]): number {
-  let lowest = 0;
-  for (let index = 1; index < values.length; index++) {
-    if (values[index]! < values[lowest]!) lowest = index;
-  }
-  return lowest;
-}
-
-function highestIndex(values: readonly number[]): number {
-  let highest = 0;
-  for (let index = 1; index < values.length; index++) {
-    if (values[index]! > values[highest]!) highest = index;
-  }
-  return highest;
 }

@@ -10,7 +10,7 @@
 const LOG_SQRT_TWO_PI = 0.5 * Math.log(2 * Math.PI);
 
 /**
- * Consecutive probabilities P[X = first + i] of a distribution over the counts, cut where they fall
+ * Consecutive probabilities P[X = first + i] of a distribution over counts, cut where they fall
  * below a threshold.
  */
 export interface PmfWindow {
@@ -39,7 +39,7 @@ export function poissonProbability(count: number, mean: number): number {
  * All probabilities of at least `threshold`, as one window. Its total falls short of 1 by at most
  * the cut-off tails, which for threshold 1e-18 and means up to 1e5 is below 1e-15.
  * @param mean expected events, finite, >= 0.
- * @throws RangeError as `poissonProbability`.
+ * @throws RangeError like `poissonProbability`.
  */
 export function poissonWindow(mean: number, threshold: number): PmfWindow {
   const mode = Math.floor(mean);
@@ -110,4 +110,28 @@ export function deviance(x: number, mean: number): number {
     sum = next;
   }
   return sum;
+}
+
+/**
+ * Distribution of the residue of a Poisson count: weight[q] ∝ P[Poisson(mean) = base + q] for q = 0
+ * … weight.length − 1, normalised.
+ *
+ * Computed outward from its largest term, so neither a base far from the mean nor a mean of 0
+ * underflows; in the limit mean → 0 all weight is on the smallest count.
+ * @param weight overwritten. Source: RAMSIS §4.4, eq. 2, interval A.
+ */
+export function phaseWeights(base: number, mean: number, weight: Float64Array): void {
+  const count = weight.length;
+  const mode = Math.min(count - 1, Math.max(0, Math.floor(mean) - base));
+  weight[mode] = 1;
+  let sum = 1;
+  for (let q = mode + 1; q < count; q++) {
+    weight[q] = weight[q - 1]! * (mean / (base + q));
+    sum += weight[q]!;
+  }
+  for (let q = mode - 1; q >= 0; q--) {
+    weight[q] = weight[q + 1]! * ((base + q + 1) / mean);
+    sum += weight[q]!;
+  }
+  for (let q = 0; q < count; q++) weight[q] = weight[q]! / sum;
 }

@@ -1,15 +1,16 @@
 /**
- * Partitions without luck after which a range is sorted instead: with the middle of three as pivot,
- * each about halves it.
+ * Number of poor partitions after which a range is sorted instead: with the median of three as
+ * pivot, each about halves it.
  */
 const MAX_PARTITIONS = 64;
 
 /**
- * Puts the entry of a rank where sorting would put it, what is not above it before and what is not
- * below it behind it; expected time is linear in the range.
+ * Selects by rank: puts the entry of a rank where sorting would put it, entries not above it before
+ * and entries not below it behind; expected time is linear in the range.
  * @param values no NaN; rearranged in [start, end).
  * @param rank index within the range.
- * @returns the entry. Source: Hoare, "Algorithm 65: Find", CACM 4(7), 1961.
+ * @returns the entry.
+ * Source: Hoare, "Algorithm 65: Find", CACM 4(7), 1961.
  */
 export function selectRank(values: Float64Array, start: number, end: number, rank: number): number {
   let low = start;

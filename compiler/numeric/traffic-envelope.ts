@@ -6,7 +6,7 @@
  * @throws RangeError unless the service time is above 0.
  */
 export function windowLengths(serviceMs: number, horizonMs: number): Float64Array {
-  if (!(serviceMs > 0)) throw new RangeError(`a service time is above 0, got ${serviceMs}`);
+  if (!(serviceMs > 0)) throw new RangeError(`expected a service time above 0, got ${serviceMs}`);
   const lengths: number[] = [];
   for (let ms = serviceMs; ms < horizonMs; ms *= 2) lengths.push(ms);
   lengths.push(horizonMs);
@@ -36,11 +36,11 @@ export function slidingPeakRate(arrivalMs: Float64Array, windowMs: number): numb
 
 /**
  * Highest rate of the windows [0, length), [length, 2 length) …, per second. The last one is left
- * out unless it ends within the duration; if no window does, it is the rate of the whole duration.
+ * out unless it ends within the duration; if no window does, the rate of the whole duration.
  * @param arrivalMs non-decreasing, from 0 on.
  */
 export function peakRate(arrivalMs: Float64Array, windowMs: number, durationMs: number): number {
-  // A duration that is a whole number of windows but for rounding counts as one.
+  // A duration that is a whole number of windows up to rounding counts as one.
   const windowCount = Math.floor(durationMs / windowMs + 1e-9);
   if (windowCount === 0) return (1000 * arrivalMs.length) / durationMs;
   let most = 0;

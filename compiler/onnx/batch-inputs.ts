@@ -1,15 +1,15 @@
-/** Inputs for models that are measured or looked into. */
+/** Random inputs for models that are measured or inspected. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { bucketSizes, rowShapeIn } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { numberToHalf } from "stratagem-runtime/internal/core/half";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 
-/** Of a string: before it, its length; and it, of digits, as models take that read numbers. */
+/** A string input is a 4-byte length and its digits, for models that parse numbers. */
 const LENGTH_BYTES = 4;
 const STRING_DIGITS = 8;
 
-/** Bytes of an element, by type as onnxruntime names it. */
+/** Bytes per element, by onnxruntime's type name. */
 const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([
   ["bool", 1],
   ["uint8", 1],
@@ -26,7 +26,7 @@ const ELEMENT_BYTES: ReadonlyMap<string, number> = new Map([
   ["string", LENGTH_BYTES + STRING_DIGITS],
 ]);
 
-/** Bytes of one row, or null where elements have no fixed size. Only axis 0 may be dynamic. */
+/** Bytes of one row; null if elements have no fixed size. Only axis 0 may be dynamic. */
 export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
   const bytes = ELEMENT_BYTES.get(dtype);
   return bytes === undefined
@@ -34,7 +34,7 @@ export function rowBytesOf({ dtype, shape }: TensorInfo): number | null {
     : shape.slice(1).reduce((product, size) => product * size, bytes);
 }
 
-/** The inputs of a model where axes of several sizes have those of a bucket. */
+/** Returns the inputs of a model with the axes of several sizes set to those of a bucket. */
 export function sizedInputs(
   { inputs, buckets = [] }: Pick<ModelFile, "inputs" | "buckets">,
   bucket: number,
@@ -49,9 +49,9 @@ export function sizedInputs(
 }
 
 /**
- * Per input the bytes of `rows` rows: what may be an image or features is uniform in [0, 1) or over
- * all bytes, so that no engine can skip zeros; what may be indices is 0, which every model takes. A
- * string is eight digits.
+ * Returns the bytes of `rows` rows per input: types that may hold images or features are uniform in
+ * [0, 1) or over all bytes, so that no engine can skip zeros; types that may hold indices are 0,
+ * which every model accepts. A string has eight digits.
  */
 export function randomInputs(
   { inputs }: Pick<ModelFile, "inputs">,

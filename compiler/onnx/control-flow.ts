@@ -1,4 +1,4 @@
-/** Refuses models whose amount of work depends on what goes in. */
+/** Refuses models whose amount of work depends on their input. */
 import { nodeLabel } from "./graph-flow.ts";
 import type { FunctionsByKey } from "./node-values.ts";
 import { bodiesOf, checkNesting, functionKey, readsOf, writesOf } from "./node-values.ts";
@@ -51,7 +51,7 @@ function refuse(node: NodeProto, what: string): never {
   );
 }
 
-/** The values of a body that depend on the inputs of the graph. */
+/** Returns the values of a body that depend on the inputs of the graph. */
 function varyingInBody(
   node: NodeProto,
   body: GraphProto,
@@ -62,8 +62,8 @@ function varyingInBody(
     const any = node.input.some((name) => outside.has(name));
     return spread(body.node, new Set([...outside, ...(any ? names : [])]));
   }
-  // A loop's body takes iteration, condition and what is carried; it gives condition and what is
-  // carried, one place earlier.
+  // A loop's body takes iteration, condition and carried values; it returns condition and carried
+  // values, one position earlier.
   const carried = names.slice(2);
   const given = carried.filter((_, index) => outside.has(node.input[index + 2] ?? ""));
   let inside = spread(body.node, new Set([...outside, ...given]));
@@ -76,7 +76,7 @@ function varyingInBody(
   return inside;
 }
 
-/** All values that depend on `seeds`. Nodes of bodies need not be in order here. */
+/** Returns all values that depend on `seeds`. Nodes of bodies may be in any order here. */
 function spread(nodes: readonly NodeProto[], seeds: Set<string>): ReadonlySet<string> {
   const readers = new Map<string, NodeProto[]>();
   for (const node of nodes) {

@@ -1,16 +1,15 @@
-/** Makes a model that computes nothing, to measure what every run takes. */
+/** Model that computes nothing, to measure the fixed cost of a run. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { StageBytes } from "./layered-model.ts";
 import { ModelProtoSchema, TensorProto_DataType } from "./onnx-pb.ts";
 
-/** Of 2018: every engine of today reads them. */
+/** IR version of 2018, which every current engine reads. */
 const IR_VERSION = 3n;
 const OPSET = 8n;
 
 /**
- * A model that hands one number on. A run of it takes what every run takes whatever it computes;
- * the least time of a layer would also hold what that layer computes, which is the most of it in a
- * model of few layers.
+ * Encodes a model that copies one number. Its run time is the fixed cost of every run. The fastest
+ * layer is no substitute: it also computes, which is most of its time in a model of few layers.
  */
 export function emptyModel(): StageBytes {
   const shape = { dim: [{ value: { case: "dimValue", value: 1n } as const }] };

@@ -1,7 +1,4 @@
-/**
- * Tensors of a model whose bytes lie in other files: taken into the model, from its own folder
- * only.
- */
+/** Embeds tensors whose bytes lie in other files, from the model's own folder only. */
 import { realpath } from "node:fs/promises";
 import { isAbsolute, join, relative, sep, win32 } from "node:path";
 import { openRegular } from "stratagem-runtime/internal/base/regular-file";
@@ -19,7 +16,7 @@ import {
 } from "./onnx-pb.ts";
 import { MAX_MODEL_BYTES } from "./stage-model.ts";
 
-/** Bytes of an element, where it is whole bytes. */
+/** Bytes per element, for elements of whole bytes. */
 const ELEMENT_BYTES: ReadonlyMap<number, number> = new Map([
   [TensorProto_DataType.FLOAT, 4],
   [TensorProto_DataType.DOUBLE, 8],
@@ -39,8 +36,8 @@ const ELEMENT_BYTES: ReadonlyMap<number, number> = new Map([
 /**
  * Replaces references to files by their bytes.
  * @param folder of the model file.
- * @throws OnnxModelError naming tensor and location if it leaves the folder, or the file is missing
- * or too short; without the model's name.
+ * @throws OnnxModelError naming tensor and location if a location leaves the folder, or the file is
+ * missing or too short; without the model's name.
  */
 export async function embedExternalData(model: ModelProto, folder: string): Promise<void> {
   let total = 0;
@@ -52,7 +49,7 @@ export async function embedExternalData(model: ModelProto, folder: string): Prom
     total += tensor.rawData.length;
     if (total > MAX_MODEL_BYTES) {
       const found = `expected at most ${MAX_MODEL_BYTES} bytes of external data`;
-      throw new OnnxModelError(`${found}, which a file of one stage can hold; there are more`);
+      throw new OnnxModelError(`${found}, the limit of a stage's file; found more`);
     }
   }
 }
@@ -64,7 +61,7 @@ async function externalBytes(tensor: TensorProto, folder: string): Promise<Uint8
   const path = await pathInside(folder, location, where);
   const { file, size } = await openRegular(path).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new OnnxModelError(`${where}: expected a file that can be read, got: ${reason}`);
+    throw new OnnxModelError(`${where}: expected a readable file, got: ${reason}`);
   });
   try {
     const offset = wholeNumber(entries.get("offset") ?? "0", `${where}: offset`);
@@ -101,10 +98,10 @@ function checkSize({ dims, dataType }: TensorProto, length: number, where: strin
   throw new OnnxModelError(`${where}: expected ${expected} bytes for ${shape}, got ${length}`);
 }
 
-/** The file itself, links followed. */
+/** Resolves the file, following links. */
 async function pathInside(folder: string, location: string, where: string): Promise<string> {
   const allowed = "allowed: a file inside the model's folder";
-  // A model may come from anywhere: its names must not mean another place on another system.
+  // Models are untrusted: a name must not lead elsewhere on another operating system.
   const parts = location.split(/[\\/]/);
   const leaves = isAbsolute(location) || win32.isAbsolute(location) || parts.includes("..");
   if (location === "" || leaves) throw new OnnxModelError(`${where}; ${allowed}`);
@@ -121,17 +118,17 @@ async function existing(path: string, where: string): Promise<string> {
     return await realpath(path);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new OnnxModelError(`${where}: expected a file that can be read, got: ${reason}`);
+    throw new OnnxModelError(`${where}: expected a readable file, got: ${reason}`);
   }
 }
 
 function wholeNumber(text: string, where: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new OnnxModelError(`${where}: expected a whole number of bytes, got "${text}"`);
+  throw new OnnxModelError(`${where}: expected an integer number of bytes, got "${text}"`);
 }
 
-/** Every constant of a model, those inside bodies and functions too. */
+/** Yields every constant of a model, including those in bodies and functions. */
 export function* tensorsOf({ graph, functions }: ModelProto): Generator<TensorProto> {
   if (graph !== undefined) yield* graphTensors(graph);
   for (const { node, attributeProto } of functions) {

@@ -1,11 +1,11 @@
 /**
- * How much a protobuf file holds, told before it is decoded: objects are a hundred times as large
- * as the two bytes that one may take in the file.
+ * Counts the fields of a protobuf file before it is decoded: decoded objects are a hundred times as
+ * large as the two bytes a field may take in the file.
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { OnnxModelError } from "./onnx-model-error.ts";
 
-/** The messages that fields of these messages are, by field number; all else is not looked into. */
+/** Message types of these fields, by field number; other fields are not inspected. */
 const PARTS: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   model: { 7: "graph", 20: "training", 25: "function" },
   training: { 1: "graph", 2: "graph" },
@@ -22,10 +22,12 @@ const PARTS: Readonly<Record<string, Readonly<Record<number, string>>>> = {
 };
 /** A model of 20,000 nodes has some 500,000. */
 const MAX_FIELDS = 3_000_000;
-/** As deep as protobuf itself goes. */
+/** Protobuf's own limit. */
 const MAX_DEPTH = 100;
 
-/** @throws OnnxModelError for more fields than a model has; anything if it is no protobuf. */
+/**
+ * @throws OnnxModelError for more fields than a model has; any error if the bytes are not protobuf.
+ */
 export function refuseManyFields(bytes: Uint8Array): void {
   let fields = 0;
   const open = [{ kind: "model", start: 0, end: bytes.length, depth: 0 }];
@@ -48,7 +50,8 @@ export function refuseManyFields(bytes: Uint8Array): void {
       }
       const length = reader.uint32();
       const first = start + reader.pos;
-      if (first + length > end) throw new OnnxModelError("a field ends behind what it is in");
+      if (first + length > end)
+        throw new OnnxModelError("a field ends after the message that holds it");
       open.push({ kind: inner, start: first, end: first + length, depth: depth + 1 });
       reader.pos += length;
     }

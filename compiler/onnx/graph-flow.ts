@@ -1,6 +1,6 @@
 /**
- * What depends on what in a graph: the nodes that have to run for an instance, in an order in which
- * they can, and the constants beside them.
+ * Data flow of a graph: the nodes that must run for an instance, in topological order, and the
+ * constants.
  */
 import type { FunctionsByKey } from "./node-values.ts";
 import {
@@ -16,29 +16,29 @@ import type { GraphProto, NodeProto } from "./onnx-pb.ts";
 
 export interface FlowNode {
   readonly node: NodeProto;
-  /** Values of the graph, including those that only its bodies read. */
+  /** Values of the graph that it reads, including those that only its bodies read. */
   readonly reads: readonly string[];
   readonly writes: readonly string[];
 }
 
 export interface GraphFlow {
-  /** Inputs for which the graph holds no value. */
+  /** Inputs without a value in the graph. */
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
   /**
-   * Nodes that depend on the inputs and lead to an output, in topological order: that of the file,
+   * Nodes that depend on the inputs and lead to an output, in topological order: the file's order
    * if it is one.
    */
   readonly steps: readonly FlowNode[];
-  /** The node, depending on no input, that gives a value. */
+  /** Nodes that depend on no input, by the value they produce. */
   readonly constantNodes: ReadonlyMap<string, FlowNode>;
   /** Values that depend on the inputs, and the inputs. */
   readonly varying: ReadonlySet<string>;
-  /** Values whose shape may follow from the data, even where some runs give the same. */
+  /** Values whose shape may depend on the data, even if some runs give the same shape. */
   readonly dataShaped: ReadonlySet<string>;
 }
 
-/** Their outputs have as many elements as the data says. */
+/** The number of elements of their outputs depends on the data. */
 const DATA_SHAPED_OPS: ReadonlySet<string> = new Set([
   "NonZero",
   "NonMaxSuppression",
@@ -46,7 +46,7 @@ const DATA_SHAPED_OPS: ReadonlySet<string> = new Set([
   "Unique",
 ]);
 
-/** Two runs give different values, although nothing goes in. */
+/** Random operators: two runs give different values without any input. */
 const DRAWING_OPS: ReadonlySet<string> = new Set([
   "RandomNormal",
   "RandomUniform",
@@ -57,7 +57,7 @@ const DRAWING_OPS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * @throws OnnxModelError if a value is read that nothing gives, is given twice, or depends on
+ * @throws OnnxModelError if a value is read that no node produces, is produced twice, or depends on
  * itself; without the file's name.
  */
 export function flowOf(graph: GraphProto, functions: FunctionsByKey): GraphFlow {
@@ -85,10 +85,10 @@ export function flowOf(graph: GraphProto, functions: FunctionsByKey): GraphFlow 
   return { inputNames, outputNames, steps, constantNodes, varying, dataShaped };
 }
 
-/** How messages call a node. */
+/** Name of a node in messages. */
 export function nodeLabel({ name, opType, output }: NodeProto): string {
   return name === ""
-    ? `the ${opType} that gives "${output[0] ?? ""}"`
+    ? `the ${opType} that produces "${output[0] ?? ""}"`
     : `node "${name}" (${opType})`;
 }
 
@@ -98,8 +98,8 @@ function producersOf(graph: GraphProto, given: ReadonlySet<string>): Map<string,
     const step = { node, reads: readsOf(node), writes: writesOf(node) };
     for (const name of step.writes) {
       if (given.has(name) || producers.has(name)) {
-        const found = `${nodeLabel(node)} gives "${name}", which there is already`;
-        throw new OnnxModelError(`${found}; allowed: every value is given once`);
+        const found = `${nodeLabel(node)} produces "${name}", which exists already`;
+        throw new OnnxModelError(`${found}; allowed: every value is produced once`);
       }
       producers.set(name, step);
     }
@@ -108,8 +108,8 @@ function producersOf(graph: GraphProto, given: ReadonlySet<string>): Map<string,
 }
 
 /**
- * Nodes on whose values the outputs depend. A file's own order is kept where each node comes after
- * those it reads from.
+ * Returns the nodes on which the outputs depend. The file's order is kept where each node comes
+ * after those it reads from.
  */
 function neededInOrder(
   outputNames: readonly string[],
@@ -121,13 +121,13 @@ function neededInOrder(
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     const producer = producers.get(name);
     if (producer === undefined && !given.has(name)) {
-      throw new OnnxModelError(`expected a node that gives the output "${name}", found none`);
+      throw new OnnxModelError(`expected a node that produces the output "${name}", found none`);
     }
     if (producer === undefined || needed.has(producer)) continue;
     needed.add(producer);
     for (const read of producer.reads) {
       if (!given.has(read) && !producers.has(read)) {
-        const found = `${nodeLabel(producer.node)} reads "${read}", which nothing gives`;
+        const found = `${nodeLabel(producer.node)} reads "${read}", which no node produces`;
         throw new OnnxModelError(`${found}; allowed: inputs, initializers and values of nodes`);
       }
       open.push(read);
@@ -137,7 +137,8 @@ function neededInOrder(
 }
 
 /**
- * Depth first in the file's order: a node that comes too early pulls those it waits for before it.
+ * Sorts depth first in the file's order: a node that comes too early is preceded by those it reads
+ * from.
  */
 function topological(
   inFileOrder: ReadonlySet<FlowNode>,
@@ -157,7 +158,7 @@ function topological(
         ordered.add(top);
         stack.pop();
       } else if (waiting.has(missing)) {
-        const found = `${nodeLabel(missing.node)} depends on its own values`;
+        const found = `${nodeLabel(missing.node)} depends on its own output`;
         throw new OnnxModelError(`${found}; allowed: a graph without cycles`);
       } else {
         waiting.add(missing);
@@ -168,7 +169,7 @@ function topological(
   return [...ordered];
 }
 
-/** Whether a node, a body of it or a function that it calls is or has one of these ops. */
+/** Returns whether a node, its bodies or a function it calls contains one of these operators. */
 function isAmong(
   ops: ReadonlySet<string>,
   node: NodeProto,

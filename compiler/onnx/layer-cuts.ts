@@ -1,17 +1,17 @@
-/** Where a graph may be cut, and what crosses each place. */
+/** Places where a graph can be cut, and the values that cross them. */
 import type { GraphFlow } from "./graph-flow.ts";
 
-/** Values that steps give, and the steps that read them. */
+/** Producer and last reader of a value. */
 export interface ValueUse {
-  /** Step that gives it. */
+  /** Step that produces it. */
   readonly from: number;
   /** Last step that reads it; −1 if none does. */
   readonly lastRead: number;
 }
 
 /**
- * Says by name, in the order in which values come to be, which steps use them; values that no other
- * step or output needs are left out.
+ * Returns, by name in production order, which steps use each value; values that no other step or
+ * output needs are left out.
  */
 export function valueUses({ steps, outputNames }: GraphFlow): ReadonlyMap<string, ValueUse> {
   const lastRead = new Map<string, number>();
@@ -29,16 +29,16 @@ export function valueUses({ steps, outputNames }: GraphFlow): ReadonlyMap<string
 }
 
 /**
- * First step of every layer, and the number of steps at the end: between two neighbours a graph can
- * be cut, because all values that are given before and read after can be sent.
- * @param canBeSent of the names of values.
+ * Returns the first step of every layer, and the number of steps at the end. A graph can be cut
+ * between two neighbours because all values that are produced before and read after can be sent.
+ * @param canBeSent by value name.
  */
 export function layerStarts(
   stepCount: number,
   uses: ReadonlyMap<string, ValueUse>,
   canBeSent: (name: string) => boolean,
 ): number[] {
-  // Values that cannot be sent forbid the places they cross: +1 at the first of them, −1 after the
+  // Values that cannot be sent forbid the cuts they cross: +1 at the first of them, −1 after the
   // last.
   const change = new Int32Array(stepCount + 2);
   for (const [name, { from, lastRead }] of uses) {

@@ -1,5 +1,5 @@
 /**
- * A model as a chain of layers, any run of which can be a model of its own. Source: Accordion §3.
+ * A model as a chain of layers; any run of layers can become its own model. Source: Accordion §3.
  */
 import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -23,17 +23,17 @@ import { axisNames, probeValues, type TensorProbe, type ValueTensor } from "./pr
 import { encodeStage, MAX_MODEL_BYTES } from "./stage-model.ts";
 import { ELEMENT_TYPES, instanceInput, valueInfo } from "./tensor-infos.ts";
 
-/** Ops in the name of a layer. */
+/** Operators in the name of a layer. */
 const NAMED_OPS = 3;
 
-/** Layers are the parts between neighbouring places where the graph can be cut. */
+/** Layers are the parts between adjacent places where the graph can be cut. */
 export interface LayeredModel {
   readonly layerCount: number;
-  /** For people: the ops of each layer. */
+  /** Display names: the operators of each layer. */
   readonly layerNames: readonly string[];
   /**
    * Layers `from` to `to` − 1 for one instance. The same arguments give the same bytes.
-   * @throws OnnxModelError if they are more than a file can hold.
+   * @throws OnnxModelError if the stage is larger than a file can be.
    */
   stage(from: number, to: number): StageBytes;
 }
@@ -43,16 +43,16 @@ export interface StageBytes {
   /** Only what its nodes read: inputs of the model, or values of earlier layers. */
   readonly inputs: readonly TensorInfo[];
   /**
-   * The values that later layers read, and outputs of the model. Only the latter have dimensions of
-   * −1, where a dimension changes with what goes in.
+   * Values that later layers read, and outputs of the model. Only the latter have dimensions of −1,
+   * if a dimension varies with the input.
    */
   readonly outputs: readonly TensorInfo[];
 }
 
 /**
- * Reads a model and runs it on random inputs, to see which values can be sent from one stage to the
- * next.
- * @throws OnnxModelError if it is no ONNX model, or one that cannot be cut; with the file's name.
+ * Reads a model and runs it on random inputs, to find which values can be sent from one stage to
+ * the next.
+ * @throws OnnxModelError if it is not an ONNX model, or cannot be cut; with the file's name.
  */
 export async function openLayeredModel(
   path: string,
@@ -71,7 +71,7 @@ interface Uncut {
   readonly model: ModelProto;
   readonly graph: GraphProto;
   readonly flow: GraphFlow;
-  /** By name. */
+  /** Keyed by name. */
   readonly inputs: ReadonlyMap<string, TensorInfo>;
   readonly uses: ReadonlyMap<string, ValueUse>;
 }
@@ -81,7 +81,10 @@ interface Cuttable extends Uncut {
   readonly tensors: ReadonlyMap<string, ValueTensor>;
 }
 
-/** Without the data that lies in other files. @throws OnnxModelError if it is no ONNX model. */
+/**
+ * Reads a model without its external data.
+ * @throws OnnxModelError if it is not an ONNX model.
+ */
 export async function readModelProto(path: string): Promise<ModelProto> {
   return decoded(await bytesOf(path));
 }
@@ -103,7 +106,7 @@ async function bytesOf(path: string): Promise<Uint8Array> {
     }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new OnnxModelError(`expected a file that can be read, got: ${reason}`);
+    throw new OnnxModelError(`expected a readable file, got: ${reason}`);
   }
 }
 
@@ -117,12 +120,12 @@ function decoded(bytes: Uint8Array): ModelProto {
     reason = error instanceof Error ? error.message : String(error);
   }
   if (model?.graph !== undefined) return model;
-  throw new OnnxModelError(`expected an ONNX model, found none: ${reason}`);
+  throw new OnnxModelError(`expected an ONNX model, got another file: ${reason}`);
 }
 
 async function layered(model: ModelProto, probe: TensorProbe, seed: number): Promise<LayeredModel> {
   const { graph } = model;
-  assert(graph !== undefined, "a model that was read has a graph");
+  assert(graph !== undefined, "a model has a graph");
   if (graph.node.length === 0) throw new OnnxModelError("expected at least one node, found none");
   const functions = functionsByKey(model.functions);
   const flow = flowOf(graph, functions);
@@ -153,7 +156,7 @@ async function layered(model: ModelProto, probe: TensorProbe, seed: number): Pro
   };
 }
 
-/** Those that a node or an output needs. */
+/** Inputs that a node or an output needs. */
 function instanceInputs(graph: GraphProto, flow: GraphFlow): ReadonlyMap<string, TensorInfo> {
   const read = new Set(flow.steps.flatMap(({ reads }) => reads));
   const needed = flow.inputNames.filter(
@@ -163,7 +166,9 @@ function instanceInputs(graph: GraphProto, flow: GraphFlow): ReadonlyMap<string,
   return new Map(found.map((input) => [input.name, instanceInput(input)]));
 }
 
-/** @throws OnnxModelError if onnxruntime refuses the model, or an output of it cannot be sent. */
+/**
+ * @throws OnnxModelError if onnxruntime rejects the model, or one of its outputs cannot be sent.
+ */
 async function probed(
   { model, graph, flow, inputs, uses }: Uncut,
   probe: TensorProbe,
@@ -184,12 +189,12 @@ async function probed(
   const tensors = await probeValues(graphToProbe, probe, seed).catch((error: unknown) => {
     if (error instanceof OnnxModelError) throw error;
     const words = error instanceof Error ? error.message : String(error);
-    throw new OnnxModelError(`onnxruntime refuses it (${opsetsOf(model)}): ${words}`);
+    throw new OnnxModelError(`onnxruntime rejects it (${opsetsOf(model)}): ${words}`);
   });
   const lost = outputNames.find((name) => !tensors.has(name));
   if (lost === undefined) return tensors;
   const allowed = `allowed: dense tensors of ${[...ELEMENT_TYPES.keys()].join(", ")}`;
-  throw new OnnxModelError(`output "${lost}" is nothing that a worker sends; ${allowed}`);
+  throw new OnnxModelError(`output "${lost}" cannot be sent by a worker; ${allowed}`);
 }
 
 function opsetsOf({ opsetImport, irVersion }: ModelProto): string {
@@ -197,7 +202,7 @@ function opsetsOf({ opsetImport, irVersion }: ModelProto): string {
   return `it imports ${opsets.join(", ") || "no operators"}; IR version ${irVersion}`;
 }
 
-/** Steps `first` to `end` − 1. */
+/** Encodes steps `first` to `end` − 1. */
 function stageOf(whole: Cuttable, first: number, end: number): StageBytes {
   const { model, graph, flow, uses } = whole;
   const steps = flow.steps.slice(first, end);
@@ -205,7 +210,7 @@ function stageOf(whole: Cuttable, first: number, end: number): StageBytes {
   const isLast = end === flow.steps.length;
   const outputNames = [...flow.outputNames].filter((name) => {
     const use = uses.get(name);
-    // A value that no step gives is an input or a constant, and comes with the last stage.
+    // A value that no step produces is an input or a constant, and belongs to the last stage.
     return use === undefined ? isLast : use.from >= first && use.from < end;
   });
   const inputNames = [...whole.inputs.keys()].filter(

@@ -1,13 +1,13 @@
-/** Says which values a node of a graph reads and writes. */
+/** Values that a node of a graph reads and writes. */
 import { OnnxModelError } from "./onnx-model-error.ts";
 import type { FunctionProto, GraphProto, NodeProto } from "./onnx-pb.ts";
 
-/** Bodies inside bodies, and functions that call functions: no exporter comes close. */
+/** Maximum nesting of bodies and functions; exporters stay far below. */
 const MAX_NESTING = 32;
 
 /**
- * Values of the surrounding graph that a node reads, each once: its inputs, and what its bodies (of
- * If, Loop, Scan) take from outside themselves.
+ * Returns the values of the surrounding graph that a node reads, each once: its inputs, and what
+ * its bodies (of If, Loop, Scan) capture.
  */
 export function readsOf(node: NodeProto, nesting = 0): string[] {
   const reads = new Set(node.input);
@@ -18,17 +18,17 @@ export function readsOf(node: NodeProto, nesting = 0): string[] {
   return [...reads];
 }
 
-/** Values that a node gives; those that an exporter left out have no name. */
+/** Returns the values that a node produces; omitted optional outputs have no name. */
 export function writesOf(node: NodeProto): string[] {
   return node.output.filter((name) => name !== "");
 }
 
-/** The graphs among a node's attributes. */
+/** Returns the graphs among a node's attributes. */
 export function bodiesOf({ attribute }: NodeProto): GraphProto[] {
   return attribute.flatMap(({ g, graphs }) => (g === undefined ? graphs : [g, ...graphs]));
 }
 
-/** Names of the constants that a graph holds as data. */
+/** Returns the names of the constants that a graph stores. */
 export function initializerNames({ initializer, sparseInitializer }: GraphProto): string[] {
   return [
     ...initializer.map(({ name }) => name),
@@ -36,7 +36,7 @@ export function initializerNames({ initializer, sparseInitializer }: GraphProto)
   ];
 }
 
-/** How a node names the function of the model that it calls, if there is one. */
+/** Returns the key by which a node names the model's function that it calls. */
 export function functionKey(callee: { domain: string; overload: string }, name: string): string {
   return [callee.domain, name, callee.overload].join("\n");
 }
@@ -47,11 +47,11 @@ export function functionsByKey(functions: readonly FunctionProto[]): FunctionsBy
   return new Map(functions.map((called) => [functionKey(called, called.name), called]));
 }
 
-/** @throws OnnxModelError where graphs and functions are nested deeper than is taken. */
+/** @throws OnnxModelError if graphs and functions are nested deeper than allowed. */
 export function checkNesting(nesting: number): number {
   if (nesting <= MAX_NESTING) return nesting;
-  const allowed = `at most ${MAX_NESTING} of them are taken`;
-  throw new OnnxModelError(`expected bodies and functions nested within bounds; ${allowed}`);
+  const allowed = `allowed: at most ${MAX_NESTING} levels`;
+  throw new OnnxModelError(`bodies and functions are nested too deeply; ${allowed}`);
 }
 
 function outerValues(body: GraphProto, nesting: number): string[] {

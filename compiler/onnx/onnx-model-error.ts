@@ -1,6 +1,6 @@
 /**
- * A model file that cannot be cut into layers. The message says which file, what was found and what
- * is allowed, on one line.
+ * Error for a model file that cannot be cut into layers. The message says in one line which file,
+ * what was found and what is allowed.
  */
 export class OnnxModelError extends Error {
   constructor(message: string) {

@@ -1,11 +1,11 @@
-/** The element type that a model computes with, as far as its weights tell. */
+/** The element type that a model computes with, as far as its weights show. */
 import { tensorsOf } from "./external-data.ts";
 import { readModelProto } from "./layered-model.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import { type ModelProto, TensorProto_DataType } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";
 
-/** Whole numbers of more bits are sizes and indices, and no weights. */
+/** Wider integers are sizes and indices, not weights. */
 const QUANTIZED: ReadonlySet<number> = new Set([
   TensorProto_DataType.INT8,
   TensorProto_DataType.UINT8,
@@ -19,8 +19,8 @@ const FLOATS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * @returns the element type of most weights, `int8` where they are quantized to 8 bits; of a model
- * without weights that of its inputs. Null for what is no ONNX model, or says neither.
+ * @returns the element type of most weights, `int8` if they are quantized to 8 bits; for a model
+ * without weights that of its inputs. Null if the file is not an ONNX model, or shows neither.
  */
 export async function precisionOf(path: string): Promise<string | null> {
   try {

@@ -1,4 +1,6 @@
-/** Which values of a graph can be sent from one worker to another, and what they are. */
+/**
+ * Finds which values of a graph can be sent from one worker to another, and their types and shapes.
+ */
 import { create } from "@bufbuild/protobuf";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
@@ -13,12 +15,12 @@ import { type ValueInfoProto, ValueInfoProtoSchema } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";
 
 /**
- * These types go in as random numbers alone; other types, float16 among them, go in as 1 besides.
+ * Inputs of these types are only random; inputs of other types, such as float16, are also set to 1.
  */
 const RANDOM_TYPES: ReadonlySet<string> = new Set(["uint8", "float32", "float64", "string"]);
 
 /**
- * Runs a model: `probeTensors` of runtime/exec, which is handed in so that nothing here loads
+ * Runs a model: `probeTensors` of runtime/exec, a parameter so that this module does not load
  * onnxruntime.
  */
 export type TensorProbe = (
@@ -26,37 +28,38 @@ export type TensorProbe = (
   options: ProbeOptions,
 ) => Promise<readonly ProbedTensors[] | null>;
 
-/** A value of a graph that is a dense tensor of an element type that workers are sent. */
+/** A value of a graph that is a dense tensor of an element type that workers can send. */
 export interface ValueTensor {
   readonly dtype: string;
-  /** −1 where it changes, or may change, with what goes in. */
+  /** −1 for an axis that varies, or may vary, with the input. */
   readonly shape: readonly number[];
 }
 
-export interface ProbedGraph {
+interface ProbedGraph {
   readonly inputs: readonly TensorInfo[];
-  /** Values to look at. */
+  /** Values to inspect. */
   readonly names: readonly string[];
-  /** What the graph says of its outputs, by name. */
+  /** The graph's declarations of its outputs, by name. */
   readonly declared: ReadonlyMap<string, ValueInfoProto>;
   /**
-   * What the graph calls the first dimension of its inputs: an output that has it too has a row for
+   * Names of the first dimension of the graph's inputs: an output that has it too has a row for
    * each instance.
    */
   readonly rowNames: ReadonlySet<string>;
   /**
-   * Those among them whose shape counts as fixed only where onnxruntime infers it: equal shapes of
-   * some runs say nothing.
+   * Values whose shape counts as fixed only if onnxruntime infers it: equal shapes of some runs
+   * prove nothing.
    */
   readonly dataShaped: ReadonlySet<string>;
-  /** The whole model with these outputs. */
+  /** Encodes the whole model with these outputs. */
   readonly encode: (outputs: readonly ValueInfoProto[]) => Uint8Array;
 }
 
 /**
- * Runs a model on different inputs to see what its values are. Left out is what is no dense tensor
- * of an element type that workers are sent, or changes its number of dimensions.
- * @throws Error of the probe if onnxruntime refuses the model.
+ * Runs a model on different inputs to find the types and shapes of its values. Leaves out values
+ * that are not dense tensors of an element type that workers can send, or that change their number
+ * of dimensions.
+ * @throws Error of the probe if onnxruntime rejects the model.
  */
 export async function probeValues(
   graph: ProbedGraph,
@@ -78,7 +81,7 @@ export async function probeValues(
         if (value !== null) values.set(name, value);
       }
     } else if (some.length > 1) {
-      // One of them has an element type that makes the whole model fail: halves find out which.
+      // One of them has an element type that makes the whole model fail; bisection finds which.
       const middle = Math.floor(some.length / 2);
       open.push(some.slice(0, middle), some.slice(middle));
     }
@@ -86,7 +89,7 @@ export async function probeValues(
   return values;
 }
 
-/** Whether a size that no run changes is fixed: for each axis what to go by. */
+/** Whether a size that no run changes is fixed, per axis. */
 type FixedAxes = (axis: number, size: number, inferred: number | undefined) => boolean;
 
 function fixedAxes({ dataShaped, declared, rowNames }: ProbedGraph, name: string): FixedAxes {
@@ -109,7 +112,7 @@ function valueTensor(
   runs: readonly ProbedTensors[],
   isFixed: FixedAxes,
 ): ValueTensor | null {
-  assert(runs.length > 1, "two runs at least, which show what changes");
+  assert(runs.length > 1, "at least two runs");
   const tensors = runs.map((run) => run.get(name));
   const [first] = tensors;
   const rank = first?.shape.length;
@@ -123,8 +126,8 @@ function valueTensor(
 }
 
 /**
- * Two with different random numbers; and because those leave some types at 0 or below 1, one with
- * these at 1, which may be no index of the model.
+ * Returns two runs with different random numbers; and, because those leave some types at 0 or below
+ * 1, one with these at 1, which may be out of the model's index range.
  */
 function probeRuns(inputs: readonly TensorInfo[], seed: number): ProbeRun[] {
   const random = (from: number): ProbeInput[] => {
@@ -144,7 +147,7 @@ function ofOnes(input: ProbeInput): ProbeInput {
   const { dtype, shape, bytes } = input;
   if (RANDOM_TYPES.has(dtype)) return input;
   const elementBytes = bytes.length / shape.reduce((product, size) => product * size, 1);
-  // Lowest byte first; half floats have 1 as 0x3c00.
+  // Little-endian; half floats encode 1 as 0x3c00.
   const one = dtype === "float16" ? [0, 0x3c] : [1];
   return { ...input, bytes: bytes.map((_, at) => one[at % elementBytes] ?? 0) };
 }

@@ -1,4 +1,4 @@
-/** A part of a graph as a model of its own. */
+/** Encodes a part of a graph as a model. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { FlowNode, GraphFlow } from "./graph-flow.ts";
@@ -12,20 +12,20 @@ import {
 } from "./onnx-pb.ts";
 import { valueInfo } from "./tensor-infos.ts";
 
-/** What a protobuf message holds at most. */
+/** Size limit of a protobuf message. */
 export const MAX_MODEL_BYTES = 2 ** 31 - 1;
-/** Before this version of the format, initializers are listed among the inputs. */
+/** Before this IR version, initializers are listed among the inputs. */
 const FIRST_IR_WITH_OWN_INITIALIZERS = 4n;
 
-export interface StageGraph {
+interface StageGraph {
   readonly steps: readonly FlowNode[];
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly ValueInfoProto[];
 }
 
 /**
- * Steps of a model, the constants that they need, and everything that a model has beside its graph.
- * The same arguments give the same bytes.
+ * Encodes steps of a model, the constants that they need, and all parts of the model other than its
+ * graph. The same arguments give the same bytes.
  * @throws OnnxModelError if it is larger than a file can be.
  */
 export function encodeStage(
@@ -63,8 +63,8 @@ export function encodeStage(
     ),
     input: [...inputs.map(valueInfo), ...listed],
     output: [...outputs],
-    // The infos of the whole model may be for another number of instances, and onnxruntime infers
-    // them anew.
+    // The infos of the whole model may be for another number of instances; onnxruntime infers them
+    // again.
     valueInfo: [],
     quantizationAnnotation,
   });
@@ -76,10 +76,10 @@ function encode(stage: ModelProto): Uint8Array {
   const bytes = toBinary(ModelProtoSchema, stage);
   if (bytes.length <= MAX_MODEL_BYTES) return bytes;
   const found = `a stage takes ${bytes.length} bytes`;
-  throw new OnnxModelError(`${found}; allowed: at most ${MAX_MODEL_BYTES}, what a file can hold`);
+  throw new OnnxModelError(`${found}; allowed: at most ${MAX_MODEL_BYTES}, the limit of a file`);
 }
 
-/** Those that give these values, each after those it reads from. */
+/** Returns the nodes that produce these values, each after those it reads from. */
 function constantNodes(names: readonly string[], flow: GraphFlow): FlowNode[] {
   const needed = new Set<FlowNode>();
   const open = [...names];

@@ -1,4 +1,4 @@
-/** Tensors of one instance, as the bundle and as ONNX describe them. */
+/** Tensors of one instance, in the terms of bundles and of ONNX. */
 import { create } from "@bufbuild/protobuf";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { OnnxModelError } from "./onnx-model-error.ts";
@@ -12,7 +12,7 @@ import {
   ValueInfoProtoSchema,
 } from "./onnx-pb.ts";
 
-/** Element types that workers are sent, by the names that onnxruntime has for them. */
+/** Element types that workers can send, by onnxruntime's names. */
 export const ELEMENT_TYPES: ReadonlyMap<string, TensorProto_DataType> = new Map([
   ["float32", TensorProto_DataType.FLOAT],
   ["float64", TensorProto_DataType.DOUBLE],
@@ -30,8 +30,8 @@ export const ELEMENT_TYPES: ReadonlyMap<string, TensorProto_DataType> = new Map(
 ]);
 
 /**
- * The input of a graph for one instance.
- * @throws OnnxModelError if a dimension besides the first is open, or the first is for another
+ * Returns the input of a graph for one instance.
+ * @throws OnnxModelError if a dimension other than the first is open, or the first is for another
  * number; without the file's name.
  */
 export function instanceInput({ name, type }: ValueInfoProto): TensorInfo {
@@ -67,10 +67,10 @@ export function instanceInput({ name, type }: ValueInfoProto): TensorInfo {
   return { name, dtype, shape: [1, ...fixed] };
 }
 
-/** The same tensor as ONNX describes it. */
+/** Describes the same tensor in ONNX's terms. */
 export function valueInfo({ name, dtype, shape }: TensorInfo): ValueInfoProto {
   const elemType = ELEMENT_TYPES.get(dtype);
-  if (elemType === undefined) throw new RangeError(`element type ${dtype} is none of a stage`);
+  if (elemType === undefined) throw new RangeError(`a stage has no element type ${dtype}`);
   const dim = shape.map((size) =>
     create(
       TensorShapeProto_DimensionSchema,

@@ -1,10 +1,9 @@
 /**
- * Processes that answer level requests. One handles a level whole, so the results do not depend on
- * how many there are.
- *
- * Processes and not threads: Node 20 aborts now and then when a thread ends while V8 still compiles
- * its code in the background (`NodePlatform::ForIsolate`, "data.first != nullptr"), and it would
- * take the server down that makes a level on line.
+ * Worker processes that answer level requests. One process handles a level whole, so results do not
+ * depend on the number of processes.
+ * Uses processes, not threads: Node 20 sometimes aborts when a thread ends while V8 compiles its
+ * code in the background (`NodePlatform::ForIsolate`, "data.first != nullptr"), which would take
+ * down a server that solves a level online.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -25,38 +24,38 @@ import type {
 } from "./level-request.ts";
 
 const ENDED = "a solver process ended";
-/** How Node ends when its heap is full, and how the system ends whoever takes too much. */
+/** Signals of Node with a full heap, and of the system's out-of-memory killer. */
 const OUT_OF_MEMORY: readonly string[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"];
 const ABORTED_CODE = 134;
 
-/** A level took more memory than there is. */
+/** Thrown if a level took more memory than available. */
 export class SolverMemoryError extends Error {
   constructor(ended: string) {
     super(
-      `${ENDED} with ${ended}, as where memory runs out; allowed: fewer states, with a smaller ` +
-        "policy.maxQueue or coarser steps, or fewer levels at a time with --jobs",
+      `${ENDED} with ${ended}, probably out of memory; use fewer states, with a smaller ` +
+        "policy.maxQueue or coarser steps, or solve fewer levels in parallel with --jobs",
     );
     this.name = "SolverMemoryError";
   }
 }
 
 export interface LevelPoolOptions {
-  /** Most processes at a time, at least 1. */
+  /** Most concurrent processes, at least 1. */
   readonly jobs: number;
   /**
    * Called after each request.
-   * @param stage what the work is at, where there are several stages.
+   * @param stage name of the current stage, if there are several.
    */
   readonly onProgress: (done: number, total: number, stage?: string) => void;
   /** Aborting ends the processes and rejects with the signal's reason. */
   readonly signal: AbortSignal;
-  /** Told when there are processes that aborting would end, and when there are none any more. */
+  /** Called when the first process starts, and when the last has ended. */
   readonly onBusy?: (isBusy: boolean) => void;
 }
 
 /**
- * Workers for one frame, started when they are needed and kept between runs: a warm one solves
- * faster. Close them.
+ * Worker processes for one frame, started on demand and kept between runs, since warm ones solve
+ * faster. Must be closed.
  */
 export class LevelWorkers<L extends Level = Level> {
   readonly #frame: BundleFrame;
@@ -77,15 +76,15 @@ export class LevelWorkers<L extends Level = Level> {
     this.#failure = new Promise((_, reject) => {
       this.#fail = reject;
     });
-    // A run in progress sees the failure; between runs there is nobody to tell.
+    // A current run handles the failure; between runs it has no handler.
     this.#failure.catch(() => {});
     options.signal.addEventListener("abort", this.#onAbort, { once: true });
     options.onBusy?.(true);
   }
 
   /**
-   * @param onReply told of each reply once it is there.
-   * @param onBranch told of each branch that is searched for a request.
+   * @param onReply called with each reply when it arrives.
+   * @param onBranch called with each branch searched for a request.
    * @returns the replies in the order of the requests. One run at a time.
    * @throws the signal's reason once it is aborted.
    */
@@ -136,14 +135,14 @@ export class LevelWorkers<L extends Level = Level> {
     return replies;
   }
 
-  /** Ends the workers, whatever they are at. */
+  /** Ends the workers, even during requests. */
   async close(): Promise<void> {
     this.#options.signal.removeEventListener("abort", this.#onAbort);
     await Promise.all(this.#workers.map(ended));
     this.#options.onBusy?.(false);
   }
 
-  /** A bundle is sent once: it is long, and many requests are about the same one. */
+  /** A bundle is sent to a worker once: it is large, and many requests refer to it. */
   #send(worker: ChildProcess, request: LevelRequest): void {
     if ("bundle" in request) {
       const { bundle, ...asked } = request;
@@ -156,7 +155,7 @@ export class LevelWorkers<L extends Level = Level> {
 
   #start(): void {
     const path = fileURLToPath(new URL("../levels/level-worker.js", import.meta.url));
-    // Nothing that a worker prints is output of ours.
+    // Workers must not print to stdout, which is for results.
     const worker = fork(path, [], {
       serialization: "advanced",
       stdio: ["ignore", 2, 2, "ipc"],
@@ -183,7 +182,7 @@ function ended(worker: ChildProcess): Promise<void> {
 }
 
 /**
- * Answers requests in processes of their own. @typeParam L level of the frame's method.
+ * Answers requests in temporary worker processes. @typeParam L level of the frame's method.
  * @returns the replies in the order of the requests.
  */
 export async function runInWorkers<L extends Level>(
@@ -200,8 +199,8 @@ export async function runInWorkers<L extends Level>(
 }
 
 /**
- * Solves a level in a process of its own. @throws whatever the solver does; the signal's reason
- * once it is aborted.
+ * Solves a level in a separate process. @throws as the solver; the signal's reason once it is
+ * aborted.
  */
 export async function solveInProcess<L extends Level>(
   frame: BundleFrame,
@@ -210,11 +209,11 @@ export async function solveInProcess<L extends Level>(
 ): Promise<L> {
   const options = { jobs: 1, onProgress: () => {}, signal };
   const [reply] = await runInWorkers<L>(frame, [{ kind: "solve", loadQps }], options);
-  if (reply?.kind !== "solved") throw new TypeError("a request to solve is answered by a level");
+  if (reply?.kind !== "solved") throw new TypeError("expected a level in reply to a solve request");
   return reply.level;
 }
 
-/** Solves one more level of a bundle that takes levels while it is served. */
+/** Solves an additional level of a bundle that accepts levels in service. */
 export function solveLevelOf(
   { levels: _, paceLevels: __, provenance: ___, ...frame }: RamsisBundle,
   loadQps: number,

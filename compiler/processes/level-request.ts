@@ -1,4 +1,4 @@
-/** What a process that solves levels is asked, and what it answers. */
+/** Messages between the compiler and its level-solving processes. */
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import type { AskedBranches, FoundBranch } from "../model/root-branches.ts";
 
@@ -6,53 +6,53 @@ export type LevelRequest =
   | {
       readonly kind: "solve";
       readonly loadQps: number;
-      /** Where several machines search it. */
+      /** Branches to search, if several machines share the search. */
       readonly branches?: AskedBranches | undefined;
     }
-  /** Levels for machines whose service times are so many times the profile's. */
+  /** Requests levels for machines with service times multiplied by `pace`. */
   | { readonly kind: "pace-levels"; readonly bundle: Bundle; readonly pace: number }
-  /** A level of a bundle, by index, with what it promises, on slower machines as well. */
+  /** Requests the promises of a level of a bundle, also on slower machines. */
   | {
       readonly kind: "promise";
       readonly bundle: Bundle;
       readonly level: number;
-      /** Whether it has just been solved, with what it promises by itself. */
+      /** True if it was just solved and already has its own promises. */
       readonly isSolved: boolean;
     }
-  /** A level with the tables of one of those around it. */
+  /** Requests a level with the tables of a neighbouring one. */
   | { readonly kind: "move"; readonly loadQps: number; readonly around: readonly Level[] }
-  /** Of the levels that are as good as one, the one closest to its neighbour. */
+  /** Requests the level closest to its neighbour among those with equal value. */
   | { readonly kind: "settle"; readonly level: Level; readonly neighbour: Level }
-  /** A level as a baseline would plan it. */
+  /** Requests a level planned by a baseline. */
   | { readonly kind: "baseline"; readonly baseline: string; readonly level: Level };
 
-/** Hands a process the bundle of the requests after it, which leave it out. */
+/** Sends the bundle for subsequent requests, which leave it out. */
 export interface HeldBundle {
   readonly kind: "bundle";
   readonly bundle: Bundle;
 }
 
-/** @typeParam L level of the method whose frame the process has. */
+/** @typeParam L level of the process's method. */
 export type LevelReply<L extends Level = Level> =
   | {
       readonly kind: "solved";
       readonly level: L;
       readonly ms: number;
-      /** Where branches of its search were left out. */
+      /** True if branches of its search were left out. */
       readonly isPart?: true;
     }
-  /** A baseline has no plan for the level. */
+  /** The baseline has no plan for the level. */
   | { readonly kind: "unplanned"; readonly loadQps: number }
   | { readonly kind: "pace-levels"; readonly levels: readonly object[] }
   | { readonly kind: "promised"; readonly level: L };
 
-/** Told while a request is answered: a branch of the level's search was searched. */
+/** Progress of a request: a branch of the level's search was completed. */
 export interface BranchNote {
   readonly kind: "branch";
   readonly branch: FoundBranch;
 }
 
-/** Why a request has no reply: the stack of what the solver threw. */
+/** Failed request with the stack of the solver's error. */
 export interface LevelFailure {
   readonly kind: "failed";
   readonly stack: string;

@@ -1,7 +1,7 @@
-/** What commands that simulate a bundle are handed: the pool of workers and a clock. */
+/** Facilities of commands that simulate a bundle: worker processes and a clock. */
 import type { LevelPoolOptions } from "./level-pool.ts";
 
 export interface SimulateWatch extends LevelPoolOptions {
-  /** A monotonic clock, ms. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
 }

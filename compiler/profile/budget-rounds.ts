@@ -1,24 +1,24 @@
-/** Measures for a given time, each round the cells that `chooseRound` makes it. */
+/** Measures for a given time; `chooseRound` selects the cells of each round. */
 import { type Choice, chooseRound, FIRST_RUNS } from "./budget.ts";
 import { type Bench, type Cell, turnOf, WARM_UP_RUNS } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly budgetMs: number;
-  /** What earlier runs of the same plan took of it. */
+  /** Part of the budget that earlier runs of the same plan used. */
   readonly spentMs: number;
-  /** Time that the first warm-up takes at most, and no more than a part of the budget. */
+  /** Longest first warm-up, which is also limited to a part of the budget. */
   readonly warmUpMs: number;
-  /** Called after each round with what it all took so far. */
+  /** Called after each round with the time used so far. */
   readonly onRound: (cells: readonly Cell[], spentMs: number) => Promise<void>;
   readonly onProgress: (done: number, total: number, stage?: string) => void;
 }
 
-/** Part of the budget that the first warm-up may take. */
+/** Part of the budget that the first warm-up may use. */
 const WARM_UP_PART = 0.05;
 
 /**
- * Ends when the budget is spent, but for the last run, or nothing is left to learn.
+ * Measures until the budget is spent, give or take the last run, or nothing is left to learn.
  * @throws as `Bench.run`.
  */
 export async function measureWithin(

@@ -1,62 +1,62 @@
 /**
- * Which cells a budget of time is best spent on: those of whose 95th percentile a run is expected
- * to teach the most, for the time it takes.
+ * Decides which cells to spend a time budget on: those whose 95th percentile a run is expected to
+ * improve most, per time.
  */
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise } from "./noise.ts";
 
-/** A cell with what its neighbours say of it. */
-export interface Outlook {
-  /** What a run takes: its median, or what the cells beside it make likely. */
+/** Estimate for a cell from its own runs and its neighbours. */
+interface Outlook {
+  /** Time of a run: the cell's median, or an estimate from neighbouring cells. */
   readonly costMs: number;
   /**
-   * Standard error of the 95th percentile as a part of it; without any run, of what interpolation
-   * between the cells beside it predicts.
+   * Relative standard error of the 95th percentile; for a cell without runs, of the prediction
+   * interpolated from neighbouring cells.
    */
   readonly error: number;
 }
 
-/** A cell to run next. */
+/** Cell to run next. */
 export interface Choice {
   readonly cell: number;
-  /** Whether it was never run, so that it is warmed up first and begins with several runs. */
+  /** True if it has no runs yet: it is warmed up first and begins with several runs. */
   readonly isFirst: boolean;
 }
 
-export interface BudgetState {
+interface BudgetState {
   readonly cells: readonly Cell[];
-  /** Runs of a cell that are enough if it is not noisy. */
+  /** Runs that suffice for a cell that is not noisy. */
   readonly repeat: number;
   readonly leftMs: number;
 }
 
 /** Kept runs that a cell begins with. */
 export const FIRST_RUNS = 5;
-/** Noisy cells get no more runs than this many times those that were asked for. */
+/** Most runs of a noisy cell, as a multiple of the requested runs. */
 const MOST_REPEATS = 20;
-/** Relative standard error of one run, as long as there are too few to tell. */
+/** Relative standard error of one run, used until there are enough runs to estimate it. */
 const RUN_ERROR = 0.3;
-const TELLING_RUNS = 10;
-/** Standard errors between the middle and an end of an interval that holds at 90 %. */
+const ENOUGH_RUNS = 10;
+/** Half width of a 90 % interval in standard errors. */
 const STANDARD_ERRORS = 1.645;
-/** Of a prediction: with nothing to go by; per doubling of the batch; between two batches. */
+/** Relative error of a prediction: without any information; per doubling of the batch. */
 const UNKNOWN_ERROR = 1;
 const DOUBLING_ERROR = 0.5;
 const BETWEEN_ERROR = 0.25;
-/** Interpolation is not trusted further than this. */
+/** Smallest error that is assumed of an interpolation. */
 const LEAST_ERROR = 0.03;
-/** Of clocks that tell no less apart. */
+/** Resolution of the clock. */
 const LEAST_COST_MS = 1e-6;
-/** Cells that teach at least this part of what the best does are run in the same round. */
+/** Cells that teach at least this part of the best cell's gain are run in the same round. */
 const ROUND_PART = 0.5;
 
 /**
- * The cells of the next round, each to be run once, or as often as it begins with; none when the
- * time is spent or nothing is left to learn. The same measurements and time give the same cells.
- *
- * A cell is worth the fall of its squared error that a run makes likely, per ms. First of all every
- * variant gets its smallest batch, of each bucket, on its first number of cores, since without it
- * there is nothing to interpolate from, and no profile.
+ * Chooses the cells of the next round, each to be run once, or as often as a new cell begins with;
+ * empty if the time is spent or nothing is left to learn. Deterministic for given measurements and
+ * time.
+ * The gain of a cell is the expected decrease of its squared error per ms. The smallest batch of
+ * each variant and bucket, on the first number of cores, comes first, since interpolation and the
+ * profile need it.
  * @returns in the order of the plan.
  */
 export function chooseRound(state: BudgetState): Choice[] {
@@ -89,14 +89,17 @@ export function chooseRound(state: BudgetState): Choice[] {
     .sort((a, b) => a.cell - b.cell);
 }
 
-/** Fall of the squared error by the runs that come next. */
+/** Expected decrease of the squared error by the next runs. */
 function fallOf({ error }: Outlook, runs: number): number {
   if (runs > 0) return error ** 2 / (runs + 1);
-  // What is predicted and what is measured are put together by how sure each is.
+  // Weights the prediction and the measurement by their precision.
   return error ** 2 - 1 / (1 / error ** 2 + FIRST_RUNS / RUN_ERROR ** 2);
 }
 
-/** Cells without which nothing is known of a variant, or of a bucket of it, by index. */
+/**
+ * Returns the indices of the cells that each variant and bucket needs before anything can be
+ * interpolated.
+ */
 export function firstCells(cells: readonly Cell[]): number[] {
   const seen = new Set<string>();
   return [...cells.keys()].filter((index) => {
@@ -107,13 +110,13 @@ export function firstCells(cells: readonly Cell[]): number[] {
   });
 }
 
-/** Whether more runs of a cell are of use. */
+/** True if more runs of a cell are useful. */
 function isOpen({ wallMs }: Cell, repeat: number): boolean {
   if (wallMs.length < repeat) return true;
   return wallMs.length < MOST_REPEATS * repeat && cellNoise(wallMs).isNoisy;
 }
 
-/** What is known of each cell by itself or from those beside it. */
+/** Estimates each cell from its own runs or from its neighbours. */
 export function outlooksOf(cells: readonly Cell[]): Outlook[] {
   const known = new Map<Cell, number>();
   for (const cell of cells) if (runsOf(cell) > 0) known.set(cell, medianOf(cell.wallMs));
@@ -130,7 +133,6 @@ export function outlooksOf(cells: readonly Cell[]): Outlook[] {
   });
 }
 
-/** Median by batch. */
 type Point = readonly [batch: number, ms: number];
 
 function pointsOf(cells: readonly (readonly [Cell, number])[]): Point[] {
@@ -154,12 +156,12 @@ function predicted(batch: number, points: readonly Point[]): Outlook {
   }
   const [known, ms] = lower ?? upper ?? [batch, 0];
   const doublings = Math.abs(Math.log2(batch / known));
-  // A larger batch takes at most as much longer as it is larger, a smaller one no longer.
+  // Time grows at most in proportion to the batch, and does not shrink with a larger one.
   const costMs = ms * Math.max(1, batch / known);
   return { costMs, error: Math.min(UNKNOWN_ERROR, DOUBLING_ERROR * doublings) };
 }
 
-/** How far those that were measured lie off the line between their neighbours. */
+/** Mean distance of the measured points from the line between their neighbours. */
 function interpolationError(points: readonly Point[]): number {
   const errors = points.slice(1, -1).map(([batch, ms], index) => {
     const [lower, upper] = [points[index], points[index + 2]];
@@ -174,10 +176,10 @@ function between([low, lowMs]: Point, [high, highMs]: Point, batch: number): num
   return lowMs + ((highMs - lowMs) * (batch - low)) / (high - low);
 }
 
-/** Of a cell's 95th percentile by its interval. */
+/** Estimates the error of a cell's 95th percentile from its confidence interval. */
 function measuredError(wallMs: readonly number[]): number {
   const fewRuns = RUN_ERROR / Math.sqrt(wallMs.length);
-  if (wallMs.length < TELLING_RUNS) return fewRuns;
+  if (wallMs.length < ENOUGH_RUNS) return fewRuns;
   return Math.max(cellNoise(wallMs).p95Interval.halfWidth / STANDARD_ERRORS, fewRuns / 10);
 }
 

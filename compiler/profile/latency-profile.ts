@@ -1,4 +1,4 @@
-/** Measured runs → a latency profile, and what is to be known about the measurement. */
+/** Converts measured runs to a latency profile and a description of the measurement. */
 import {
   bucketNames,
   descriptionText,
@@ -23,40 +23,38 @@ export interface Quantiles {
   readonly mean: number;
 }
 
-/** What is known of the starts of variants, by their names. */
-export type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
+/** Measured starts by variant name. */
+type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
 
-/** Beside a profile: how it was measured, and what processor time says of the same runs. */
+/** Record of how a profile was measured, with the processor time of the same runs. */
 export interface Measurement {
   readonly format: "latency-measurement/1";
   readonly machine: Machine;
   readonly device: string;
-  /**
-   * Threads that a batch had; where it was measured on several numbers of cores, the first of them.
-   */
+  /** Threads per batch; if several numbers of cores were measured, the first of them. */
   readonly threads: number;
   readonly seed: number;
-  /** Runs of each cell that were asked for; those that vary much have more. */
+  /** Requested runs of each cell; noisy cells have more. */
   readonly repeat: number;
-  /** Of each cell at least. */
+  /** Fewest warm-up runs of each cell. */
   readonly warmUpRuns: number;
   readonly modelSha256ByVariant: Readonly<Record<string, string>>;
-  /** What measuring was to take at most; null for no limit. */
+  /** Time budget; null for no limit. */
   readonly budgetMs: number | null;
   readonly noise: MachineNoise;
-  /** That were measured. */
+  /** Measured cells. */
   readonly cells: readonly CellMeasurement[];
   readonly notMeasured: readonly UnmeasuredCell[];
 }
 
-/** A cell that was not measured, for want of time. */
+/** Cell that was not measured for lack of time. */
 export interface UnmeasuredCell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
-  /** Its sizes; left out of models without lists of sizes. */
+  /** Row sizes; left out of models without size buckets. */
   readonly bucket?: string;
-  /** What its neighbours make likely, and how sure that is, as a part of it. */
+  /** Estimate from neighbouring cells, and its relative error. */
   readonly predictedMs: number;
   readonly predictedError: number;
 }
@@ -65,7 +63,7 @@ interface CellMeasurement {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
-  /** Its sizes; left out of models without lists of sizes. */
+  /** Row sizes; left out of models without size buckets. */
   readonly bucket?: string;
   readonly samples: number;
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
@@ -79,10 +77,11 @@ interface CellMeasurement {
 }
 
 /**
- * @param cells of the plan; those without runs are left out. Each variant has one with runs on the
- * first number of cores.
- * @param layersOf what was measured of the layers of a variant, by its name.
- * @param startOf the same of its start.
+ * Builds the profile.
+ * @param cells of the plan; cells without runs are left out. Each variant has at least one measured
+ * cell on the first number of cores.
+ * @param layersOf layer measurements by variant name.
+ * @param startOf start measurements by variant name.
  */
 export function latencyProfile(
   plan: ProfilePlan,
@@ -111,7 +110,7 @@ export function latencyProfile(
         const all = cells.filter(({ variant, wallMs }) => variant === name && wallMs.length > 0);
         const names = bucketNames(model.buckets);
         const ofBucket = (index: number) => all.filter(({ bucket = 0 }) => bucket === index);
-        // Who knows of no buckets pads everything to the largest.
+        // A reader that ignores buckets pads every row to the largest.
         const own = ofBucket(Math.max(0, names.length - 1));
         const byBucket = names.map((key, index) => [key, rowsOf(ofBucket(index), cores[0])]);
         const layers = layersOf.get(name);
@@ -137,14 +136,14 @@ export function latencyProfile(
   };
 }
 
-/** `30 runs`, or `30 to 412 runs` where cells have more than others. */
+/** Formats `30 runs`, or `30 to 412 runs` if cells differ. */
 function runsText(cells: readonly Cell[]): string {
   const counts = cells.map(({ wallMs }) => wallMs.length).filter((count) => count > 0);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   return fewest === most ? `${fewest} runs` : `${fewest} to ${most} runs`;
 }
 
-/** What ran the models, or asked those that did. */
+/** Describes the machine or server that ran the models. */
 function whereText({ machine, urls }: ProfilePlan): string {
   const { processor, cores, nodeVersion, onnxruntimeVersion } = machine;
   const own = `${processor}, ${cores} cores, Node ${nodeVersion}`;
@@ -152,7 +151,7 @@ function whereText({ machine, urls }: ProfilePlan): string {
   return `of ${urls[0]}, its way from here included: ${own}`;
 }
 
-/** With what the device is, where that is not what the machine is. */
+/** Names the device, with its description unless it is the CPU. */
 function deviceText(device: ProfilePlan["device"], measuredOn: MeasuredDevice): string {
   return device === "cpu" ? "cpu, " : `${device} (${descriptionText(measuredOn)}), `;
 }
@@ -172,10 +171,11 @@ function rowsOf(cells: readonly Cell[], cores: number) {
 }
 
 /**
- * @param cells of the plan, one of which has runs at least.
- * @param budgetMs what measuring them was to take at most; null for no limit.
- * @param judgesCells whether cells that are noisy by themselves condemn the machine. Where the
- * number of their runs was not theirs to choose, they are only told of.
+ * Describes how the cells were measured.
+ * @param cells of the plan, at least one with runs.
+ * @param budgetMs time budget; null for no limit.
+ * @param judgesCells whether noisy cells make the machine too noisy. If a budget chose the number
+ * of runs, noisy cells are only reported.
  */
 export function describeMeasurement(
   plan: ProfilePlan,
@@ -200,7 +200,7 @@ export function describeMeasurement(
     ),
     budgetMs,
     noise: machineNoise(judged, device, judgesCells, ({ variant, cpuMs }) => {
-      // Servers of other makers do not say what a run took of their processors.
+      // Servers of other makers do not report processor time.
       if (plan.urls !== undefined && cpuMs.every((ms) => ms === 0)) return true;
       return plan.variants.some(({ name, host }) => name === variant && host !== undefined);
     }),
@@ -222,7 +222,7 @@ export function describeMeasurement(
   };
 }
 
-/** The sizes of the rows of a cell, in words. */
+/** Describes the row sizes of a cell. */
 function sizesOf(
   { variants }: ProfilePlan,
   { variant, bucket = 0 }: Cell,
@@ -244,9 +244,7 @@ function unmeasuredCells(plan: ProfilePlan, cells: readonly Cell[]): UnmeasuredC
     });
 }
 
-/**
- * Nearest ranks, so with fewer than 100 runs p99 is the longest of them. Rounded to a nanosecond.
- */
+/** Nearest ranks; with fewer than 100 runs p99 is the longest. Rounded to a nanosecond. */
 export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);
@@ -254,7 +252,7 @@ export function quantilesOf(times: readonly number[]): Quantiles {
   return { p50: rounded(p50), p95: rounded(p95), p99: rounded(p99), mean: rounded(mean) };
 }
 
-/** To a nanosecond. */
+/** Rounds to a nanosecond. */
 export function rounded(ms: number): number {
   return Math.round(ms * 1e6) / 1e6;
 }

@@ -1,33 +1,30 @@
-/** Times of runs of layers → times of layers that add up. */
+/** Converts times of runs of single layers to layer times that add up to the model's time. */
 
-/** What was measured of one model, all of one instance, inside the worker, in ms. */
-export interface LayerRuns {
-  /** Of each layer as a model of its own, at least one. */
+/** Measurements of one model with one instance per run, in ms inside the worker. */
+interface LayerRuns {
+  /** Time of each layer run as its own model; at least one. */
   readonly unitMs: readonly number[];
   readonly wholeMs: number;
-  /** Of a model that computes nothing. */
+  /** Time of a model that computes nothing. */
   readonly emptyMs: number;
 }
 
-/**
- * A layer that takes no longer than an empty run is given this much: clocks tell no less apart, and
- * a layer of no time has no place in a cut.
- */
+/** Smallest time of a layer, the resolution of clocks; cuts need layer times above 0. */
 export const LEAST_LAYER_MS = 0.001;
 
 /**
- * Times of the layers, each above 0, that together take as long as the whole. What a run takes
- * whatever it computes is no part of any of them, so it is taken off each; what is left is scaled,
- * since layers by themselves miss what the engine gains where it computes neighbours together.
+ * Returns layer times above 0 that sum to the time of the whole model. The constant cost of a run
+ * is subtracted from each layer; the rest is scaled, since separate layers miss the engine's gains
+ * from fusing neighbours.
  */
 export function layerTimes({ unitMs, wholeMs, emptyMs }: LayerRuns): number[] {
-  const ownMs = unitMs.map((ms) => Math.max(LEAST_LAYER_MS, ms - emptyMs));
-  const sumMs = ownMs.reduce((sum, ms) => sum + ms, 0);
+  const separateMs = unitMs.map((ms) => Math.max(LEAST_LAYER_MS, ms - emptyMs));
+  const sumMs = separateMs.reduce((sum, ms) => sum + ms, 0);
   const scale = Math.max(LEAST_LAYER_MS, wholeMs) / sumMs;
-  return ownMs.map((ms) => ms * scale);
+  return separateMs.map((ms) => ms * scale);
 }
 
-/** What a stage takes by the times of its layers, in ms. */
+/** Predicts the time of a stage from its layer times, in ms. */
 export function addedUpMs(
   layerMs: readonly number[],
   overheadMs: number,

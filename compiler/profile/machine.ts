@@ -4,10 +4,9 @@ import { createRequire } from "node:module";
 import { availableParallelism, release, totalmem, type } from "node:os";
 import { processorName } from "stratagem-runtime/internal/devices/names";
 
-/** What latencies were measured on. */
 export interface Machine {
   readonly processor: string;
-  /** That this process may use. */
+  /** Cores available to this process. */
   readonly cores: number;
   readonly memoryBytes: number;
   readonly os: string;
@@ -26,7 +25,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** Read from the package, so that the engine itself is not loaded here. */
+/** Reads the version from the package, so that the engine itself is not loaded here. */
 function onnxruntimeVersion(): string {
   const path = createRequire(import.meta.url).resolve(`${ENGINE}/package.json`);
   const { version } = JSON.parse(readFileSync(path, "utf8")) as { version: string };

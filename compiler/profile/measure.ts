@@ -1,4 +1,4 @@
-/** Runs variants at batch sizes on numbers of cores, and notes how long they took. */
+/** Runs variants at batch sizes on numbers of cores and records the times. */
 
 import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
@@ -18,60 +18,60 @@ export interface Cell {
   readonly variant: string;
   readonly batch: number;
   readonly cores: number;
-  /** Which of its sizes the rows have; 0 if left out. */
+  /** Index of the bucket of row sizes; 0 if left out. */
   readonly bucket?: number;
   /**
-   * Of every run in its order, as the caller of the worker saw it: what serving pays, the way to
-   * the worker and back included.
+   * Wall time of every run in order, as the caller of the worker measured it: the latency in
+   * service, including transfer to the worker and back.
    */
   readonly wallMs: readonly number[];
-  /** Of the same runs, inside the worker alone. */
+  /** Time of the same runs inside the worker. */
   readonly workerMs: readonly number[];
-  /** Of the same runs, processor time of the worker over all threads. */
+  /** Processor time of the same runs, over all threads of the worker. */
   readonly cpuMs: readonly number[];
 }
 
-/** Bytes of every input of the variant of an index in the plan, for a batch of a bucket. */
+/** Returns the bytes of every input for a batch. @param variant index in the plan. */
 export type InputsOf = (variant: number, batch: number, bucket: number) => readonly Uint8Array[];
 
-/** A run of a cell, by its index. */
+/** Run of a cell, by index. */
 interface TurnRun {
   readonly cell: number;
   readonly worker: number;
   /**
-   * False where it is only company for the others of its turn, and its own time is taken in
-   * another.
+   * False if it only keeps a worker busy beside the others of its turn, and its own time is
+   * measured in another turn.
    */
   readonly isKept: boolean;
 }
 
 /**
- * Runs that begin at the same time, each on a worker of its own and all on as many cores; the next
- * turn begins once the last of them has ended.
+ * Runs that begin at the same time, each on its own worker and all on the same number of cores; the
+ * next turn begins after the last of them.
  */
 export type Turn = readonly TurnRun[];
 
 export interface BenchOptions {
-  /** They have the first number of cores of the plan. */
+  /** Workers with the first number of cores of the plan. */
   readonly workers: readonly ProfiledWorker[];
-  /** Cells of an earlier run to go on from; null to begin. */
+  /** Cells of an earlier run to continue; null to begin. */
   readonly earlier: readonly Cell[] | null;
   readonly inputsOf: InputsOf;
-  /** Called with what the warm-up runs of a variant gave, by its index. */
+  /** Called with the outputs of a variant's warm-up runs. */
   readonly onOutputs?: (variant: number, outputs: BatchResult["outputs"]) => void;
   readonly signal: AbortSignal;
-  /** A monotonic clock. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
 /**
- * Runs of every cell at least whose time is not kept: the first takes up to 2.4 times as long as
+ * Fewest warm-up runs of a cell, which are discarded: the first takes up to 2.4 times as long as
  * the rest.
  */
 export const WARM_UP_RUNS = 2;
 
-/** A cell of a plan, by the index of its variant. */
-export interface PlannedCell {
+/** Cell of a plan, by the index of its variant. */
+interface PlannedCell {
   readonly variant: number;
   readonly batch: number;
   readonly cores: number;
@@ -79,7 +79,7 @@ export interface PlannedCell {
   readonly bucket?: number;
 }
 
-/** By cores, variant, bucket and batch. */
+/** Lists the cells by cores, variant, bucket and batch. */
 export function plannedCells({ cores, variants }: ProfilePlan): PlannedCell[] {
   return cores.flatMap((count) =>
     variants.flatMap(({ model, batches }, variant) =>
@@ -90,24 +90,24 @@ export function plannedCells({ cores, variants }: ProfilePlan): PlannedCell[] {
   );
 }
 
-/** What cells say of each bucket of a model: nothing of the first. */
+/** Returns the bucket field of cells for each bucket of a model; left out for the first. */
 function bucketsOf({ buckets }: PlannedVariant["model"]): { readonly bucket?: number }[] {
   return Array.from({ length: bucketCount(buckets) }, (_, bucket) =>
     bucket === 0 ? {} : { bucket },
   );
 }
 
-/** Runs that a plan takes at least whose cells run alone, the warm-up included. */
+/** Counts the runs of a plan without extra runs, including the warm-up. */
 export function runCountOf(plan: ProfilePlan): number {
   return plannedCells(plan).length * (WARM_UP_RUNS + plan.repeat);
 }
 
-/** A cell by itself, on the only worker. */
+/** Returns a turn of one cell on the only worker. */
 export function turnOf(cell: number): Turn {
   return [{ cell, worker: 0, isKept: true }];
 }
 
-/** The cells of a plan, and the workers to run them on. */
+/** Cells of a plan with the workers that run them. */
 export class Bench {
   /** In the order of `plannedCells`. */
   readonly cells: readonly Cell[];
@@ -130,9 +130,8 @@ export class Bench {
   }
 
   /**
-   * Runs a turn. Workers change their cores before it where it wants others than the last one had.
-   * @throws InputError when a model refuses a batch or takes the worker with it; the signal's
-   * reason.
+   * Runs a turn, after changing the workers' cores if it needs a different number.
+   * @throws InputError if a model refuses a batch or crashes the worker; the signal's reason.
    */
   async run(turn: Turn, isKept: boolean): Promise<void> {
     this.signal.throwIfAborted();
@@ -158,7 +157,6 @@ export class Bench {
   }
 }
 
-/** A run of a turn, with what it is of. */
 interface OpenRun {
   readonly cell: OpenCell;
   readonly worker: ProfiledWorker;
@@ -189,7 +187,7 @@ interface OpenCell extends Cell {
   readonly cpuMs: number[];
 }
 
-/** Inputs that modules have for it, else random ones, of the seed of the plan. */
+/** Returns the inputs that modules provide, or random inputs from the plan's seed. */
 export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
   return (variant, batch, bucket) => {
     const model = variants[variant]?.model;
@@ -237,7 +235,7 @@ function openCells(
   });
 }
 
-/** @throws InputError naming the variant if it refuses the batch or takes the worker with it. */
+/** @throws InputError naming the variant if it refuses the batch or crashes the worker. */
 export async function runBatch(
   worker: Pick<ProfiledWorker, "run">,
   variant: string,

@@ -1,6 +1,6 @@
 /**
- * `profile --layers`: measures the layers of every model by themselves, cuts the models as is best
- * by these times, and measures the stages as they are cut.
+ * Implements `profile --layers`: measures the layers of every model separately, finds the best cuts
+ * by these times, and measures the resulting stages.
  */
 import { mkdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -33,29 +33,28 @@ import {
   writtenModel,
 } from "./segments.ts";
 
-/** All of one instance, in ms. */
+/** Times of one instance, in ms. */
 export interface LayerTimes {
   readonly variant: string;
   /** Operators of each layer, for people. */
   readonly names: readonly string[];
-  /** Median of each layer as a model of its own, inside the worker. */
+  /** Median time of each layer run as its own model, inside the worker. */
   readonly unitMs: readonly number[];
-  /** Medians inside the worker, of the whole model and of one that computes nothing. */
+  /** Median times inside the worker of the whole model and of a model that computes nothing. */
   readonly wholeMs: number;
   readonly emptyMs: number;
-  /** Of each layer, above 0; together they take as long as the whole. */
+  /** Time of each layer, above 0; they sum to the time of the whole model. */
   readonly layerMs: readonly number[];
-  /** Median of what the whole takes for who asks for it beyond its time inside the worker. */
+  /** Median time of the whole model for the caller, minus its time inside the worker. */
   readonly overheadMs: number;
-  /** Row d − 1: layers of each of d stages. */
+  /** Row d − 1 has the number of layers in each of d stages. */
   readonly cuts: readonly (readonly number[])[];
 }
 
 export interface MeasuredLayers {
   readonly layers: readonly LayerTimes[];
-  /** By variant and depth. */
   readonly depths: readonly DepthTimes[];
-  /** Of the whole models and of the stages, and the plan of just these. */
+  /** Plan and cells of the whole models and the stages only. */
   readonly plan: ProfilePlan;
   readonly cells: readonly Cell[];
 }
@@ -65,11 +64,11 @@ export interface LayerSources extends Omit<RoundSources, "onProgress"> {
 }
 
 /**
- * @param plan of one batch size, 1, and one number of cores; its variants have their layers.
- * @param out what partial files are named after: they stay until `removePartials`, so that an
- * interrupted run goes on.
- * @param takeFinished whether measurements that are complete already are taken, instead of being
- * made again.
+ * Measures layers and stages.
+ * @param plan with the single batch size 1 and one number of cores; its variants have layers.
+ * @param out path that partial files are named after; they stay until `removePartials`, so that an
+ * interrupted run can continue.
+ * @param takeFinished accepts complete measurements instead of repeating them.
  * @throws as `measureRounds`.
  */
 export async function measureLayers(
@@ -110,7 +109,7 @@ export async function measureLayers(
   }
 }
 
-/** For models that are cut, private; those of runs that were killed go. */
+/** Creates a private folder for the parts of models, and removes those of killed runs. */
 async function scratchFolder(): Promise<string> {
   const prefix = "stratagem-layers-";
   const folder = join(tmpdir(), ownedName(prefix));
@@ -119,17 +118,17 @@ async function scratchFolder(): Promise<string> {
   return folder;
 }
 
-/** Where an unfinished run keeps what it has measured. */
+/** Returns the paths of partial measurements. */
 export function layerPartials(out: string): string[] {
   return [partialPath(unitsOut(out)), partialPath(stagesOut(out))];
 }
 
-/** Forgets what was kept to go on from. */
+/** Removes partial measurements. */
 export async function removePartials(out: string): Promise<void> {
   for (const path of layerPartials(out)) await rm(path, { force: true });
 }
 
-/** Runs that the layers take, and the most that the stages may. */
+/** Counts the runs of layers, and the most runs that stages can take. */
 export function layerRunCounts(plan: ProfilePlan): {
   readonly layers: number;
   readonly mostStages: number;
@@ -146,7 +145,7 @@ interface KeptRounds {
   readonly stages: readonly Cell[] | null;
 }
 
-/** What an earlier run has measured of the same plan. */
+/** Reads the measurements of an earlier run of the same plan. */
 async function keptRounds(
   units: SegmentPlan,
   plan: ProfilePlan,
@@ -159,12 +158,14 @@ async function keptRounds(
   const layers = layerTimesOf(units, unitCells, plan);
   const { plan: stagePlan } = await stagePlanOf(plan, layers, folder);
   const stageCells = await readRounds(stagesOut(out), stagePlan);
-  // A complete file that is still here was refused for its noise, so it is to be measured again.
+  // A complete file that still exists was refused as noisy, so it is measured again.
   const isRefused = isFinished(stageCells, plan) && !takeFinished;
   return isRefused ? { units: null, stages: null } : { units: unitCells, stages: stageCells };
 }
 
-/** Rounds that an earlier run finished: what is compared was measured side by side. */
+/**
+ * Reads rounds that an earlier run finished; rounds that are compared must be measured together.
+ */
 async function readRounds(out: string, plan: ProfilePlan): Promise<readonly Cell[] | null> {
   const partial = await readPartial(out, plan);
   return partial === null ? null : evenCells(partial.cells);
@@ -210,7 +211,7 @@ function measureStages(
   return measure(stages, stagesOut(out), earlier, sources, { turns: stageTurns(stages) });
 }
 
-/** The whole models, the empty one, and every layer. */
+/** Plans the whole models, the empty model, and every layer. */
 async function planUnits(plan: ProfilePlan, folder: string): Promise<SegmentPlan> {
   const empty = await writtenModel("a model that computes nothing", folder, emptyModel());
   const units = plan.variants.flatMap((variant) =>
@@ -218,8 +219,7 @@ async function planUnits(plan: ProfilePlan, folder: string): Promise<SegmentPlan
       return { name: `${variant.name} layers ${from}-${from + 1}`, variant, from, to: from + 1 };
     }),
   );
-  // Only how long it takes is of interest, so a model may find any number of things in one
-  // instance.
+  // Only the time matters, so outputs may have any number of rows.
   const wholes = plan.variants.map((variant) => ({ ...variant, outputsAreRows: false }));
   return planSegments({ ...plan, variants: [...wholes, empty] }, units, folder);
 }
@@ -264,7 +264,7 @@ function layerTimesOf(
   });
 }
 
-/** As profiles have it, by variant. */
+/** Returns layer sections of the profile, by variant. */
 export function layerSpecs({
   layers,
   depths,

@@ -1,6 +1,4 @@
-/**
- * Measures a plan with workers of its own, and keeps what was measured so far beside the output.
- */
+/** Measures a plan with its own workers, and saves measurements beside the output. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { measureWithin } from "./budget-rounds.ts";
 import {
@@ -23,28 +21,32 @@ export interface RoundSources
     Pick<BenchOptions, "nowMs">,
     Pick<RoundsOptions, "onProgress"> {}
 
-/** Where it is not that every cell runs alone, on random numbers, as often as the plan says. */
+/** Changes to the default: every cell runs alone, on random numbers, as often as the plan says. */
 export interface RoundOptions {
   readonly turns?: readonly Turn[];
-  /** Finds the inputs out once the workers are up; what it runs, runs on one that holds it. */
+  /**
+   * Provides the inputs once the workers run; called with a runner that selects a worker with the
+   * variant.
+   */
   readonly prepare?: (worker: Pick<ProfiledWorker, "run">) => Promise<InputsOf>;
   readonly onOutputs?: BenchOptions["onOutputs"];
   readonly onEstimate?: RoundsOptions["onEstimate"];
   readonly effort?: Effort;
-  /** Time to spend on the cells that are worth it most, whose turns are their own; null for all. */
+  /**
+   * Time budget for the cells that gain most, which run in turns of their own; null to measure all.
+   */
   readonly budgetMs?: number | null;
 }
 
 /**
- * Finished rounds are saved no more often than this; an interruption saves what came after them,
- * and only a crash loses it.
+ * Shortest time between saves of finished rounds. An interruption saves the rest; a crash loses it.
  */
 const SAVE_INTERVAL_MS = 2000;
 const NO_EFFORT: Effort = { warmUpMs: 0, extraMs: 0 };
 
 /**
- * @param out what the partial file is named after.
- * @param earlier what an earlier run has measured, to go on from.
+ * @param out path that the partial file is named after.
+ * @param earlier measurements of an earlier run to continue.
  * @throws as `Bench.run` and `startWorkers`.
  */
 export async function measureRounds(
@@ -94,13 +96,13 @@ export async function measureRounds(
   }
 }
 
-/** Variants that each worker runs. */
+/** Returns the variants that each worker runs. */
 function heldBy(turns: readonly Turn[], plan: ProfilePlan): number[][] {
   const cells = plannedCells(plan);
   const held: Set<number>[] = [];
   for (const { worker, cell } of turns.flat()) {
     const variant = cells[cell]?.variant;
-    assert(variant !== undefined, "a turn is of cells of the plan");
+    assert(variant !== undefined, "expected a cell of the plan");
     held[worker] ??= new Set();
     held[worker].add(variant);
   }
@@ -115,7 +117,7 @@ function anyOf(
   return {
     run: async (batch) => {
       const worker = workers[held.findIndex((variants) => variants.includes(batch.variant))];
-      assert(worker !== undefined, "every variant has a worker");
+      assert(worker !== undefined, "expected a worker for every variant");
       return worker.run(batch);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Stages as they run in service: those of the best cut for a depth at the same time, each on a
- * worker of its own, next to one another.
+ * Measures stages as they run in service: all stages of the best cut for a depth concurrently, each
+ * on its own worker.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type Quantiles, quantilesOf } from "./latency-profile.ts";
@@ -8,39 +8,39 @@ import { type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import type { PlannedVariant, ProfilePlan } from "./profile-plan.ts";
 import { planSegments, type Segment, type SegmentPlan } from "./segments.ts";
 
-export interface StageTimes {
+interface StageTimes {
   readonly variant: string;
   readonly from: number;
   readonly to: number;
-  /** As who asks for the stage sees it, while the others of its depth run. */
+  /** Time for the caller of the stage while the other stages of its depth run. */
   readonly wallMs: Quantiles;
   readonly samples: number;
 }
 
-/** The best cut of a variant into as many stages as it has. */
+/** The best cut of a variant into a number of stages. */
 export interface DepthTimes {
   readonly variant: string;
-  /** In their order. */
+  /** In order. */
   readonly stages: readonly StageTimes[];
   /**
-   * Times of the stage that took longest in each round: the step of a pipeline whose stages all
-   * wait for one another.
+   * Time of the slowest stage in each round: the cycle time of a pipeline whose stages wait for one
+   * another.
    */
   readonly slowestMs: Quantiles;
 }
 
 export interface StagePlan extends SegmentPlan {
   /**
-   * Stages of every variant and depth; together they are the segments, in their order. A range of
-   * layers may occur in several.
+   * Stages of every variant and depth; concatenated they are `segments`. A range of layers may
+   * occur in several.
    */
   readonly depths: readonly (readonly Segment[])[];
 }
 
-/** Layers of each of d stages, in row d − 1. */
-export type Cuts = readonly (readonly number[])[];
+/** Row d − 1 has the number of layers in each of d stages. */
+type Cuts = readonly (readonly number[])[];
 
-/** Every stage of every cut. @param cutsOf by variant. */
+/** Plans every stage of every cut. @param cutsOf by variant. */
 export async function planStages(
   plan: ProfilePlan,
   cutsOf: readonly Cuts[],
@@ -49,7 +49,7 @@ export async function planStages(
   const depths = plan.variants.flatMap((variant, index) =>
     (cutsOf[index] ?? []).map((cut) =>
       rangesOf(cut).map(({ from, to }): Segment => {
-        // The depth makes it another than that of the same layers among fewer neighbours.
+        // The depth distinguishes it from the same layers in a cut with fewer stages.
         const name = `${variant.name} depth ${cut.length} layers ${from}-${to}`;
         return { name, variant, from, to };
       }),
@@ -71,8 +71,8 @@ export function rangesOf(cut: readonly number[]): { readonly from: number; reado
 }
 
 /**
- * A turn for each depth of each variant, or several where it has more stages than places fit on the
- * machine.
+ * Returns a turn for each depth of each variant, or several if the machine has fewer places than it
+ * has stages.
  */
 export function stageTurns({ depths, plan }: StagePlan): Turn[] {
   let first = 0;
@@ -84,12 +84,10 @@ export function stageTurns({ depths, plan }: StagePlan): Turn[] {
 }
 
 /**
- * Each turn comes twice, and the first is not kept: in a stream of instances a stage comes right
- * after itself, and finds its weights where it left them.
- *
- * More stages than there are cores for would take turns, which says nothing of places that have
- * them. So as many neighbours as fit run together; the last of them have some before them once more
- * for company, whose times are not kept.
+ * Each turn runs twice and only the second is kept: in a stream of instances a stage follows itself
+ * and finds its weights in the cache. Stages would share cores if there were more stages than
+ * cores, unlike in service. So as many neighbours as fit run together; the last group is filled up
+ * with earlier stages whose times are discarded.
  */
 function depthTurns(first: number, depth: number, places: number): Turn[] {
   const together = Math.min(depth, places);
@@ -105,14 +103,14 @@ function depthTurns(first: number, depth: number, places: number): Turn[] {
 }
 
 /**
- * Places that fit on the cores of the machine; this process, which takes little, has none of its
- * own, like a server.
+ * Number of places that fit on the machine's cores; this process needs little time and gets no
+ * core, like a server.
  */
 function placesOf({ machine, cores }: ProfilePlan): number {
   return Math.max(1, Math.floor(machine.cores / cores[0]));
 }
 
-/** The most runs that the stages of any cuts take. */
+/** Bounds the runs that the stages of any cuts take. */
 export function mostStageRuns(plan: ProfilePlan): number {
   const turns = plan.variants.flatMap((variant) => {
     const depths = Array.from({ length: mostDepthOf(variant, plan.maxDepth) }, (_, i) => i + 1);
@@ -121,7 +119,7 @@ export function mostStageRuns(plan: ProfilePlan): number {
   return turns.flat().length * (WARM_UP_RUNS + plan.repeat);
 }
 
-/** Stages of a model at most: depth d has d of them. */
+/** Bounds the stages of a model: depth d has d of them. */
 export function mostStagesOf(variant: PlannedVariant, maxDepth: number): number {
   const depth = mostDepthOf(variant, maxDepth);
   return (depth * (depth + 1)) / 2;
@@ -154,9 +152,8 @@ export function depthTimesOf({ depths }: StagePlan, cells: readonly Cell[]): Dep
 }
 
 /**
- * Each range of layers of a variant once, ascending by first and last layer. Of one that occurs in
- * several depths these are the times in the depth where it took longest in the mean, since what is
- * promised of it has to hold in each.
+ * Returns each range of layers of a variant once, ascending by first and last layer. For a range in
+ * several depths it returns the times with the highest mean, since guarantees must hold in each.
  */
 export function longestStages(depths: readonly DepthTimes[], variant: string): StageTimes[] {
   const byRange = new Map<string, StageTimes>();

@@ -1,6 +1,6 @@
 /**
- * Measures what it takes until a new worker can run a variant: its process, the model, and the
- * first runs of all batches; and which nodes of the model a GPU leaves to the processor.
+ * Measures how long a new worker takes to become ready for a variant: process start, model load,
+ * and first runs of all batches; and which nodes of the model a GPU leaves to the CPU.
  */
 import type { VariantModel } from "stratagem-runtime/internal/exec/models/executor";
 import type { LoadFacts } from "stratagem-runtime/internal/exec/models/model-facts";
@@ -10,14 +10,14 @@ import { rounded } from "./latency-profile.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import { Change, executorOptions, noWorker, type WorkerSources } from "./profiled-worker.ts";
 
-/** Of a variant, what profiles say of its start. */
+/** Start measurements that a profile has per variant. */
 export interface MeasuredStart extends Pick<VariantMeasurements, "start" | "fallback"> {
   readonly facts: LoadFacts;
 }
 
 /**
- * Starts a worker of its own for each variant, so that none finds what another has compiled.
- * @returns by the names of the variants.
+ * Starts a separate worker for each variant, so that none benefits from another's compilation.
+ * @returns measured starts by variant name.
  * @throws InputError if a worker does not start; the signal's reason.
  */
 export async function measureStarts(
@@ -25,7 +25,7 @@ export async function measureStarts(
   { startExecutor, signal }: WorkerSources,
 ): Promise<ReadonlyMap<string, MeasuredStart>> {
   const seen = { processMs: [] as number[], facts: new Map<number, LoadFacts>() };
-  // What the trial of all models tells is not of a worker that begins.
+  // Load times of the trial with all models are not those of a starting worker.
   let isTrial = true;
   const change = new Change(signal);
   const isReady = change.begin((reason) => noWorker(plan, reason));
@@ -57,11 +57,11 @@ export async function measureStarts(
   return startsOf(plan, seen);
 }
 
-/** With the batches that are profiled, which its models may refuse when they are of zeros. */
+/** Warms variants with the profiled batches, unless their models may refuse zeros. */
 function warmedVariants(plan: ProfilePlan): VariantModel[] {
   return executorOptions(plan, 1).variants.map((variant, index) => {
     const { batches = [], samples, host } = plan.variants[index] ?? {};
-    // Modules and other servers run what they have samples of.
+    // Modules and other servers run the samples they have.
     const isSafe = host === undefined || samples !== undefined;
     const warmCores = [plan.cores[0]];
     return { ...variant, warmBatches: isSafe ? batches : [], warmCores, mayRefuseZeros: true };
@@ -84,7 +84,7 @@ function startsOf(
   return starts;
 }
 
-/** Nothing where no node falls back, or nothing tells which. */
+/** Returns no field if no node falls back, or if that is unknown. */
 function fallbackOf({ nodes, cpuNodes }: LoadFacts): Pick<VariantMeasurements, "fallback"> {
   if (cpuNodes.length === 0 || nodes === null) return {};
   const names = cpuNodes.map(({ name }) => name);

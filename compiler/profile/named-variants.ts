@@ -1,4 +1,4 @@
-/** The variants of a spec that are to be measured, each profile name once. */
+/** Lists the variants of a spec to measure, each profile name once. */
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
@@ -13,11 +13,11 @@ import { readProfile } from "../spec/profile.ts";
 import type { ApplicationSpec } from "../spec/schema/application-schema.ts";
 import type { PlannedUse } from "./planned-fit.ts";
 
-/** What says which variants there are. */
+/** Origin of the variants. */
 interface NamedIn {
   /** Path of the spec. */
   readonly app: string;
-  /** Only those of this task; null for all. */
+  /** Selects one task; null for all. */
   readonly task: string | null;
 }
 
@@ -27,18 +27,18 @@ export interface NamedVariant {
   readonly name: string;
   readonly accuracy: number | null;
   readonly path: string;
-  /** How the variant uses it; undefined where the spec leaves that to the model. */
+  /** Binding of the variant; undefined if the spec leaves it to the model. */
   readonly binding: Binding | undefined;
   readonly host?: HostVariant | undefined;
-  /** Paths of files that run in a row; the path above only names them. */
+  /** Paths of files that run in sequence; `path` is then only a label. */
   readonly chain?: readonly string[] | undefined;
-  /** Where in the spec the model is named. */
+  /** Location of the model in the spec. */
   readonly at: KeyPath;
 }
 
 /**
- * If there are several profiles, one per hardware, the name has to be the same in all: the variant
- * is measured, wherever it runs.
+ * The name must be the same in all profiles, one per hardware: the variant is
+ * measured, wherever it runs.
  */
 function nameInProfile(
   profile: string | readonly string[],
@@ -56,7 +56,7 @@ function nameInProfile(
   return fail(document, conflict([...at, "profile"], message));
 }
 
-/** The models of the spec, each profile name once. */
+/** Lists the models of the spec, each profile name once. */
 export function namedVariants(
   spec: ApplicationSpec,
   document: SourceDocument,
@@ -84,8 +84,8 @@ export function namedVariants(
       const other = byName.get(planned.name);
       if (other !== undefined && !isSameUse(other, planned)) {
         const message =
-          `the profile is to have one ${show(planned.name)}, ` +
-          "and another variant of that name has another model, or uses it in another way; " +
+          `profile names must be unique: ${show(planned.name)} would appear twice, ` +
+          "for variants with different models or bindings; " +
           "measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
@@ -157,7 +157,7 @@ function badReference(at: KeyPath, reference: string) {
   return invalid([...at, "profile"], "<file>#<variant>", show(reference));
 }
 
-/** Measuring again must not lose the accuracies that only the old profile has. */
+/** Keeps accuracies that only the existing profile has. */
 export function withKnownAccuracy(
   variants: readonly NamedVariant[],
   out: string | null,

@@ -1,56 +1,61 @@
 /**
- * How far the measurements of a machine are to be believed. What each check is for, and what its
- * limit was chosen by, is in docs/models.md.
+ * Judges how reliable the measurements of a machine are. docs/models.md explains each check and its
+ * limit.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { quantileRanks, type RankInterval } from "../numeric/quantile-interval.ts";
 import type { Cell } from "./measure.ts";
 
-/** What is allowed of a machine. */
-export const NOISE_LIMITS = {
+/** Limits for a machine. */
+const NOISE_LIMITS = {
   /** Mean over the cells of p95 ÷ p50. */
   tail: 2,
-  /** Half of the interval of a cell's p95, and what its median drifts, as parts of it. */
+  /**
+   * Half width of the interval of a cell's p95, and drift of its median, relative to p95 and p50.
+   */
   cell: 0.2,
-  /** Part of the time in the worker that no processor worked for it. */
+  /** Share of the time in the worker without a processor. */
   waitingShare: 0.05,
-  /** Part of the cells that may be noisy by themselves. */
+  /** Share of cells that may be noisy by themselves. */
   noisyShare: 0.1,
 } as const;
 
-/** Where the 95th percentile of a cell lies, so probably. */
+/** Confidence interval of a cell's 95th percentile. */
 export interface P95Interval {
   readonly lowMs: number;
   readonly highMs: number;
-  /** At most 0.9 is asked for; fewer than 59 runs may give less. */
+  /** The target is 0.9; fewer than 59 runs may have less. */
   readonly confidence: number;
-  /** Half of its width, as a part of p95. */
+  /** Half width relative to p95. */
   readonly halfWidth: number;
 }
 
-/** What the wall times of a cell say of themselves. */
-export interface CellNoise {
+/** Noise of a cell's wall times. */
+interface CellNoise {
   /** p95 ÷ p50. */
   readonly tail: number;
   readonly p95Interval: P95Interval;
-  /** Of the medians of its first and last half of runs, apart as a part of p50; 0 of few runs. */
+  /**
+   * Difference between the medians of the first and the last half of the runs, relative to p50; 0
+   * with few runs.
+   */
   readonly drift: number;
   readonly isNoisy: boolean;
 }
 
-/** What the machine was like while the cells were measured. */
+/** Noise of the machine during the measurement. */
 export interface MachineNoise {
-  /** Mean over the cells of p95 ÷ p50; 1 is a machine that always takes the same time. */
+  /** Mean over the cells of p95 ÷ p50; 1 for constant times. */
   readonly figure: number;
   readonly limit: number;
   /**
-   * Part of the wall time inside the worker that no processor worked for it, over all cells of one
-   * core: what neighbours took. Null where there are none, or batches run on an accelerator. It
-   * shows a steady neighbour, which the other checks do not.
+   * Share of the wall time inside the worker without a processor, over all cells on one core: time
+   * that other processes took. Null if there are no such cells, or batches run on an accelerator.
+   * It reveals a steady neighbour, which the other checks do not.
    */
   readonly waitingShare: number | null;
   readonly waitingLimit: number;
-  /** Of the interval and the drift of a cell. */
+  /** Limit of a cell's interval and drift. */
   readonly cellLimit: number;
   /** Indices of cells that are noisy by themselves. */
   readonly noisyCells: readonly number[];
@@ -58,16 +63,16 @@ export interface MachineNoise {
 }
 
 /**
- * Added to both sides of a ratio of times: jitter of some tenths of a millisecond, which no
- * deadline notices, must not condemn a model that takes as little.
+ * Added to both sides of a ratio of times, so that jitter of some tenths of a millisecond, which is
+ * irrelevant to deadlines, does not condemn a fast model.
  */
 const JITTER_MS = 0.5;
 const P95 = 0.95;
 const CONFIDENCE = 0.9;
-/** Medians of fewer runs differ by chance. */
+/** Fewest runs for a drift; medians of fewer runs differ by chance. */
 const DRIFT_RUNS = 20;
 
-/** @param wallMs of runs in their order, at least one. */
+/** @param wallMs of runs in order, at least one. */
 export function cellNoise(wallMs: readonly number[]): CellNoise {
   const sorted = Float64Array.from(wallMs).sort();
   const { low, high, confidence } = p95Ranks(sorted.length);
@@ -86,9 +91,10 @@ export function cellNoise(wallMs: readonly number[]): CellNoise {
 }
 
 /**
- * @param cells measured on `device`, each with what `cellNoise` says of it.
- * @param mayWait whether a cell may wait for something else than a processor, as code does.
- * @param judgesCells whether cells that are noisy by themselves count, or are only told of.
+ * Combines the noise of all cells.
+ * @param cells measured on `device`, each with its `cellNoise`.
+ * @param mayWait whether a cell may wait for something other than a processor, as code can.
+ * @param judgesCells whether noisy cells count, or are only reported.
  */
 export function machineNoise(
   cells: readonly { readonly cell: Cell; readonly noise: CellNoise }[],
@@ -109,7 +115,7 @@ export function machineNoise(
   };
 }
 
-/** By the number of runs, since cells are judged again and again. */
+/** Cached by number of runs, since cells are judged repeatedly. */
 const ranksByCount = new Map<number, RankInterval>();
 
 function p95Ranks(count: number): RankInterval {
@@ -144,7 +150,7 @@ function nearestRank(sorted: Float64Array, quantile: number): number {
   return ranked(sorted, Math.max(1, Math.ceil(quantile * sorted.length - 1e-9)));
 }
 
-/** @param rank from 1 on. */
+/** @param rank counted from 1. */
 function ranked(sorted: Float64Array, rank: number): number {
   const value = sorted[rank - 1];
   assert(value !== undefined, "a rank is one of the runs");

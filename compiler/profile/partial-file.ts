@@ -1,11 +1,11 @@
-/** What an unfinished `profile` has measured, kept beside its output until that is written. */
+/** Stores the measurements of an unfinished `profile` beside its output. */
 import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import * as z from "zod";
 import { writeAtomically } from "../base/atomic-write.ts";
 import { type Cell, plannedCells } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
-/** Far above what rounds of the largest plan take. */
+/** Far above the size for the largest plan. */
 const MAX_BYTES = 256 * 2 ** 20;
 const FORMAT = "latency-profile-partial/3";
 
@@ -28,13 +28,13 @@ const schema = z.object({
   ),
 });
 
-/** What is kept of a plan. */
+/** Saved state of a plan. */
 export interface KeptRuns {
-  /** Of the whole plan, in its order. */
+  /** All cells of the plan, in order. */
   readonly cells: readonly Cell[];
-  /** What measuring took of a budget. */
+  /** Time used of the budget. */
   readonly spentMs: number;
-  /** Whether all was measured, and the machine found too noisy. */
+  /** True if the measurement was complete and the machine too noisy. */
   readonly isRefused: boolean;
 }
 
@@ -55,8 +55,8 @@ export async function writePartial(
 }
 
 /**
- * What an earlier run of the same plan has measured; null when there is none that can be read, or
- * it is of another plan, machine or version.
+ * Reads the measurements of an earlier run of the same plan; null if there are no readable ones, or
+ * they belong to another plan, machine or version.
  */
 export async function readPartial(out: string, plan: ProfilePlan): Promise<KeptRuns | null> {
   const file = await readRegularFile(partialPath(out), MAX_BYTES).catch(() => null);
@@ -76,7 +76,7 @@ export async function readPartial(out: string, plan: ProfilePlan): Promise<KeptR
   return isWhole ? { cells: known, spentMs, isRefused } : null;
 }
 
-/** The cells with as many runs each as the one with the fewest. */
+/** Truncates all cells to the number of runs of the shortest. */
 export function evenCells(cells: readonly Cell[]): Cell[] {
   const count = Math.min(...cells.map(({ wallMs }) => wallMs.length));
   return cells.map(({ wallMs, workerMs, cpuMs, ...cell }) => ({
@@ -87,7 +87,7 @@ export function evenCells(cells: readonly Cell[]): Cell[] {
   }));
 }
 
-/** The file is a cache that only this module writes, so damage means to begin anew. */
+/** The file is a cache that only this module writes; a damaged one is ignored. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Whether the models of a spec fit each other, asked before any of them is measured. */
+/** Checks that the models of a spec fit each other before any of them is measured. */
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { FeedKind } from "../model/model-feeds.ts";
 import type { ModelledTask } from "../model/model-files.ts";
@@ -8,15 +8,15 @@ import type { Binding } from "../spec/binding.ts";
 import type { Mistake } from "../spec/document/mistakes.ts";
 import type { ApplicationSpec } from "../spec/schema/application-schema.ts";
 
-/** A variant of the spec, as it was planned. */
+/** Variant of the spec, as planned. */
 export interface PlannedUse {
   readonly path: string;
   readonly binding: Binding | undefined;
 }
 
 /**
- * @param useOf of a variant by its place; null for one that is not measured.
- * @param models as they are used, by what `useOf` says of them.
+ * @param useOf returns how a variant is used, by its place in the spec; null if it is not measured.
+ * @param models by the use that `useOf` returns.
  */
 export function plannedFitMistakes(
   { tasks }: ApplicationSpec,

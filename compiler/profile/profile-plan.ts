@@ -1,6 +1,5 @@
 /**
- * What `profile` is to measure. A spec is read without the profiles it names, since they are what
- * is about to be made.
+ * Plans a `profile` run. The spec is read without its profiles, since those are about to be made.
  */
 import {
   bucketCount,
@@ -14,7 +13,7 @@ import {
   type Provider,
   type WorkerDevice,
 } from "stratagem-runtime/internal/exec/models/worker-device";
-import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/frame-protocol";
+import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/worker-channel";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
@@ -38,8 +37,8 @@ export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
   /**
-   * Path of the profile, null where none is to be written; where the spec has no accuracy of a
-   * variant, that of a profile which is there already is kept.
+   * Path of the profile, or null to write none. Accuracies missing in the spec are kept from an
+   * existing profile.
    */
   readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
@@ -48,90 +47,90 @@ export interface ProfileOptions {
   readonly batches: readonly number[];
   /** Measured runs of every variant and batch. */
   readonly repeat: number;
-  /** Cores of every batch, unless `cores` says more. */
+  /** Cores of every batch, unless `cores` is given. */
   readonly threads: number;
   /**
-   * Numbers of cores to measure every batch on, each once; the first is the one that methods which
-   * never scale count with. Null for `threads` alone.
+   * Numbers of cores to measure every batch on, each once; methods that never scale use the first.
+   * Null for `threads` alone.
    */
   readonly cores: readonly number[] | null;
-  /** A profile holds for one, so none is chosen for the user. */
+  /** Has no default, since a profile is valid for one device only. */
   readonly device: Provider;
-  /** Which one, and how; left out, the default one. */
+  /** Device number and settings; left out for the default. */
   readonly on?: DeviceChoice;
-  /** URLs of the workers to measure; null, or left out, for processes of this machine. */
+  /** URLs of the workers to measure; null or left out for processes of this machine. */
   readonly urls?: readonly string[] | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
-  /** Of the inputs. */
+  /** Seed of the inputs. */
   readonly seed: number;
 }
 
-/** What of a worker's device a provider alone does not say. */
-export type DeviceChoice = Omit<WorkerDevice, "provider">;
+/** Settings of a worker's device beyond its provider. */
+type DeviceChoice = Omit<WorkerDevice, "provider">;
 
 export interface ProfilePlan {
   readonly application: string;
-  /** Task of all variants, null when there are several. */
+  /** Task of all variants; null if there are several. */
   readonly task: string | null;
   readonly hardware: string;
-  /** What `device` is. */
+  /** Description of `device`. */
   readonly measuredOn: MeasuredDevice;
   readonly variants: readonly PlannedVariant[];
-  /** That were asked for; each variant has its own. */
+  /** Requested batches; each variant has its own list. */
   readonly batches: readonly number[];
   readonly repeat: number;
   /**
-   * Numbers of cores that every batch is measured on; rows that do not say their cores are of the
-   * first.
+   * Numbers of cores that every batch is measured on; profile rows without cores are for the first.
    */
   readonly cores: readonly [number, ...number[]];
-  /** Whether the profile has rows for each number of cores. */
+  /** True if the profile has rows for each number of cores. */
   readonly isByCores: boolean;
-  /** Most stages that a model is to be cut into. */
+  /** Most stages to cut a model into. */
   readonly maxDepth: number;
   readonly device: Provider;
   readonly on?: DeviceChoice;
-  /** Of workers on other machines, whose way is in all times; left out for those of this one. */
+  /** Workers on other machines, whose times include the network; left out for this machine. */
   readonly urls?: readonly string[];
-  /** Providers that the pools of the spec name, each once; none where no pool names one. */
+  /** Providers that the pools of the spec name, each once; may be empty. */
   readonly poolProviders: readonly Provider[];
   readonly seed: number;
   readonly machine: Machine;
-  /** Of everything that the measurements depend on. */
+  /** Digest of everything that the measurements depend on. */
   readonly sha256: string;
 }
 
 export interface PlannedVariant {
   /**
-   * Whether outputs have a row for each row of the batch; what a task sends on to the next may be
-   * any number.
+   * True if outputs have one row per row of the batch; data for a following task may have any
+   * number.
    */
   readonly outputsAreRows: boolean;
-  /** Name inside the profile: what follows `#` in the spec. */
+  /** Name inside the profile: the part after `#` in the spec. */
   readonly name: string;
   readonly accuracy: number | null;
-  /** Path that opens the model as it is. */
+  /** Path of the unmodified model. */
   readonly path: string;
   readonly model: ModelFile;
-  /** Element type of most of its weights; left out where the file does not tell. */
+  /** Element type of most weights; left out if unknown. */
   readonly precision?: string | undefined;
-  /** What it is where it is no ONNX file; left out for one. */
+  /** Module or server that runs it; left out for an ONNX file. */
   readonly host?: HostVariant | undefined;
-  /** Paths of files that run in a row; the path only names them. */
+  /** Paths of files that run in sequence; `path` is then only a label. */
   readonly chain?: readonly string[] | undefined;
-  /** Inputs that a module has for each batch; left out, they are random. */
+  /** Inputs from a module for each batch; left out for random inputs. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
-  /** To measure it at, ascending, at least one. */
+  /** Batches to measure, ascending, at least one. */
   readonly batches: readonly number[];
-  /** Null where layers are not measured. */
+  /** Null if layers are not measured. */
   readonly layers: LayeredModel | null;
 }
 
 export interface PlanSources {
   /**
-   * Reads what a model takes as a variant uses it.
-   * @param chain of several files, which the path only names. @throws Error if it is no model.
+   * Reads the inputs and outputs of a model as a variant uses it.
+   * @param chain of several files; `path` is then only a label. @throws Error if the file is not a
+   * model.
    */
   readonly readModel: (
     path: string,
@@ -139,31 +138,31 @@ export interface PlanSources {
     at: KeyPath,
     chain?: readonly string[],
   ) => Promise<Bound>;
-  /** The same of what is no ONNX file. */
+  /** Does the same for a module or server. */
   readonly readHost?: (host: HostVariant) => Promise<ModelFile>;
-  /** Inputs that a module has for a batch, of the seed; null where it has none. */
+  /** Returns inputs from a module for a batch, by seed; null if it provides none. */
   readonly sample?: (
     host: HostVariant,
     rows: number,
     seed: number,
   ) => Promise<readonly Uint8Array[] | null>;
   /**
-   * Finds the layers of a model; left out where they are not to be measured.
+   * Finds the layers of a model; left out if they are not measured.
    * @throws OnnxModelError if it cannot be cut.
    */
   readonly openLayers?: (path: string) => Promise<LayeredModel>;
-  /** The element type of most weights of an ONNX file; null where it does not tell. */
+  /** Returns the element type of most weights of an ONNX file; null if unknown. */
   readonly precisionOf?: (path: string) => Promise<string | null>;
-  /** What an accelerator is; null where nothing tells. */
+  /** Describes an accelerator; null if unknown. */
   readonly describeDevice?: (
     device: WorkerDevice,
   ) => Promise<Pick<MeasuredDevice, "name" | "driver"> | null>;
-  /** What has to give a task its inputs, by the method; null where models are not linked. */
+  /** Returns how tasks get their inputs, by the method; null if models are not linked. */
   readonly feedsOf?: (policy: Pick<Policy, "method">) => Promise<FeedKind | null>;
   readonly machine: Machine;
 }
 
-/** @throws InputError for the first mistake that stands in the way of measuring. */
+/** @throws InputError for the first mistake that prevents measuring. */
 export async function planProfile(
   options: ProfileOptions,
   sources: PlanSources,
@@ -193,7 +192,7 @@ export async function planProfile(
     if (bound.mistakes !== undefined) continue;
     const { model } = bound;
     read.push({ use: { path, binding }, model });
-    // A model is cut for one instance at a time, whatever else it takes.
+    // Stages run one instance at a time, whatever batches the model takes.
     const own = openLayers === undefined ? profiledBatches(model, batches) : batches;
     const samples =
       host === undefined
@@ -246,7 +245,7 @@ export async function planProfile(
   return withDigest(plan);
 }
 
-/** Of all files; null where they differ. */
+/** Returns the common element type of all files; null if they differ. */
 async function precisionOf(
   paths: readonly string[],
   { precisionOf: ofFile }: PlanSources,
@@ -259,7 +258,7 @@ async function precisionOf(
 
 type Refuse = (expected: string, found: string) => never;
 
-/** @throws InputError for what is no model. */
+/** @throws InputError if the model cannot be read. */
 async function readPlanned(
   {
     path,
@@ -285,7 +284,10 @@ async function readPlanned(
   }
 }
 
-/** By batch size; null where it has none. @throws InputError for samples that it does not take. */
+/**
+ * Returns samples by batch size; null without samples. @throws InputError for samples that the
+ * variant does not accept.
+ */
 async function samplesOf(
   host: HostVariant,
   { batches, seed }: ProfileOptions,
@@ -311,13 +313,13 @@ function poolProvidersOf(pools: Parameters<typeof devicesOf>[0]): Provider[] {
   return [...new Set(devices.flatMap(({ provider }) => provider ?? []))];
 }
 
-/** Where nothing tells the name of an accelerator, what the user calls it. */
+/** Falls back to the user's name for the hardware if the accelerator's name is unknown. */
 async function measuredDevice(
   { device: provider, on, hardware, urls }: ProfileOptions,
   { machine, describeDevice }: PlanSources,
 ): Promise<MeasuredDevice> {
   const [url] = urls ?? [];
-  // The protocol does not say what a server runs on.
+  // The protocol does not report the hardware of a server.
   if (url !== undefined) return { provider, name: hardware ?? `worker ${url}`, driver: null };
   if (provider === "cpu") return { provider, name: machine.processor, driver: null };
   const found = (await describeDevice?.({ ...defaultDevice(provider), ...on })) ?? null;
@@ -328,10 +330,10 @@ async function measuredDevice(
   };
 }
 
-/** As that of Accordion's policy. */
+/** Default of Accordion's policy. */
 const DEFAULT_DEPTH = 8;
 
-/** @throws InputError for cores that a batch here would not have. */
+/** @throws InputError for more cores than a batch can have here. */
 function coresOf(
   { cores, threads, device, urls }: ProfileOptions,
   machine: Machine,
@@ -343,7 +345,7 @@ function coresOf(
   if (device !== "cpu" && cores.some((count) => count !== 1)) {
     const message =
       `${given}: expected --device cpu beside it, got ${device}, ` +
-      "whose batches do not run on cores; allowed: --cores 1, what one worker takes";
+      "whose batches do not run on CPU cores; allowed: --cores 1, the cores of a worker";
     throw new InputError("INPUT_CONFLICT", message);
   }
   const most = Math.max(...cores);
@@ -351,9 +353,9 @@ function coresOf(
     const on = machine.cores === 1 ? "the 1 core" : `the ${machine.cores} cores`;
     const message =
       `${given}: expected at most ${on} of this machine, got ${most}: ` +
-      "more threads than cores take turns, and would say nothing of a machine that has them. " +
-      "Measure there, or leave them out: instances then have at most as many cores as were " +
-      "measured";
+      "results of more threads than cores do not apply to a machine that has the cores. " +
+      "Measure on that machine, or leave them out: instances then have at most as many cores as " +
+      "were measured";
     throw new InputError("INPUT_CONFLICT", message);
   }
   return [first, ...others];
@@ -385,7 +387,7 @@ function checkRows(
   }
 }
 
-/** The plan with the digest of all that its measurements depend on. */
+/** Adds the digest of everything that the measurements depend on. */
 export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
   const variants = plan.variants.map(({ name, model, batches }) => [
     name,

@@ -1,18 +1,19 @@
-/** Batch sizes each variant is measured at: those asked for, or the one that its model takes. */
+/**
+ * Chooses the batch sizes of each variant: the requested ones, or the only one its model accepts.
+ */
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 
-/** A variant with what its model takes. */
 interface Batched {
   readonly name: string;
   readonly model: Pick<ModelFile, "inputs">;
 }
 
-/** Rows that a model takes and no others; null where it takes any number. */
-export function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
+/** Returns the only number of rows that a model accepts; null if it accepts any. */
+function fixedBatchOf({ inputs }: Pick<ModelFile, "inputs">): number | null {
   return inputs.map(({ shape }) => shape[0] ?? -1).find((rows) => rows !== -1) ?? null;
 }
 
-/** @param asked ascending. @returns the same where the model leaves its batch open. */
+/** @param asked ascending. @returns `asked` if the model's batch axis is open. */
 export function profiledBatches(
   model: Pick<ModelFile, "inputs">,
   asked: readonly number[],
@@ -22,7 +23,8 @@ export function profiledBatches(
 }
 
 /**
- * A line for each fixed batch: `batches 2, 4 are left out of x, y: their batch is fixed at 1`.
+ * Formats a line for each fixed batch: `batches 2, 4 are left out of x, y: their batch is fixed at
+ * 1`.
  * @param asked ascending.
  */
 export function leftOutLines(variants: readonly Batched[], asked: readonly number[]): string[] {

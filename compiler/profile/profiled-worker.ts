@@ -1,6 +1,6 @@
 /**
- * The workers that `profile` measures: each holds the variants that are measured on it, with a warm
- * session for each number of cores.
+ * Workers that `profile` measures. Each holds the variants that it runs, with a warm session for
+ * each number of cores.
  */
 import type {
   AssignedExecutor,
@@ -25,8 +25,8 @@ export interface ProfiledWorker {
   /** @throws WorkerLostError, InferenceError as `Executor.run`. */
   run(batch: Batch): Promise<BatchResult>;
   /**
-   * Kept once the next batch runs on so many cores.
-   * @throws InputError if the worker is lost meanwhile; the signal's reason.
+   * Resolves when the next batch will run on `cores`.
+   * @throws InputError if the worker is lost; the signal's reason.
    */
   resize(cores: number): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface ProfiledWorker {
 /** Time limit of a batch on another server. */
 const REMOTE_TIMEOUT_MS = 60_000;
 
-export interface ProfiledWorkers {
+interface ProfiledWorkers {
   readonly workers: readonly ProfiledWorker[];
   close(): Promise<void>;
 }
@@ -48,8 +48,8 @@ export interface WorkerSources {
 }
 
 /**
- * Workers with the first number of cores of the plan.
- * @param held indices of the variants that each holds: as many workers as there are lists.
+ * Starts workers with the first number of cores of the plan.
+ * @param held indices of the variants that each worker holds: one list per worker.
  * @throws InputError if one does not start; the signal's reason.
  */
 export async function startWorkers(
@@ -61,7 +61,7 @@ export async function startWorkers(
   const areReady = Promise.all(
     changes.map((change) => change.begin((reason) => noWorker(plan, reason))),
   );
-  // It is awaited only once there is an executor.
+  // It is awaited after the executor is created.
   areReady.catch(() => {});
   let executor: AssignedExecutor;
   try {
@@ -93,7 +93,7 @@ export async function startWorkers(
   return { workers, close: () => executor.close() };
 }
 
-/** What is awaited of a worker: one thing at a time. */
+/** Pending change of a worker: one at a time. */
 export class Change {
   readonly #signal: AbortSignal;
   #resolve = (): void => {};
@@ -105,7 +105,7 @@ export class Change {
     signal.addEventListener("abort", () => this.#reject(signal.reason), { once: true });
   }
 
-  /** @param explain what to say if the worker is lost instead. */
+  /** @param explain makes the error if the worker is lost instead. */
   begin(explain: (reason: string) => InputError): Promise<void> {
     this.#explain = explain;
     const ended = new Promise<void>((resolve, reject) => {
@@ -113,7 +113,7 @@ export class Change {
       this.#reject = reject;
       if (this.#signal.aborted) reject(this.#signal.reason);
     });
-    // Who awaits it may still be on the way to it.
+    // The caller may await it later.
     ended.catch(() => {});
     return ended;
   }
@@ -122,7 +122,7 @@ export class Change {
     this.#resolve();
   }
 
-  /** A worker lost in a run is told by that run. */
+  /** A run reports the loss of its worker itself. */
   fail(reason: string): void {
     this.#reject(this.#explain(reason));
   }
@@ -146,7 +146,7 @@ export function executorOptions(
   };
 }
 
-/** What a worker runs where there are several files. */
+/** Options of a worker for a model of several files. */
 function chained(
   chain: readonly string[] | undefined,
   { parts = [] }: PlannedVariant["model"],
@@ -160,7 +160,7 @@ function chained(
   return { path, parts: files };
 }
 
-/** What a worker runs where it is no ONNX file. */
+/** Options of a worker for a module or server. */
 function hosted(host: HostVariant | undefined): Partial<VariantModel> {
   if (host === undefined) return {};
   if (host.kind === "remote") {

@@ -1,48 +1,48 @@
 /**
- * Measures round by round, each round one run of every cell, so that what drifts drifts for all
- * alike; then some more rounds of the cells that are not known well enough.
+ * Measures in rounds of one run of every cell, so that drift affects all cells alike; then adds
+ * rounds for cells with uncertain results.
  */
 import { type Bench, type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise } from "./noise.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 
-/** What is done beyond the runs that were asked for. */
+/** Measuring beyond the requested runs. */
 export interface Effort {
   /**
-   * Time that the warm-up goes on for, though not beyond `MOST_WARM_UP_RUNS` of each cell: caches
-   * and compilers on the way to a worker take some dozen runs until short ones are as in service.
+   * Time to continue the warm-up, up to `MOST_WARM_UP_RUNS` of each cell: caches and compilers need
+   * some dozen runs until short runs take as long as in service.
    */
   readonly warmUpMs: number;
-  /** The most time for runs of cells that those that were asked for leave uncertain. */
+  /** Most time for additional runs of uncertain cells. */
   readonly extraMs: number;
 }
 
 export interface RoundsOptions {
-  /** Of a round: they keep one run of each cell. */
+  /** Turns of a round, which keep one run of each cell. */
   readonly turns: readonly Turn[];
   readonly effort: Effort;
   /** Called after each round. */
   readonly onRound: (cells: readonly Cell[]) => Promise<void>;
   readonly onProgress: (done: number, total: number, stage?: string) => void;
-  /** Called once, early on, with what the runs that were asked for will take. */
+  /** Called once, early on, with an estimate of the time for the requested runs. */
   readonly onEstimate?: (ms: number) => void;
 }
 
 const MOST_WARM_UP_RUNS = 50;
-/** Of a cell; more say little beyond. */
+/** Most runs of a cell; more add little information. */
 const MOST_RUNS = 5000;
 /**
- * Rounds that take no longer are of all cells also then: a short run is faster right after itself
+ * Rounds up to this length include all cells even then: a short run is faster right after itself
  * than among others, as in service.
  */
 const SHORT_ROUND_MS = 1000;
-/** After so many rounds it is looked again which cells want more. */
+/** Rounds after which uncertain cells are selected again. */
 const EXTRA_ROUNDS = 10;
-/** Of a 95th percentile, as from 59 runs on. */
+/** Confidence of a 95th percentile, reached from 59 runs on. */
 const CONFIDENCE = 0.9;
 
 /**
- * Goes on until every cell has `plan.repeat` runs at least.
+ * Continues until every cell has at least `plan.repeat` runs.
  * @throws as `Bench.run`.
  */
 export async function measureInRounds(
@@ -53,7 +53,7 @@ export async function measureInRounds(
   const { cells, nowMs } = bench;
   const missing = (turn: Turn): number => missingRuns(turn, cells, plan.repeat);
   const size = turns.reduce((sum, turn) => sum + turn.length, 0);
-  // Without the runs of before, so that the time left can be told from the time these take.
+  // Excludes runs of earlier invocations, so that the remaining time can be estimated.
   const rounds = turns.reduce((sum, turn) => sum + turn.length * missing(turn), 0);
   const total = WARM_UP_RUNS * size + rounds;
   let done = 0;
@@ -81,7 +81,10 @@ export async function measureInRounds(
   await measureExtra(bench, { turns, extraMs: effort.extraMs, onRound, onProgress, done });
 }
 
-/** How many runs the kept cells of a turn lack; a turn that keeps none lacks what any cell does. */
+/**
+ * Counts the runs that the kept cells of a turn lack; for a turn that keeps none, the runs that any
+ * cell lacks.
+ */
 function missingRuns(turn: Turn, cells: readonly Cell[], repeat: number): number {
   const kept = turn.filter(({ isKept }) => isKept).map(({ cell }) => cells[cell]);
   const counts = (kept.length > 0 ? kept : cells).map((cell) => cell?.wallMs.length ?? 0);
@@ -94,7 +97,7 @@ interface ExtraOptions extends Pick<RoundsOptions, "turns" | "onRound" | "onProg
 }
 
 /**
- * Cells that are noisy come first; then, where a round is short, those with too few runs for a sure
+ * Selects noisy cells first; then, if a round is short, those with too few runs for the confidence
  * interval.
  */
 async function measureExtra(bench: Bench, options: ExtraOptions): Promise<void> {
@@ -120,7 +123,7 @@ async function measureExtra(bench: Bench, options: ExtraOptions): Promise<void> 
   }
 }
 
-/** What a run of every cell takes. */
+/** Time of one run of every cell. */
 function roundMs(cells: readonly Cell[]): number {
   return cells.reduce((sum, { wallMs }) => sum + (wallMs.at(-1) ?? 0), 0);
 }

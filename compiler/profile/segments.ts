@@ -1,6 +1,4 @@
-/**
- * Runs of layers as models of their own: the files that a worker opens, and what they are run on.
- */
+/** Builds models of consecutive layers: the files that a worker opens, and their inputs. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "stratagem-runtime/internal/core/assert";
@@ -13,7 +11,7 @@ import type { ProfiledWorker } from "./profiled-worker.ts";
 
 /** Layers `from` to `to` − 1 of a variant. */
 export interface Segment {
-  /** Among those that are measured beside it. */
+  /** Unique among the models measured together. */
   readonly name: string;
   readonly variant: PlannedVariant;
   readonly from: number;
@@ -21,14 +19,14 @@ export interface Segment {
 }
 
 export interface SegmentPlan {
-  /** Some variants, and after them the segments in their order. */
+  /** Variants followed by the segments, in order. */
   readonly plan: ProfilePlan;
   readonly segments: readonly Segment[];
 }
 
 /**
- * Cuts the segments out and writes them to a folder.
- * @param plan whose variants they are measured beside.
+ * Extracts the segments and writes them to a folder.
+ * @param plan with the variants they are measured with.
  */
 export async function planSegments(
   plan: ProfilePlan,
@@ -44,8 +42,7 @@ export async function planSegments(
 }
 
 /**
- * Writes a model that is measured beside those of the spec, to a file that is named after what is
- * in it: no other can take its place.
+ * Writes an additional model to a file that is named after its content, so names cannot collide.
  */
 export async function writtenModel(
   name: string,
@@ -60,9 +57,9 @@ export async function writtenModel(
 }
 
 /**
- * What to run a plan with segments on: random numbers where a model begins, and what the layers
- * before give everywhere else, since a layer may take indices or shapes that are not just any
- * numbers. Segments of a variant begin at its first layer, or where others of them end.
+ * Returns inputs for a plan with segments: random numbers at a model's start, and elsewhere the
+ * outputs of the preceding layers, since a layer may take indices or shapes. Segments of a variant
+ * begin at its first layer, or where others of them end.
  */
 export async function segmentInputs(
   worker: Pick<ProfiledWorker, "run">,

@@ -1,4 +1,4 @@
-/** Accuracies as feedback has them, in place of profiled ones that it contradicts. */
+/** Replaces profiled accuracies that feedback contradicts. */
 import * as z from "zod";
 import { InputError } from "../spec/document/input-error.ts";
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
@@ -29,14 +29,17 @@ export interface AccuracyChange {
   readonly isChanged: boolean;
 }
 
-/** @param where names the document in messages. @throws InputError for what is none. */
+/**
+ * @param where names the document in messages.
+ * @throws InputError for another document.
+ */
 export function feedbackDocument(text: string, where: string): FeedbackDocument {
   const expected = "expected the document of GET /v2/models/M/feedback";
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is no JSON`);
+    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is not JSON`);
   }
   const found = schema.safeParse(value);
   if (found.success) return found.data;
@@ -45,7 +48,10 @@ export function feedbackDocument(text: string, where: string): FeedbackDocument 
   throw new InputError("INPUT_INVALID_VALUE", `${where}: ${expected}; ${place}: ${issue?.message}`);
 }
 
-/** Only where the interval excludes what is stated; a profile that states nothing keeps nothing. */
+/**
+ * Replaces an accuracy only if the interval excludes the stated one; a profile without accuracies
+ * stays without.
+ */
 export function withObservedAccuracy(
   profile: ProfileSpec,
   { variants }: FeedbackDocument,
@@ -58,8 +64,8 @@ export function withObservedAccuracy(
     const before = measured.accuracy ?? null;
     const isChanged = before !== null && estimate !== null && (before < lower || before > upper);
     const after = isChanged ? estimate : before;
-    const told = { variant: name, before, after, lower, upper };
-    changes.push({ ...told, labels: labels.correct + labels.wrong, isChanged });
+    const change = { variant: name, before, after, lower, upper };
+    changes.push({ ...change, labels: labels.correct + labels.wrong, isChanged });
     return [name, isChanged ? { ...measured, accuracy: estimate } : measured] as const;
   });
   return { profile: { ...profile, variants: Object.fromEntries(own) }, changes };

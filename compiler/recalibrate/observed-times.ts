@@ -1,4 +1,4 @@
-/** What a server measured of its batches, from what its `/metrics` says. */
+/** Batch times that a server measured, from its `/metrics`. */
 import { type MetricValue, metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
 
 const TIMES = "stratagem_service_time_seconds";
@@ -10,9 +10,9 @@ export interface Quantiles {
   readonly mean: number;
 }
 
-/** Of batches of one size of one variant, on one kind of worker. */
+/** Times of batches of one size of one variant, on one kind of worker. */
 export interface ObservedTimes {
-  /** The application; null where the metrics have none. */
+  /** The application; null if the metrics name none. */
   readonly model: string | null;
   readonly task: string | null;
   readonly variant: string;
@@ -23,13 +23,16 @@ export interface ObservedTimes {
   readonly stage: string | null;
   readonly batch: number;
   readonly samples: number;
-  /** Null where none were measured lately. */
+  /** Null if there are no recent measurements. */
   readonly ms: Quantiles | null;
 }
 
 const LABELS = ["model", "task", "variant", "pool", "bucket", "cores", "stage", "batch"] as const;
 
-/** @param text as `GET /metrics` answers. @returns what it has, in its order. */
+/**
+ * @param text response to `GET /metrics`.
+ * @returns its times, in its order.
+ */
 export function observedTimes(text: string): ObservedTimes[] {
   const lines = metricValues(text).filter(({ name }) => name.startsWith(TIMES));
   const byCell = new Map<string, MetricValue[]>();
@@ -60,17 +63,17 @@ function cellOf(labels: MetricValue["labels"], lines: readonly MetricValue[]): O
     ...{ cores: label("cores"), stage: label("stage") },
     batch: Number(label("batch")),
     samples: Number.isNaN(samples) ? 0 : samples,
-    // A mean of all times may lie beside quantiles of the last ones.
+    // The mean is over all times and the quantiles over recent ones, so the mean may lie outside.
     ms: isWhole ? { p50, p95, p99, mean: Math.min(mean, p99) } : null,
   };
 }
 
-/** To a nanosecond, as profiles have it. */
+/** Rounded to a nanosecond, like profiles. */
 function milliseconds(seconds: number): number {
   return Math.round(seconds * 1e9) / 1e6;
 }
 
-/** Mean workers that computed, since the server's process began; null where that is not known. */
+/** Mean number of busy workers since the server's process started; null if unknown. */
 export function meanBusyWorkers(text: string, nowMs: number | null): number | null {
   const values = metricValues(text);
   const started = values.find(({ name }) => name === "process_start_time_seconds")?.value;
@@ -80,4 +83,23 @@ export function meanBusyWorkers(text: string, nowMs: number | null): number | nu
     .filter(({ name }) => name === `${TIMES}_sum`)
     .reduce((sum, { value }) => sum + value, 0);
   return upSeconds > 1 ? busySeconds / upSeconds : null;
+}
+
+/**
+ * Interpolates the contention curve of a profile at a mean number of busy workers.
+ * @param contention service times with 1, 2, … workers busy, relative to one.
+ * @param busyWorkers mean over time. @param workers total number.
+ */
+export function stretchAt(
+  contention: readonly number[],
+  busyWorkers: number,
+  workers: number,
+): number {
+  // A computing worker contends with itself, and with each other worker while that one is busy.
+  const others = workers <= 1 ? 0 : (busyWorkers * (workers - 1)) / workers;
+  const at = Math.min(others, contention.length - 1);
+  const low = Math.floor(at);
+  const lower = contention[low] ?? 1;
+  const upper = contention[low + 1] ?? lower;
+  return lower + (at - low) * (upper - lower);
 }

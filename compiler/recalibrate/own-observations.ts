@@ -1,26 +1,29 @@
-/** Which of the times that a server measured are of the variants of a profile. */
+/** Selects the measured times that belong to the variants of a profile. */
 import type { Bundle, ProfileReference } from "stratagem-runtime/internal/bundle/schema";
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
-export interface Whose {
+interface ObservedProfile {
   readonly profile: ProfileSpec;
   /** Name of its file, without folders. */
   readonly file: string;
-  /** Says which pool is of which hardware, and which variant of which profile; or null. */
+  /** Bundle that maps pools to hardware, and variants to profiles; or null. */
   readonly bundle: Bundle | null;
-  /** The only application that counts; null for all. */
+  /** The only application to use; null for all. */
   readonly model: string | null;
 }
 
 export interface OwnObservations {
-  /** By the variant's name in the profile, one for each cell. */
+  /** Keyed by the variant's name in the profile; one entry per cell. */
   readonly byVariant: ReadonlyMap<string, readonly ObservedTimes[]>;
-  /** Pools that were met, so that somebody has to say which is meant. */
+  /** Pools that were found; if there are several, one must be chosen. */
   readonly pools: readonly string[];
 }
 
-export function ownObservations(observed: readonly ObservedTimes[], whose: Whose): OwnObservations {
+export function ownObservations(
+  observed: readonly ObservedTimes[],
+  whose: ObservedProfile,
+): OwnObservations {
   const { profile, model } = whose;
   const byVariant = new Map<string, ObservedTimes[]>();
   const pools = new Set<string>();
@@ -36,18 +39,18 @@ export function ownObservations(observed: readonly ObservedTimes[], whose: Whose
 }
 
 /** Names in the profile; without a bundle they are those of the spec. */
-function variantsOf(one: ObservedTimes, { profile, file, bundle }: Whose): string[] {
+function variantsOf(one: ObservedTimes, { profile, file, bundle }: ObservedProfile): string[] {
   if (bundle === null) {
     const isOther = profile.task !== undefined && one.task !== null && one.task !== profile.task;
     return isOther ? [] : [one.variant];
   }
   const own = referencesOf(bundle, one).filter(({ hardware }) => hardware === profile.hardware);
-  // Copies of a profile have other names; one of this name is meant where there is one.
+  // Copies of a profile have other names; a reference to a file of this name is preferred.
   const ofFile = own.filter((reference) => reference.file === file);
   return (ofFile.length > 0 ? ofFile : own).map(({ variant }) => variant);
 }
 
-/** Where the times of a variant are from, on the pool that was observed or on any. */
+/** Profiles of a variant, on the observed pool or on any. */
 function referencesOf(bundle: Bundle, { task, variant, pool }: ObservedTimes): ProfileReference[] {
   const poolIndex = bundle.cluster.pools.findIndex(({ name }) => name === pool);
   for (const one of bundle.tasks) {
@@ -65,7 +68,7 @@ function referencesOf(bundle: Bundle, { task, variant, pool }: ObservedTimes): P
   return [];
 }
 
-/** Two pools of one hardware count by their samples. */
+/** Weights the times of two pools of the same hardware by their samples. */
 function merged(known: readonly ObservedTimes[], one: ObservedTimes): ObservedTimes[] {
   const index = known.findIndex((other) => {
     const isSame = other.batch === one.batch && other.bucket === one.bucket;

@@ -1,4 +1,7 @@
-/** `stratagem profile APP --from URL|FILE -o OUT`: a profile with what a server measured. */
+/**
+ * `stratagem profile APP --from URL|FILE -o OUT`: replaces a profile's times by those a server
+ * measured.
+ */
 import { basename, dirname, resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -16,28 +19,27 @@ import {
   feedbackDocument,
   withObservedAccuracy,
 } from "./observed-accuracy.ts";
-import { meanBusyWorkers, type ObservedTimes, observedTimes } from "./observed-times.ts";
+import { meanBusyWorkers, type ObservedTimes, observedTimes, stretchAt } from "./observed-times.ts";
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
-import { stretchAt } from "./stretch.ts";
-import { type ToldText, toldText } from "./told-text.ts";
+import { readServerText, type ServerText } from "./server-text.ts";
 
 export interface RecalibrateCommand {
-  /** The profile that the served bundle was compiled from, or a spec that names no other. */
+  /** The profile that the served bundle was compiled from, or a spec that names only this one. */
   readonly app: string;
-  /** URLs of a server, or files of what it said: its `/metrics`, and its document of feedback. */
+  /** URLs of a server, or saved files: its `/metrics`, and its feedback document. */
   readonly from: readonly string[];
   readonly out: string;
-  /** The bundle that is served; null where names need no explaining. */
+  /** The served bundle; null if the names in the metrics are those of the profile. */
   readonly policy: string | null;
 }
 
-/** Samples below which a 99th percentile is the longest of them. */
+/** Least samples: below 100, the 99th percentile is the maximum. */
 const MIN_SAMPLES = 100;
 
-/** What observed times were divided by, and why. */
-export interface Stretch {
+/** Factor that observed times were divided by, and its source. */
+interface Stretch {
   readonly factor: number;
   readonly busyWorkers: number | null;
   /** Whether the profile has a curve of contention. */
@@ -45,8 +47,8 @@ export interface Stretch {
 }
 
 /**
- * @throws InputError for what cannot be read or says nothing of the profile, RuntimeError for an
- * option, UnwritableError.
+ * @throws InputError for a file that cannot be read or has no times of the profile, RuntimeError
+ * for an option, UnwritableError.
  */
 export async function recalibrateCommand(
   command: RecalibrateCommand,
@@ -58,25 +60,25 @@ export async function recalibrateCommand(
   const path = profilePath(command.app);
   const profile = readProfileSpec(path);
   const bundle = command.policy === null ? null : (await loadBundle(command.policy)).bundle;
-  const { metrics, told, feedback } = await toldBy(command.from, signal);
-  const observed = observedTimes(told.text);
+  const { metrics, response, feedback } = await readSources(command.from, signal);
+  const observed = observedTimes(response.text);
   const model = modelOf(observed, metrics, command.policy, bundle);
   const own = requireOwn(observed, metrics, { profile, file: basename(path), bundle, model });
-  const stretch = stretchOf(profile, bundle, told);
+  const stretch = stretchOf(profile, bundle, response);
   const options = { minSamples: MIN_SAMPLES, stretch: stretch.factor };
   const found = recalibrated(profile, own.byVariant, options);
   const most = Math.max(0, ...found.cells.map(({ samples }) => samples));
   if (!found.cells.some(({ source }) => source === "observed")) {
     throw refusal(
-      `${metrics}: expected a batch that was measured ${MIN_SAMPLES} times, ` +
-        `got ${most} of the most frequent`,
+      `${metrics}: expected at least ${MIN_SAMPLES} samples of a batch size, ` +
+        `got ${most} of the most frequent one`,
     );
   }
   const accuracy =
     feedback === null
       ? { profile: found.profile, changes: null }
       : withObservedAccuracy(found.profile, feedback);
-  const at = new Date(told.atMs ?? nowEpochMs).toISOString();
+  const at = new Date(response.atMs ?? nowEpochMs).toISOString();
   const source = sourceText(profile, metrics, at, found.cells.length, stretch);
   const written = { ...accuracy.profile, source };
   await writeAtomically(out, Buffer.from(`${JSON.stringify(written, null, 2)}\n`));
@@ -84,7 +86,7 @@ export async function recalibrateCommand(
   return { exitCode: EXIT_CODES.ok, text: recalibratedText(result), json: result };
 }
 
-/** The application whose times count. */
+/** Returns the application whose times count. */
 function modelOf(
   observed: readonly ObservedTimes[],
   metrics: string,
@@ -94,7 +96,9 @@ function modelOf(
   if (observed.length === 0) {
     const expected =
       "expected the metrics of a server, with lines of stratagem_service_time_seconds";
-    throw refusal(`${metrics}: ${expected}, got none: nothing was served yet, or it is older`);
+    throw refusal(
+      `${metrics}: ${expected}, got none: the server has served nothing yet, or is an older version`,
+    );
   }
   const known = [...new Set(observed.flatMap((one) => one.model ?? []))];
   const asked = bundle?.application ?? null;
@@ -110,25 +114,25 @@ function modelOf(
 function requireOwn(
   observed: readonly ObservedTimes[],
   metrics: string,
-  whose: Parameters<typeof ownObservations>[1],
+  profiled: Parameters<typeof ownObservations>[1],
 ): OwnObservations {
-  const own = ownObservations(observed, whose);
+  const own = ownObservations(observed, profiled);
   if (own.byVariant.size === 0) {
     const names = [...new Set(observed.map(({ variant }) => variant))].join(", ");
-    const expected = `expected times of variants of ${whose.file} on ${whose.profile.hardware}`;
-    const known = Object.keys(whose.profile.variants).join(", ");
+    const expected = `expected times of variants of ${profiled.file} on ${profiled.profile.hardware}`;
+    const known = Object.keys(profiled.profile.variants).join(", ");
     throw refusal(`${metrics}: ${expected} (${known}), got those of ${names}`);
   }
-  if (own.pools.length < 2 || whose.bundle !== null) return own;
+  if (own.pools.length < 2 || profiled.bundle !== null) return own;
   const expected = "expected the bundle with --policy, since the metrics are of the pools";
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${own.pools.join(", ")}`);
 }
 
-/** The profile's own curve comes first: it is of the machine that it was measured on. */
+/** Prefers the profile's own curve, which is of the machine that it was measured on. */
 function stretchOf(
   { serving }: ProfileSpec,
   bundle: Bundle | null,
-  { text, atMs }: ToldText,
+  { text, atMs }: ServerText,
 ): Stretch {
   const contention = serving?.contention ?? bundle?.cluster.serving?.contention ?? [];
   const busyWorkers = meanBusyWorkers(text, atMs);
@@ -140,27 +144,31 @@ function stretchOf(
   return { factor: stretchAt(contention, busyWorkers, workers), busyWorkers, isCurveKnown };
 }
 
-interface Told {
-  /** Where the metrics are from, as it was given. */
+interface ServerSources {
+  /** Source of the metrics, as given. */
   readonly metrics: string;
-  readonly told: ToldText;
+  readonly response: ServerText;
   readonly feedback: FeedbackDocument | null;
 }
 
-/** Feedback is JSON, metrics are none. */
-async function toldBy(places: readonly string[], signal: AbortSignal): Promise<Told> {
-  let found: Omit<Told, "feedback"> | null = null;
+/** Reads the metrics, which are not JSON, and the feedback document, which is. */
+async function readSources(places: readonly string[], signal: AbortSignal): Promise<ServerSources> {
+  let found: Omit<ServerSources, "feedback"> | null = null;
   let feedback: FeedbackDocument | null = null;
   for (const place of places) {
-    const told = await toldText(place, "/metrics", signal);
-    if (told.text.trimStart().startsWith("{")) feedback = feedbackDocument(told.text, place);
-    else found = { metrics: place, told };
+    const response = await readServerText(place, "/metrics", signal);
+    if (response.text.trimStart().startsWith("{"))
+      feedback = feedbackDocument(response.text, place);
+    else found = { metrics: place, response };
   }
   if (found !== null) return { ...found, feedback };
   throw new RuntimeError("RUNTIME_USAGE", "expected --from with metrics of a server, got none");
 }
 
-/** Of a spec the only one that it names. @throws RuntimeError RUNTIME_USAGE for several. */
+/**
+ * Returns the only profile that a spec names.
+ * @throws RuntimeError RUNTIME_USAGE if it names several.
+ */
 function profilePath(path: string): string {
   const { value } = readDocument(path);
   if (value === null || typeof value !== "object" || !("tasks" in value)) return path;
@@ -173,7 +181,10 @@ function profilePath(path: string): string {
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${files.join(", ")}`);
 }
 
-/** When, from what and how; behind it what the profile said of itself. */
+/**
+ * Describes when, from what and how the profile was made; followed by the profile's own source
+ * text.
+ */
 function sourceText(
   { source }: ProfileSpec,
   metrics: string,

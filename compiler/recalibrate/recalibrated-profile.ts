@@ -1,57 +1,60 @@
-/** A latency profile with what a server measured in place of what was profiled. */
+/** Merges the times that a server measured into a latency profile. */
 import type { ProfileSpec, RowsSpec, VariantMeasurements } from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
 type Row = RowsSpec[string];
 
-/** Observed: enough was. Scaled: as the observed ones of its variant. Kept: none of it was. */
-export type CellSource = "observed" | "scaled" | "kept";
+/**
+ * Observed: enough samples. Scaled: by the ratio of its variant's observed cells. Kept: its variant
+ * was not observed.
+ */
+type CellSource = "observed" | "scaled" | "kept";
 
 export interface RecalibratedCell {
   readonly variant: string;
-  /** Batch size; of layers which. */
+  /** Batch size; or, for layers, which. */
   readonly batch: string;
-  /** Such as `2 cores` or `48x160`; empty where times hold for all. */
+  /** Kind of worker or input, `2 cores` or `48x160`; empty if times hold for all. */
   readonly place: string;
   readonly source: CellSource;
-  /** That were observed; also of a cell that had too few. */
+  /** Number of observed samples, also of a cell that had too few. */
   readonly samples: number;
   readonly before: Row;
   readonly after: Row;
 }
 
-export interface RecalibrateOptions {
-  /** Fewer are not taken for more than noise. */
+interface RecalibrateOptions {
+  /** Cells with fewer samples are noise. */
   readonly minSamples: number;
-  /** What observed times are divided by: how much longer they took than on an idle machine. */
+  /** Divisor of observed times: how much longer they are than on an idle machine. */
   readonly stretch: number;
 }
 
-export interface Recalibrated {
+interface Recalibrated {
   readonly profile: ProfileSpec;
   readonly cells: readonly RecalibratedCell[];
 }
 
 const NAMES = ["p50", "p95", "p99", "mean"] as const;
-/** What bare numbers of a profile hold that does not say. */
-const USUAL_PERCENTILE = 95;
+/** Percentile of bare numbers in a profile that does not state it. */
+const DEFAULT_PERCENTILE = 95;
 
 /** Rows of a variant that hold for one kind of worker or of inputs. */
 interface Group {
   readonly place: string;
   readonly rows: Readonly<Record<string, Row>>;
-  /** What was observed of them, by the same keys. */
+  /** Observed times of these rows, by the same keys. */
   readonly observed: ReadonlyMap<string, ObservedTimes>;
 }
 
-/** @param observed by variant of the profile, one for each cell. */
+/** @param observed by variant of the profile, one entry per cell. */
 export function recalibrated(
   profile: ProfileSpec,
   observed: ReadonlyMap<string, readonly ObservedTimes[]>,
   options: RecalibrateOptions,
 ): Recalibrated {
   const cells: RecalibratedCell[] = [];
-  const percentile = profile.percentile ?? USUAL_PERCENTILE;
+  const percentile = profile.percentile ?? DEFAULT_PERCENTILE;
   const variants = Object.entries(profile.variants).map(([name, measured]) => {
     const groups = groupsOf(measured, observed.get(name) ?? []);
     const own = new VariantTimes(groups, percentile, options);
@@ -76,7 +79,7 @@ function groupsOf(measured: VariantMeasurements, observed: readonly ObservedTime
       return { place: bucket, rows, own: ofBucket(bucket) };
     }),
   ];
-  // Where times are told apart, those for anything are those of one of the kinds.
+  // If kinds are distinguished, the rows for all kinds are a copy of one kind's.
   const twin = parts.find(({ rows }) => JSON.stringify(rows) === JSON.stringify(latencyMs));
   const forAll = plain.length > 0 ? plain : (twin?.own ?? []);
   const stages = observed.filter(({ stage }) => stage !== null);
@@ -107,7 +110,7 @@ function byKey(
   return new Map(observed.map((one) => [keyOf(one), one]));
 }
 
-/** What was observed of one variant. */
+/** Observed times of one variant. */
 class VariantTimes {
   readonly #options: RecalibrateOptions;
   readonly #percentile: number;
@@ -141,7 +144,7 @@ class VariantTimes {
           };
   }
 
-  /** Of what was observed to what was profiled; null where nothing was. */
+  /** Ratio of observed to profiled times; null without observations. */
   ratio(name: (typeof NAMES)[number]): number | null {
     return this.#ratios?.[name] ?? null;
   }
@@ -167,7 +170,7 @@ class VariantTimes {
     return { ms, samples: observed.samples };
   }
 
-  /** As the row that it replaces: a number, or quantiles. */
+  /** Formats like the row that it replaces: a number, or quantiles. */
   #like(row: Row, { ms, samples }: { readonly ms: Quantiles; readonly samples: number }): Row {
     if (typeof row === "number") return rounded(ms[this.#bareName()]);
     return { ...ordered(ms), samples };
@@ -185,14 +188,14 @@ class VariantTimes {
     return { ...ordered(scaled), samples: 0 };
   }
 
-  /** The quantile that is nearest to what bare numbers of the profile hold. */
+  /** Returns the quantile nearest to the percentile of the profile's bare numbers. */
   #bareName(): "p50" | "p95" | "p99" {
     if (this.#percentile < 75) return "p50";
     return this.#percentile > 97 ? "p99" : "p95";
   }
 }
 
-/** Quantiles ascend, and a mean of all times is within those of the last ones. */
+/** Makes quantiles ascend, and keeps the mean of all times within the recent quantiles. */
 function ordered({ p50, p95, p99, mean }: Quantiles): Quantiles {
   const higher = Math.max(p50, p95);
   const highest = Math.max(higher, p99);
@@ -209,7 +212,7 @@ export function quantileOf(row: Row, name: (typeof NAMES)[number]): number {
   return typeof row === "number" ? row : row[name];
 }
 
-/** To a nanosecond. */
+/** Rounds to a nanosecond. */
 function rounded(ms: number): number {
   return Math.max(1e-6, Math.round(ms * 1e6) / 1e6);
 }
@@ -238,7 +241,7 @@ function withCells(
   };
 }
 
-/** Linear in its four numbers. */
+/** Scales the four parameters, in which the fit is linear. */
 function scaledFit(fit: NonNullable<VariantMeasurements["fit"]>, ratio: number) {
   const { gamma, epsilon, delta, eta } = fit;
   return {

@@ -1,4 +1,4 @@
-/** A recalibrated profile in words: every cell before and after, and what it is from. */
+/** Report of a recalibrated profile: every cell before and after, and the source of its times. */
 import {
   alignColumns,
   counted,
@@ -9,7 +9,7 @@ import {
 import type { AccuracyChange } from "./observed-accuracy.ts";
 import { quantileOf, type RecalibratedCell } from "./recalibrated-profile.ts";
 
-export interface RecalibratedTold {
+interface RecalibrationReport {
   readonly out: string;
   readonly stretch: {
     readonly factor: number;
@@ -17,17 +17,17 @@ export interface RecalibratedTold {
     readonly isCurveKnown: boolean;
   };
   readonly cells: readonly RecalibratedCell[];
-  /** Null where accuracies were not asked for. */
+  /** Null if accuracies were not requested. */
   readonly accuracy: readonly AccuracyChange[] | null;
 }
 
-export function recalibratedText({ out, stretch, cells, accuracy }: RecalibratedTold): string {
+export function recalibratedText({ out, stretch, cells, accuracy }: RecalibrationReport): string {
   const count = (source: RecalibratedCell["source"]) => {
     return cells.filter((cell) => cell.source === source).length;
   };
   const lines = [
-    `${out}: ${counted(count("observed"), "cell")} observed, ${count("scaled")} scaled as the ` +
-      `observed ones of the same variant, ${count("kept")} kept`,
+    `${out}: ${counted(count("observed"), "cell")} observed, ${count("scaled")} scaled like the ` +
+      `observed cells of their variant, ${count("kept")} kept`,
     wrapped(stretchText(stretch)),
     "",
     cellTable(cells),
@@ -36,17 +36,21 @@ export function recalibratedText({ out, stretch, cells, accuracy }: Recalibrated
   return lines.join("\n");
 }
 
-function stretchText({ factor, busyWorkers, isCurveKnown }: RecalibratedTold["stretch"]): string {
+function stretchText({
+  factor,
+  busyWorkers,
+  isCurveKnown,
+}: RecalibrationReport["stretch"]): string {
   if (isCurveKnown && busyWorkers !== null) {
     return (
       `divided by ${factor.toFixed(3)}, the profile's contention with ${rounded(busyWorkers)} ` +
-      "workers busy in the mean"
+      "workers busy on average"
     );
   }
   const why = isCurveKnown
-    ? "how many workers were busy is not known"
+    ? "the number of busy workers is not known"
     : "the profile has no contention curve";
-  return `times are as under the load that they were observed under: ${why}`;
+  return `times are not divided for contention: ${why}`;
 }
 
 function cellTable(cells: readonly RecalibratedCell[]): string {
@@ -67,13 +71,13 @@ function cellTable(cells: readonly RecalibratedCell[]): string {
 }
 
 function accuracyLines(changes: readonly AccuracyChange[]): string[] {
-  if (changes.length === 0) return ["accuracies: feedback says nothing of these variants"];
+  if (changes.length === 0) return ["accuracies: the feedback has none of these variants"];
   const rows = changes.map(({ variant, before, after, lower, upper, labels, isChanged }) => [
     ...[variant, percent(before), percent(after), `${percent(lower)} to ${percent(upper)}`],
     ...[String(labels), isChanged ? "changed" : "kept"],
   ]);
   return [
     alignColumns([["variant", "accuracy", "now", "observed between", "labels", ""], ...rows]),
-    "accuracies that a spec states come before those of its profiles",
+    "accuracies stated in a spec override those of its profiles",
   ];
 }

@@ -1,4 +1,4 @@
-/** When requests came, as a decision log or an access log says, for simulations of real traffic. */
+/** Reads arrivals from a decision log or an access log, for simulations of real traffic. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -8,32 +8,33 @@ import { loggedRequest } from "../explain/logged-request.ts";
 import type { Trace } from "../spec/trace.ts";
 import { fieldsOf, parsedLine } from "./parsed-line.ts";
 
-/** Half a gigabyte of times. */
+/** Limits the times to half a gigabyte. */
 const MAX_ARRIVALS = 2 ** 26;
 const FIRST_CAPACITY = 2 ** 12;
 
 export interface LoggedArrivals {
   readonly trace: Extract<Trace, { readonly kind: "arrivals" }>;
   readonly requests: number;
-  /** That are simulated: of requests of several rows each row, unless they are served whole. */
+  /** Simulated queries: each row of a request, unless requests are served whole. */
   readonly queries: number;
-  /** By which clients called them. */
+  /** Names that clients used. */
   readonly models: readonly string[];
-  /** Since 1970, of the first and the last. */
+  /** Time of the first and the last request, since 1970. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 export interface ArrivalsAsked {
-  /** Whose requests count; in a log of one model all do. */
+  /** Bundle whose requests count; in a log of one model all count. */
   readonly bundle: Bundle;
-  /** Whether a request is one query whatever rows it has. */
+  /** True if a request is one query regardless of its rows. */
   readonly isWhole: boolean;
 }
 
 /**
- * @param place a file, a pattern of several, or a URL that answers with such lines.
- * @throws RuntimeError RUNTIME_USAGE where the log has none; InputError for what cannot be read.
+ * @param place a file, a pattern, or a URL that returns log lines.
+ * @throws RuntimeError RUNTIME_USAGE if the log has no such requests; InputError if it cannot be
+ * read.
  */
 export async function loggedArrivals(
   place: string,
@@ -53,7 +54,7 @@ export async function loggedArrivals(
   return gatherer.arrivals(place, asked);
 }
 
-/** Times of a model's requests, and their rows. */
+/** Arrival times and rows of a model's requests. */
 class ModelArrivals {
   readonly application: string;
   epochMs = new Float64Array(FIRST_CAPACITY);
@@ -117,7 +118,7 @@ class ArrivalGatherer {
       this.#byModel.set(key, own);
     }
     if (++this.#count > MAX_ARRIVALS) {
-      throw usage(`expected at most ${MAX_ARRIVALS} requests, got more; give a part of the log`);
+      throw usage(`expected at most ${MAX_ARRIVALS} requests, got more; use a part of the log`);
     }
     own.add(epochMs, Math.max(1, rows));
   }
@@ -148,14 +149,14 @@ class ArrivalGatherer {
   }
 }
 
-/** Each row of a request, or each request, in the order of time. */
+/** Returns the times of each row or each request, sorted. */
 function timesOf(found: readonly ModelArrivals[], isWhole: boolean): Float64Array {
   let total = 0;
   for (const { rows, count } of found) {
     for (let index = 0; index < count; index++) total += isWhole ? 1 : (rows[index] ?? 1);
   }
   if (total > MAX_ARRIVALS) {
-    throw usage(`expected at most ${MAX_ARRIVALS} rows, got ${total}; give a part of the log`);
+    throw usage(`expected at most ${MAX_ARRIVALS} rows, got ${total}; use a part of the log`);
   }
   const times = new Float64Array(total);
   let at = 0;
@@ -169,7 +170,7 @@ function timesOf(found: readonly ModelArrivals[], isWhole: boolean): Float64Arra
   return times.sort();
 }
 
-/** By which clients may call the models of a bundle, classes included. */
+/** Names that clients can use for the models of a bundle, including classes. */
 function namesOf({ application, tasks, slo }: Bundle): ReadonlySet<string> {
   const variants = tasks.flatMap((task) => task.variants.map(({ name }) => name));
   const names = [application, ...tasks.map(({ name }) => name), ...variants];

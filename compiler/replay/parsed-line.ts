@@ -1,4 +1,4 @@
-/** A line of a decision log as data; what is not as the format says is no line. */
+/** Parses lines of a decision log; invalid lines are ignored. */
 import {
   type ArrivalsLine,
   DECISIONS_FORMAT,
@@ -22,14 +22,14 @@ const READ: Readonly<Record<LogLine["kind"], (fields: Fields) => LogLine | null>
   lost: (fields) => (isLost(fields) ? fields : null),
 };
 
-/** @returns null for what is no line of a decision log. */
+/** Parses a line. @returns null if it is not a line of a decision log. */
 export function parsedLine(text: string): LogLine | null {
   const fields = fieldsOf(text);
   const kind = fields?.["kind"];
   return fields !== null && isKind(kind) ? READ[kind](fields) : null;
 }
 
-/** @returns null for what is no JSON object. */
+/** @returns null if the text is not a JSON object. */
 export function fieldsOf(text: string): Fields | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -97,7 +97,7 @@ function eventsOf({ application, core, entries }: Fields): EventsLine | null {
     : null;
 }
 
-/** Numbers that JSON has not are texts in a log. */
+/** Numbers that JSON cannot represent are strings in a log. */
 function entryOf(value: unknown): LoggedEntry | null {
   if (!isFields(value)) return null;
   const fields = Object.entries(value).map(([name, given]) => {

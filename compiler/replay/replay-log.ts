@@ -1,21 +1,24 @@
-/** `stratagem replay LOG… --policy BUNDLE…`: decides again what a decision log says was decided. */
+/**
+ * Implements `stratagem explain LOG… --replay --policy BUNDLE…`: repeats the decisions of a
+ * decision log.
+ */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { type LoadedBundle, loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { eachLine, logPaths } from "../explain/log-files.ts";
 import { ReplayPass } from "./replay-pass.ts";
-import { replayJson, replayText } from "./replay-told.ts";
+import { replayJson, replayText } from "./replay-report.ts";
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly logs: readonly string[];
-  /** Bundles: of several, each decides for the requests that it decided. */
+  /** Bundles; each repeats the decisions that it made. */
   readonly policy: readonly string[];
 }
 
 /**
- * @throws RuntimeError RUNTIME_USAGE for a log without decisions; InputError for one that cannot be
- * read, BundleError for a bundle.
+ * @throws RuntimeError RUNTIME_USAGE for a log without decisions; InputError if it cannot be read,
+ * BundleError for a bundle.
  */
 export async function replayCommand(
   { logs, policy }: ReplayOptions,
@@ -30,7 +33,7 @@ export async function replayCommand(
   pass.end();
   const { requests, events, skippedEvents, different, differentEvents, unreadable } = pass.counts;
   if (requests + events + skippedEvents === 0) {
-    const found = `got none in ${files.join(", ")}; ${unreadable} lines are of no decision log`;
+    const found = `got none in ${files.join(", ")}; ${unreadable} lines are not of a decision log`;
     const message = `expected a log of serve --decision-log with decisions, ${found}`;
     throw new RuntimeError("RUNTIME_USAGE", message);
   }

@@ -1,4 +1,4 @@
-/** Goes through the lines of a decision log and decides again what they say was decided. */
+/** Reads the lines of a decision log and repeats their decisions. */
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
@@ -19,29 +19,29 @@ import {
 import { parsedLine } from "./parsed-line.ts";
 import { type DifferentCommands, ReplayedCore } from "./replayed-core.ts";
 
-/** A decision, or the commands of an event, that the bundle does not give again. */
+/** Decision or commands of an event that the bundle does not reproduce. */
 export interface Difference {
   readonly application: string;
-  /** Of the request; null of an event. */
+  /** Id of the request; null for an event. */
   readonly id: string | null;
-  /** Of the request, as the log has it; null of an event, which has the server's clock only. */
+  /** Time of the request in the log; null for an event, which has the server's clock only. */
   readonly time: string | null;
   readonly atMs: number;
   readonly logged: string;
   readonly replayed: string;
 }
 
-export interface ReplayCounts {
-  /** Requests that have a line. */
+interface ReplayCounts {
+  /** Requests with a line. */
   requests: number;
-  /** Decisions of theirs that the bundle gives again, does not, or cannot be asked for. */
+  /** Decisions that the bundle reproduces, does not reproduce, or cannot repeat. */
   same: number;
   different: number;
   open: number;
-  /** Events that cores were told again, and commands that were the same. */
+  /** Events that cores repeated, and equal commands. */
   events: number;
   commands: number;
-  /** Events that could not be told again. */
+  /** Events that could not be repeated. */
   skippedEvents: number;
   /** Events whose commands differ. */
   differentEvents: number;
@@ -49,9 +49,9 @@ export interface ReplayCounts {
   unreadable: number;
 }
 
-/** Differences that are told one by one. */
-const MAX_TOLD = 1000;
-/** Starts of batches that are kept for the requests in them; far more than run at a time. */
+/** Most differences that are listed. */
+const MAX_LISTED = 1000;
+/** Most batch starts kept for their requests; far more than run concurrently. */
 const MAX_STARTS = 1 << 18;
 
 interface Start {
@@ -65,9 +65,9 @@ export class ReplayPass {
     ...{ skippedEvents: 0, differentEvents: 0, lostLines: 0, unreadable: 0 },
   };
   readonly differences: Difference[] = [];
-  /** Why decisions are open and events were skipped, with how often. */
+  /** Reasons for open decisions and skipped events, with counts. */
   readonly reasons = new Map<string, number>();
-  /** Digests of bundles that decided, with the requests of each. */
+  /** Digests of deciding bundles, with the number of requests. */
   readonly requestsByRevision = new Map<string, number>();
   readonly #bundles: readonly LoadedBundle[];
   readonly #cores = new Map<string, ReplayedCore>();
@@ -77,7 +77,7 @@ export class ReplayPass {
     this.#bundles = bundles;
   }
 
-  /** @param text without its end; null of one that is too long. */
+  /** @param text without its end; null if it is too long. */
   takeLine(text: string | null): void {
     const line = text === null ? null : parsedLine(text);
     if (line === null) this.counts.unreadable++;
@@ -94,7 +94,10 @@ export class ReplayPass {
     for (const core of this.#cores.values()) core.end();
   }
 
-  /** By its digest, or else the one of the same application: another may be asked what it says. */
+  /**
+   * Finds the bundle with the digest, or else the one of the same application, which may decide
+   * differently.
+   */
   #bundleFor(application: string, revision: string): Bundle | undefined {
     const own = this.#bundles.find(({ sha256 }) => sha256 === revision);
     const other = this.#bundles.find(({ bundle }) => bundle.application === application);
@@ -105,13 +108,13 @@ export class ReplayPass {
     const key = `${core} ${application}`;
     const before = this.#cores.get(key);
     before?.end();
-    // Another process wrote what follows, whose clock is another.
+    // The following lines are of another process with another clock.
     if (before !== undefined) this.#startByPlace.clear();
     this.#cores.delete(key);
     const bundle = this.#bundleFor(application, revision);
     if (!hasEvents || bundle === undefined) return;
     const replayer = methodOf(bundle).replayer(bundle, { maxPending });
-    // Only the very one: its levels are those that decided then.
+    // Requires the exact bundle: decisions refer to its levels.
     const bundleOf = (digest: string, levelCount: number): Bundle | undefined => {
       const found = this.#bundles.find(({ sha256 }) => sha256 === digest)?.bundle;
       return found?.levels.length === levelCount ? found : undefined;
@@ -125,8 +128,8 @@ export class ReplayPass {
         this.counts.differentEvents++;
         const atMs = event.nowMs ?? Number.NaN;
         const logged = `event "${event.kind}"`;
-        const replayed = `it cannot have come: ${reason}`;
-        this.#tell({ application, id: null, time: null, atMs, logged, replayed });
+        const replayed = `it is impossible: ${reason}`;
+        this.#addDifference({ application, id: null, time: null, atMs, logged, replayed });
       },
       onStart: (logged, replayed, atMs) => {
         this.#noteStart(placeOf(application, logged, atMs), { bundle, replayed });
@@ -138,12 +141,12 @@ export class ReplayPass {
   #takeEvents({ application, core, entries }: EventsLine): void {
     const opened = this.#cores.get(`${core} ${application}`);
     for (const entry of entries) {
-      const isTold = opened?.take(entry) === true;
+      const wasRepeated = opened?.take(entry) === true;
       if (isCommand(entry)) continue;
-      if (isTold) this.counts.events++;
+      if (wasRepeated) this.counts.events++;
       else {
         this.counts.skippedEvents++;
-        this.#note(opened?.stopped ?? `no bundle of ${application} was given`);
+        this.#note(opened?.stopped ?? `no bundle of ${application} was provided`);
       }
     }
   }
@@ -160,24 +163,23 @@ export class ReplayPass {
     }
   }
 
-  /** The core was told the events before it again. */
+  /** Compares a decision of a core that repeated all earlier events. */
   #compare(line: DecisionLine, decision: LoggedDecision, { bundle, replayed }: Start): void {
-    if (replayed === undefined) this.#tellDecision(line, decision, "nothing");
+    if (replayed === undefined) this.#addDecision(line, decision, "nothing");
     else if (isStartOf(bundle, replayed, decision)) this.counts.same++;
-    else this.#tellDecision(line, decision, startText(bundle, replayed));
+    else this.#addDecision(line, decision, startText(bundle, replayed));
   }
 
-  /** Its state is all that is known. */
+  /** Compares a decision by its state alone. */
   #review(line: DecisionLine, decision: LoggedDecision): void {
     const bundle = this.#bundleFor(line.application, line.revision);
     if (bundle === undefined) {
-      this.#leaveOpen(`no bundle of ${line.application} was given`);
+      this.#leaveOpen(`no bundle of ${line.application} was provided`);
       return;
     }
     const method = methodOf(bundle);
     if (method.reviewed === undefined) {
-      const rest =
-        "whose decisions follow from more than one state; log all of them to replay them";
+      const rest = "whose decisions depend on more than one state; log all requests to replay them";
       this.#leaveOpen(`sampled requests of method ${method.name}, ${rest}`);
       return;
     }
@@ -185,7 +187,7 @@ export class ReplayPass {
     if (reviewed === undefined) this.#leaveOpen("the bundle has no such level, class or bucket");
     else if (reviewed.agrees === null) this.#leaveOpen("a client named the variant");
     else if (reviewed.agrees) this.counts.same++;
-    else this.#tellDecision(line, decision, reviewed.says);
+    else this.#addDecision(line, decision, reviewed.says);
   }
 
   #leaveOpen(reason: string): void {
@@ -204,7 +206,7 @@ export class ReplayPass {
     if (oldest !== undefined) this.#startByPlace.delete(oldest);
   }
 
-  #tellDecision(line: DecisionLine, decision: LoggedDecision, replayed: string): void {
+  #addDecision(line: DecisionLine, decision: LoggedDecision, replayed: string): void {
     this.counts.different++;
     const { variant, batch, level, state, atMs } = decision;
     const { application, id = null, time } = line;
@@ -212,7 +214,7 @@ export class ReplayPass {
     const where = `slack ${short(state.slackMs)} ms${queued}`;
     const by = level === undefined ? "" : `level ${level}: `;
     const logged = `${by}${variant} on ${counted(batch, "query", "queries")} at ${where}`;
-    this.#tell({ application, id, time, atMs, logged, replayed });
+    this.#addDifference({ application, id, time, atMs, logged, replayed });
   }
 
   #tellCommands(application: string, bundle: Bundle, found: DifferentCommands): void {
@@ -220,32 +222,29 @@ export class ReplayPass {
     const { event, logged, replayed } = found;
     const textOf = (commands: readonly (LoggedEntry | RecordedEntry)[]): string =>
       commands.length === 0 ? "nothing" : commands.map((one) => startText(bundle, one)).join("; ");
-    this.#tell({
+    this.#addDifference({
       ...{ application, id: null, time: null, atMs: event.nowMs ?? Number.NaN },
       logged: `to "${event.kind}": ${textOf(logged)}`,
       replayed: textOf(replayed),
     });
   }
 
-  #tell(difference: Difference): void {
-    if (this.differences.length < MAX_TOLD) this.differences.push(difference);
+  #addDifference(difference: Difference): void {
+    if (this.differences.length < MAX_LISTED) this.differences.push(difference);
   }
 }
 
-/**
- * Who started it, and in which microsecond: what a request says of its batch, and a command of
- * itself.
- */
+/** Key of a batch start: worker and time in microseconds, which both requests and commands have. */
 function placeOf(
   application: string,
   { worker, places }: Pick<LoggedEntry, "worker" | "places">,
   atMs: number,
 ): string {
-  const who = places === undefined ? worker : places.join("+");
+  const who = places?.join("+") ?? worker;
   return `${application} ${who} ${Math.round(1000 * atMs)}`;
 }
 
-/** Whether a command, as far as it says, is the start of a request's batch. */
+/** Returns whether a command is consistent with the start of a request's batch. */
 function isStartOf(
   bundle: Bundle,
   { variant, queries, level, places }: RecordedEntry,
@@ -263,7 +262,7 @@ function variantsOf({ tasks }: Bundle): readonly string[] {
   return tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
 }
 
-/** A command in words. */
+/** Formats a command. */
 function startText(bundle: Bundle, command: LoggedEntry | RecordedEntry): string {
   const { kind, worker, variant, queries, query, level, places, cores } = command;
   const name = variant === undefined ? "" : (variantsOf(bundle)[variant] ?? `variant ${variant}`);

@@ -1,4 +1,4 @@
-/** The core of one application told again what a log says it was told, and what differs. */
+/** Core of one application that repeats the events of a log, and reports differences. */
 import { isDeepStrictEqual } from "node:util";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import {
@@ -12,35 +12,37 @@ import {
   type Replayer,
 } from "stratagem-runtime/internal/server/requests/recorded-entry";
 
-/** What a core answered to an event, in the log and now. */
+/** Commands of a core for an event, in the log and repeated. */
 export interface DifferentCommands {
   readonly event: LoggedEntry;
   readonly logged: readonly LoggedEntry[];
   readonly replayed: readonly RecordedEntry[];
 }
 
-export interface CoreListener {
-  /** Commands of an event are as they were: so many. */
+interface CoreListener {
+  /** Called with the number of commands if they are equal. */
   onSame(commands: number): void;
   onDifferent(found: DifferentCommands): void;
-  /** The core cannot have been told the event: what came before it is not what is logged. */
+  /** Called if the core cannot have received the event after the logged ones before it. */
   onImpossible(event: LoggedEntry, reason: string): void;
-  /** A command was logged that starts something. @param replayed its like, where there is one. */
+  /**
+   * Called for a logged command that starts a batch. @param replayed the matching command, if any.
+   */
   onStart(logged: LoggedEntry, replayed: RecordedEntry | undefined, atMs: number): void;
 }
 
-/** @returns the bundle of a digest that has so many levels; undefined where it is not at hand. */
-export type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
+/** @returns the bundle with a digest and number of levels; undefined if it was not given. */
+type BundleOf = (revision: string, levelCount: number) => Bundle | undefined;
 
 export class ReplayedCore {
   readonly #replayer: Replayer;
   readonly #bundleOf: BundleOf;
   readonly #listener: CoreListener;
-  /** What the last event was answered, by now in the log, and by the replayer. */
+  /** Commands for the last event: in the log so far, and repeated. */
   #event: LoggedEntry | undefined;
   #logged: LoggedEntry[] = [];
   #replayed: readonly RecordedEntry[] = [];
-  /** What queries ask for, where that is a model and no task. */
+  /** Model of each query, for cores without tasks. */
   readonly #modelByQuery = new Map<number, number>();
   #nowMs = Number.NaN;
   #stopped: string | undefined;
@@ -51,12 +53,12 @@ export class ReplayedCore {
     this.#listener = listener;
   }
 
-  /** Why it is told nothing more; undefined while it is. */
+  /** Reason why it ignores further events; undefined while it is active. */
   get stopped(): string | undefined {
     return this.#stopped;
   }
 
-  /** @returns whether it was told, or was a command. */
+  /** @returns whether the event was repeated, or the entry was a command. */
   take(entry: LoggedEntry): boolean {
     if (this.#stopped !== undefined) return false;
     if (isCommand(entry)) {
@@ -64,17 +66,17 @@ export class ReplayedCore {
       return true;
     }
     this.#settle();
-    return this.#tell(entry);
+    return this.#repeat(entry);
   }
 
-  /** What follows is not what came next. */
+  /** Stops because events are missing. */
   stop(reason: string): void {
     if (this.#stopped !== undefined) return;
     this.end();
     this.#stopped = reason;
   }
 
-  /** The log ends here, perhaps before all commands of its last event. */
+  /** Handles the end of the log, which may lack commands of the last event. */
   end(): void {
     if (this.#stopped !== undefined) return;
     const isCut = this.#replayed
@@ -84,32 +86,32 @@ export class ReplayedCore {
     this.#settle();
   }
 
-  #tell(event: LoggedEntry): boolean {
+  #repeat(event: LoggedEntry): boolean {
     this.#event = event;
     this.#nowMs = event.nowMs ?? this.#nowMs;
     const { query, model } = event;
     if (query !== undefined && model !== undefined) this.#modelByQuery.set(query, model);
-    const told = this.#eventOf(event);
-    if (told === undefined) return false;
+    const repeated = this.#eventOf(event);
+    if (repeated === undefined) return false;
     try {
-      this.#replayed = this.#replayer.tell(told);
+      this.#replayed = this.#replayer.tell(repeated);
       return true;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#event = undefined;
-      this.#stopped = `the core cannot be told what is logged: ${reason}`;
+      this.#stopped = `the core cannot repeat the logged event: ${reason}`;
       this.#listener.onImpossible(event, reason);
       return false;
     }
   }
 
-  /** Undefined, and it stops, where the bundle that decides from here on is not at hand. */
+  /** Returns undefined, and stops, if the bundle that decides from here on was not given. */
   #eventOf({ revision = "", levelCount = 0, ...event }: LoggedEntry): RecordedEntry | undefined {
     if (event.kind !== "policy") return event;
     const bundle = this.#bundleOf(revision, levelCount);
     if (bundle !== undefined) return { ...event, bundle };
     const which = `a bundle ${revision.slice(0, 12)}… of ${levelCount} levels`;
-    this.#stopped = `from here on ${which} decided, not given`;
+    this.#stopped = `from here on ${which} decided, which was not provided`;
     return undefined;
   }
 
@@ -130,8 +132,8 @@ export class ReplayedCore {
   }
 
   /**
-   * The command about the same worker or, of queries on places, about the same query, with what
-   * that asks for.
+   * Finds the command for the same worker or, for queries on places, for the same query, and adds
+   * the query's request.
    */
   #likeOf(
     { kind, worker, query = -1 }: LoggedEntry,
@@ -145,11 +147,11 @@ export class ReplayedCore {
   }
 }
 
-/** By what a log can say. */
+/** Compares with the precision of a log. */
 function isSame(replayed: RecordedEntry | undefined, logged: LoggedEntry | undefined): boolean {
   if (replayed === undefined || logged === undefined) return false;
-  const told: unknown = JSON.parse(lineText(replayed), (_, value: unknown) =>
+  const parsed: unknown = JSON.parse(lineText(replayed), (_, value: unknown) =>
     typeof value === "string" ? (loggedNumber(value) ?? value) : value,
   );
-  return isDeepStrictEqual(told, logged);
+  return isDeepStrictEqual(parsed, logged);
 }

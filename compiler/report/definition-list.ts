@@ -1,4 +1,4 @@
-/** Terms and what they mean, or facts by their names. */
+/** Renders terms with their meanings, or facts by name. */
 import { html, type Markup } from "./markup.ts";
 
 export function definitionList(entries: readonly (readonly [string, string])[]): Markup {

@@ -1,4 +1,4 @@
-/** Figures side by side, as many as there is room for. */
+/** Renders figures side by side, as many as fit. */
 import { type Content, html, type Markup } from "./markup.ts";
 
 export function figureGrid(figures: readonly Content[]): Markup {

@@ -1,6 +1,6 @@
 /**
- * Figures as SVG text. They are about as wide as a phone, so that their labels are readable there;
- * wider pages put several side by side.
+ * Renders figures as SVG text. They are about as wide as a phone, so that labels are readable
+ * there; wider pages show several side by side.
  */
 import * as Plot from "@observablehq/plot";
 import { parseHTML } from "linkedom";
@@ -11,18 +11,18 @@ export const FIGURE_WIDTH = 380;
 export interface FigureText {
   /** Unique in the page. */
   readonly id: string;
-  /** What is shown, in a few words. */
+  /** Short name of the content. */
   readonly title: string;
-  /** What there is to see, for those who cannot. */
+  /** Text alternative for screen readers. */
   readonly description: string;
 }
 
-/** SVG text for the scales of a plot, which escapes what has to be. */
+/** Returns SVG text for the scales of a plot, properly escaped. */
 export type DrawMarkup = (scales: Plot.ScaleFunctions) => string;
 
 /**
- * Draws a plot. Colours may be custom properties of the page. @param drawMarkup what is drawn on
- * top, as text: thousands of cells would be slow to make as elements.
+ * Draws a plot. Colours may be custom properties of the page. @param drawMarkup adds text on top:
+ * thousands of cells would be slow as elements.
  */
 export function drawFigure(
   { id, title, description }: FigureText,
@@ -66,7 +66,7 @@ export function drawFigure(
   );
 }
 
-/** Coordinates to a hundredth, and identifiers that depend on nothing drawn before. */
+/** Rounds coordinates to hundredths, and makes identifiers independent of earlier figures. */
 function compact(svg: string, id: string): string {
   const names = new Map<string, string>();
   return svg
@@ -82,7 +82,7 @@ function compact(svg: string, id: string): string {
     });
 }
 
-/** Rounded to so many decimals, never to −0. */
+/** Rounds to a number of decimals, never to −0. */
 export function roundTo(value: number, decimals: number): number {
   const scale = 10 ** decimals;
   return Math.round(value * scale) / scale + 0;

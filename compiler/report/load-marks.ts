@@ -1,11 +1,8 @@
-/**
- * What the figures over the load have in common: points, dots, and labels that keep clear of each
- * other.
- */
+/** Common parts of figures over the load: points, dots, and labels that do not overlap. */
 import * as Plot from "@observablehq/plot";
 import { decimalText } from "./number-text.ts";
 
-/** A point of a line over the load. */
+/** Point of a line over the load. */
 export interface Point {
   readonly loadQps: number;
   readonly value: number;
@@ -13,23 +10,19 @@ export interface Point {
 
 export const LIMIT_STYLE = { stroke: "var(--limit)", strokeDasharray: "5 3", strokeWidth: 1.3 };
 
-/** Distance that labels keep from each other, as a share of the axis. */
+/** Minimum distance of labels, as a share of the axis. */
 export const LABEL_GAP = 0.065;
 
-/**
- * Lines with more points than that have no dots, and every so many simulated points are left out.
- */
+/** Most points of a line with dots; simulated points are thinned to this number. */
 export const MAX_DOTS = 32;
 
-/** Dots at the points of a line, unless they would run into each other. */
+/** Dots at the points of a line, unless they would overlap. */
 export function dots(points: readonly Point[], r: number): Plot.Markish {
   const shown = points.length > MAX_DOTS ? [] : points;
   return Plot.dot(shown, { x: "loadQps", y: "value", r, fill: "currentColor" });
 }
 
-/**
- * The last point of each line, named, from the top down and moved apart where they would collide.
- */
+/** Names of the lines at their last points, moved apart if they would overlap. */
 export function endLabels(
   lines: readonly { readonly name: string; readonly points: readonly Point[] }[],
   gap: number,

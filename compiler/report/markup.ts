@@ -1,4 +1,4 @@
-/** HTML as values: text that is put into a template is escaped, markup is not. */
+/** HTML values: text in a template is escaped, markup is not. */
 
 export class Markup {
   readonly text: string;
@@ -10,7 +10,7 @@ export class Markup {
 
 export type Content = Markup | string | number | readonly Content[];
 
-/** A template whose holes take text, which is escaped, or markup, which is kept. */
+/** Template whose placeholders take text, which is escaped, or markup, which is kept. */
 export function html(strings: TemplateStringsArray, ...holes: readonly Content[]): Markup {
   let text = strings[0] ?? "";
   holes.forEach((hole, index) => {
@@ -19,7 +19,7 @@ export function html(strings: TemplateStringsArray, ...holes: readonly Content[]
   return new Markup(text);
 }
 
-/** Text as it has to be written inside elements and double-quoted attributes. */
+/** Escapes text for elements and double-quoted attributes. */
 export function escapeText(text: string): string {
   return text
     .replaceAll("&", "&amp;")

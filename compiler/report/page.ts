@@ -1,6 +1,6 @@
 /**
- * The HTML document around the sections: style, light and dark, phone and print. It asks the
- * network for nothing.
+ * Renders the HTML document around the sections: styles for light and dark, phone and print. It
+ * makes no network requests.
  */
 import { html, Markup } from "./markup.ts";
 import { paletteStyle } from "./palette.ts";
@@ -19,7 +19,7 @@ interface PageContent {
   readonly sections: readonly PageSection[];
   readonly footer: string;
   readonly variantCount: number;
-  /** Rules that follow those of every page. */
+  /** Styles in addition to those of every page. */
   readonly style?: string;
 }
 

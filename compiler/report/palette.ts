@@ -1,6 +1,6 @@
 /**
- * One colour and one letter per variant, the same in every figure. Nothing is told by colour alone:
- * letters and hover texts say it too.
+ * Assigns a colour and a letter to each variant, the same in every figure. Colours are never the
+ * only information: letters and hover texts repeat it.
  */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { letterAt, positionsOf } from "stratagem-runtime/internal/describe/letters";
@@ -15,14 +15,11 @@ export interface VariantKey {
   readonly accuracy: number;
   readonly dominated: boolean;
   readonly letter: string;
-  /** A reference to a custom property that `paletteStyle` defines. */
+  /** Reference to a custom property of `paletteStyle`. */
   readonly color: string;
 }
 
-/**
- * Keys by variant index. Letters and colours go from the least accurate variant up, those worth
- * choosing first.
- */
+/** Keys by variant index. Letters and colours ascend with accuracy, useful variants first. */
 export function variantKeys(variants: readonly Variant[]): VariantKey[] {
   const positions = positionsOf(variants);
   return variants.map(({ name, accuracy, dominated }, variant) => {
@@ -32,7 +29,7 @@ export function variantKeys(variants: readonly Variant[]): VariantKey[] {
   });
 }
 
-/** Declarations of the colours of so many variants. @param theme 0 on white, 1 on dark. */
+/** Declares the colours of the variants. @param theme 0 on white, 1 on dark. */
 export function paletteStyle(variantCount: number, theme: 0 | 1): string {
   return Array.from(
     { length: variantCount },

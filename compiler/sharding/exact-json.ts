@@ -1,9 +1,9 @@
 /**
- * JSON from which the same value is read again, bit for bit: also typed arrays, maps, what is
- * undefined, and the numbers that JSON has no words for.
+ * JSON that preserves values bit for bit, including typed arrays, maps, undefined, and numbers that
+ * JSON cannot represent.
  */
 
-/** Typed arrays that values have. */
+/** Supported typed arrays. */
 const ARRAYS = {
   Int8Array,
   Uint8Array,
@@ -17,17 +17,20 @@ const ARRAYS = {
 
 type ArrayName = keyof typeof ARRAYS;
 
-/** What is not itself in JSON is an object of one key that begins with this. */
+/** Prefix of the only key of objects that encode special values. */
 const MARK = "$";
-/** Far above what applications and levels have. */
+/** Far above the depth of applications and levels. */
 const MAX_DEPTH = 100;
 
-/** Keys keep their order, which sums may follow. @throws TypeError for what is no plain data. */
+/**
+ * Encodes a value. Keys keep their order, which sums may follow. @throws TypeError for unsupported
+ * objects.
+ */
 export function exactText(value: unknown): string {
   return JSON.stringify(marked(value, 0));
 }
 
-/** @throws SyntaxError for what `exactText` has not written. */
+/** Decodes text of `exactText`. @throws SyntaxError for other text. */
 export function exactValue(text: string): unknown {
   return plain(JSON.parse(text), 0);
 }
@@ -61,7 +64,7 @@ function markedArray(view: ArrayBufferView): object {
   return { [`${MARK}array`]: [name, bytes.toString("base64")] };
 }
 
-/** A Buffer is an array of bytes, too. */
+/** A Buffer counts as an array of bytes. */
 function nameOf(view: ArrayBufferView): ArrayName | undefined {
   return ARRAY_NAMES.find((name) => view instanceof ARRAYS[name]);
 }
@@ -80,7 +83,7 @@ function plain(value: unknown, depth: number): unknown {
   const entries = Object.entries(value);
   const [first] = entries;
   if (first?.[0].startsWith(MARK)) {
-    if (entries.length > 1) throw new SyntaxError("a mark has company");
+    if (entries.length > 1) throw new SyntaxError("expected a mark as the only key");
     return unmarked(first[0].slice(MARK.length), first[1], depth);
   }
   return Object.fromEntries(entries.map(([key, one]) => [key, plain(one, depth + 1)]));
@@ -92,11 +95,11 @@ function unmarked(mark: string, content: unknown, depth: number): unknown {
   if (mark === "array") return arrayOf(content);
   if (mark === "map") return new Map(pairsOf(content, depth));
   if (mark === "object") return Object.fromEntries(pairsOf(content, depth));
-  throw new SyntaxError(`the mark ${mark} is unknown`);
+  throw new SyntaxError(`unknown mark ${mark}`);
 }
 
 function pairsOf(content: unknown, depth: number): [PropertyKey, unknown][] {
-  if (!Array.isArray(content)) throw new SyntaxError("pairs are a list");
+  if (!Array.isArray(content)) throw new SyntaxError("expected a list of pairs");
   return content.map((pair) => [
     plain(pair?.[0], depth + 1) as string,
     plain(pair?.[1], depth + 1),
@@ -106,9 +109,11 @@ function pairsOf(content: unknown, depth: number): [PropertyKey, unknown][] {
 function arrayOf(content: unknown): ArrayBufferView {
   const [name, base64] = Array.isArray(content) ? content : [];
   const known = ARRAY_NAMES.find((one) => one === name);
-  if (known === undefined || typeof base64 !== "string") throw new SyntaxError("no typed array");
+  if (known === undefined || typeof base64 !== "string")
+    throw new SyntaxError("expected a typed array");
   const bytes = Uint8Array.from(Buffer.from(base64, "base64"));
   const of = ARRAYS[known];
-  if (bytes.length % of.BYTES_PER_ELEMENT !== 0) throw new SyntaxError("a typed array is cut");
+  if (bytes.length % of.BYTES_PER_ELEMENT !== 0)
+    throw new SyntaxError("expected a complete typed array");
   return new of(bytes.buffer);
 }

@@ -1,25 +1,25 @@
-/** How far the shards of a compile are. */
+/** Progress of the shards of a compile. */
 import type { Loads } from "../spec/application.ts";
 import { type Fleet, type PresentPart, shardsText } from "./fleet.ts";
 import { type ShardWork, workOf } from "./shard-work.ts";
 
-export type ShardState = "done" | "unfinished" | "lost" | "double";
+type ShardState = "done" | "unfinished" | "lost" | "double";
 
 export interface ShardStatus {
   readonly shard: number;
   readonly state: ShardState;
-  /** As they were given; none of a shard that is lost. */
+  /** Paths as given; empty for a lost shard. */
   readonly paths: readonly string[];
   readonly levels: number;
-  /** Levels that it is to solve with its first margin; null where levels place themselves. */
+  /** Levels that it solves with its first margin; null if the placement of levels is adaptive. */
   readonly planned: number | null;
-  /** Branches that it has of a level which several shards search; null where it searches alone. */
+  /** Solved branches of a level that several shards search; null if it searches alone. */
   readonly branches: number | null;
-  /** Load of that level; null where there is none. */
+  /** Load of that level; null if there is no shared level. */
   readonly branchesOfQps: number | null;
-  /** What solving took, on all its processors together, ms. */
+  /** Solve time on all its processors together, ms. */
   readonly solveMs: number;
-  /** Since it was last written, ms; null where it is lost. */
+  /** Time since the last write, ms; null if it is lost. */
   readonly quietMs: number | null;
 }
 
@@ -30,7 +30,7 @@ export interface FleetStatus {
   readonly solveMs: number;
 }
 
-/** @param epochMs now. */
+/** @param epochMs current time. */
 export function statusOf({ of, header, byShard }: Fleet, epochMs: number): FleetStatus {
   const { divides, source } = header;
   const { loads } = source.application;
@@ -86,7 +86,7 @@ function stateOf([first, second]: readonly PresentPart[]): ShardState {
   return first.part.isWhole ? "done" : "unfinished";
 }
 
-/** A line for each state that shards are in, but those that are done. */
+/** Returns a line for each state of shards except done. */
 export function openShards({ shards }: FleetStatus): string[] {
   const states = ["unfinished", "lost", "double"] as const;
   return states.flatMap((state) => {

@@ -1,16 +1,16 @@
-/** Parts of one compile together: which are there, which are lost, double or of something else. */
+/** Combines the parts of a compile, and finds lost, duplicate or foreign ones. */
 import { InputError } from "../spec/document/input-error.ts";
 import type { PartHeader } from "./part.ts";
 import type { ReadPart } from "./part-text.ts";
 import { shardText } from "./shard.ts";
 
-/** A part that was given, as far as it is there. */
+/** Part as given, if it exists. */
 export interface GivenPart {
-  /** As it was given. */
+  /** Path as given. */
   readonly path: string;
-  /** Null where there is nothing, not even an unfinished one. */
+  /** Null if not even an unfinished part exists. */
   readonly part: ReadPart | null;
-  /** When it was last written, ms of the epoch; null where there is nothing. */
+  /** Last write, ms since 1970; null if it does not exist. */
   readonly writtenMs: number | null;
 }
 
@@ -19,24 +19,22 @@ export interface PresentPart extends GivenPart {
 }
 
 export interface Fleet {
-  /** Shards that the compile is spread over. */
+  /** Number of shards of the compile. */
   readonly of: number;
   readonly header: PartHeader;
-  /** By number of the shard; several where it was given more than once. */
+  /** Keys are shard numbers; several parts if a shard was given more than once. */
   readonly byShard: ReadonlyMap<number, readonly PresentPart[]>;
-  /** Paths where nothing is. */
+  /** Paths without a part. */
   readonly absent: readonly string[];
 }
 
-/** @throws InputError INPUT_PARTS if they are of different compiles, or nothing is there at all. */
+/** @throws InputError INPUT_PARTS if they are of different compiles, or none exists. */
 export function fleetOfParts(given: readonly GivenPart[]): Fleet {
   const present = given.flatMap((one) => (one.part === null ? [] : [{ ...one, part: one.part }]));
   const absent = given.filter(({ part }) => part === null).map(({ path }) => path);
   const [first] = present;
   if (first === undefined) {
-    throw refusal(
-      `expected parts that stratagem compile --shard wrote, got none: ${nothing(absent)}`,
-    );
+    throw refusal(`expected parts of stratagem compile --shard, got none; ${nothing(absent)}`);
   }
   for (const other of present.slice(1)) expectSame(first, other);
   const byShard = new Map<number, PresentPart[]>();
@@ -48,7 +46,7 @@ export function fleetOfParts(given: readonly GivenPart[]): Fleet {
   return { of: header.shard.of, header, byShard, absent };
 }
 
-/** @throws InputError INPUT_PARTS that names the shards which are lost, unfinished or double. */
+/** @throws InputError INPUT_PARTS that names the lost, unfinished or duplicate shards. */
 export function expectWhole({ of, byShard, absent }: Fleet): readonly PresentPart[] {
   const wrong: string[] = [];
   const lost: number[] = [];
@@ -59,7 +57,7 @@ export function expectWhole({ of, byShard, absent }: Fleet): readonly PresentPar
     if (first === undefined) lost.push(number);
     else if (second !== undefined) {
       const paths = parts.map(({ path }) => path).join(" and ");
-      wrong.push(`shard ${number} is there ${parts.length} times (${paths})`);
+      wrong.push(`shard ${number} was given ${parts.length} times (${paths})`);
     } else if (!first.part.isWhole) {
       const { length } = first.part.levels;
       wrong.push(`shard ${number} is unfinished (${first.path} has ${length} levels so far)`);
@@ -77,10 +75,10 @@ export function shardsText(numbers: readonly number[]): string {
 }
 
 function nothing(paths: readonly string[]): string {
-  return `there is no ${paths.join(", ")}`;
+  return `not found: ${paths.join(", ")}`;
 }
 
-/** Says what is different, the likeliest first. */
+/** Reports the most likely difference first. */
 function expectSame(one: PresentPart, other: PresentPart): void {
   const [a, b] = [one.part.header, other.part.header];
   const difference = differenceOf(a, b);
@@ -88,21 +86,22 @@ function expectSame(one: PresentPart, other: PresentPart): void {
   throw refusal(`expected parts of the same compile, but ${difference(one.path, other.path)}`);
 }
 
-type Told = (one: string, other: string) => string;
+type DifferenceText = (one: string, other: string) => string;
 
-function differenceOf(a: PartHeader, b: PartHeader): Told | null {
+function differenceOf(a: PartHeader, b: PartHeader): DifferenceText | null {
   if (a.shard.of !== b.shard.of) {
     return (one, other) =>
       `${one} is shard ${shardText(a.shard)} and ${other} is shard ${shardText(b.shard)}`;
   }
   const [nameOfA, nameOfB] = [a.source.application.name, b.source.application.name];
-  if (nameOfA !== nameOfB) return (one, other) => `${one} is of ${nameOfA}, ${other} of ${nameOfB}`;
+  if (nameOfA !== nameOfB)
+    return (one, other) => `${one} is for ${nameOfA}, ${other} for ${nameOfB}`;
   if (a.compiler !== b.compiler) {
     return (one, other) => `${one} is by ${a.compiler} and ${other} by ${b.compiler}`;
   }
   if (a.fleet === b.fleet) return null;
   const file = differingFile(a, b);
-  if (file !== null) return (one, other) => `${file} is another in ${one} than in ${other}`;
+  if (file !== null) return (one, other) => `${file} differs between ${one} and ${other}`;
   return (one, other) => `${one} and ${other} were compiled with different options`;
 }
 

@@ -1,4 +1,4 @@
-/** Levels, and branches of them, that were solved elsewhere: found by their frame and load. */
+/** Levels and branches solved elsewhere, by frame and load. */
 import type { LevelSolver } from "../levels/compile.ts";
 import type { SolvedLevel } from "../methods/method.ts";
 import type { BranchShare, FoundBranch } from "../model/root-branches.ts";
@@ -9,7 +9,7 @@ export class KnownLevels {
   readonly #branches = new Map<string, FoundBranch[]>();
   #differing = 0;
 
-  /** Of two of the same frame and load the first counts. */
+  /** Keeps the first of two with the same frame and load. */
   add({ frame, level, ms }: PartLevel): void {
     const ofFrame = this.#byFrame.get(frame) ?? new Map<number, SolvedLevel>();
     this.#byFrame.set(frame, ofFrame);
@@ -25,37 +25,40 @@ export class KnownLevels {
     ofLevel.push(branch);
   }
 
-  /** @param frame its digest. */
+  /** @param frame digest. */
   branchesOf(frame: string, loadQps: number): readonly FoundBranch[] {
     return this.#branches.get(`${frame} ${loadQps}`) ?? [];
   }
 
-  /** @param frame its digest. */
+  /** @param frame digest. */
   of(frame: string, loadQps: number): SolvedLevel | undefined {
     return this.#byFrame.get(frame)?.get(loadQps);
   }
 
-  /** Levels that two have solved, to another result: as where a limit of time cuts a search. */
+  /**
+   * Number of levels that were solved twice with different results, for example if a time limit
+   * ended a search.
+   */
   get differing(): number {
     return this.#differing;
   }
 }
 
-export interface KnownFirst {
+interface KnownFirst {
   /** Digest of the frame. */
   readonly frame: string;
   readonly known: KnownLevels;
-  /** Opened for the first level that is not known. */
+  /** Called for the first unknown level. */
   readonly open: () => LevelSolver;
-  /** Called with each level that was not known, once it is solved. */
+  /** Called with each newly solved level. */
   readonly onSolved: (level: SolvedLevel) => void;
-  /** Branches that are searched of levels which others have searched, too; null for none. */
+  /** Branches to search in levels that others search too; null for all. */
   readonly share: BranchShare | null;
-  /** Called with each branch that was not known, once it is searched. */
+  /** Called with each newly searched branch. */
   readonly onBranch: (loadQps: number, branch: FoundBranch) => void;
 }
 
-/** A solver that solves only what is not known. */
+/** Returns a solver that solves only unknown levels. */
 export function knownFirst(options: KnownFirst): LevelSolver {
   const { frame, known, open, onSolved, share, onBranch } = options;
   const asked = (loadQps: number) => {

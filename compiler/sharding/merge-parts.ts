@@ -1,11 +1,9 @@
 /**
- * Makes of parts what one compile would have made.
- *
- * It is that compile, from the application that the parts carry, with a solver that has their
- * levels: so what depends on neighbours comes out the same. A level that several shards have
- * searched is searched once more with the branches that they know. A level that no part has is
- * solved here; there are such where a level of one shard makes all go on to a margin that another
- * shard had no need of, and where limits of time cut a search short.
+ * Combines parts to the result of a single compile.
+ * Runs that compile with the application in the parts and a solver that has their levels, so
+ * everything that depends on neighbours is the same. A level that several shards have searched is
+ * searched again with their branches. Missing levels are solved here: they occur if a level of one
+ * shard requires a larger margin than another shard needed, and if time limits end a search.
  */
 import {
   type Compiled,
@@ -23,19 +21,19 @@ import { KnownLevels, knownFirst } from "./known-levels.ts";
 import { digestOf, fleetOf, type PartHeader } from "./part.ts";
 import { stagesOfParts } from "./part-stages.ts";
 
-export type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
+type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
 
 export interface Merged extends Compiled {
   readonly files: readonly BundleFile[];
   /** Levels that no part had. */
   readonly solvedHere: number;
-  /** Branches that no part had, of levels that several shards have searched. */
+  /** Branches of shared levels that no part had. */
   readonly searchedHere: number;
-  /** Levels that two parts have, to different results. */
+  /** Levels with different results in two parts. */
   readonly differing: number;
 }
 
-/** The application of a part, as the spec gave it. */
+/** Returns the application of a part, as in the spec. */
 export function loadedOf({ app, source }: PartHeader): LoadedApplication {
   const { application, inputs } = source;
   const fail = ({ code, message }: Mistake): never => {
@@ -53,7 +51,7 @@ export function loadedOf({ app, source }: PartHeader): LoadedApplication {
 
 /**
  * @param parts of all shards, each once.
- * @throws InputError as a compile does, and INPUT_PARTS if they are of another compiler.
+ * @throws InputError as a compile, and INPUT_PARTS for another compiler.
  */
 export async function mergeParts(
   parts: readonly PresentPart[],
@@ -61,7 +59,7 @@ export async function mergeParts(
   method: CompilerMethod,
 ): Promise<Merged> {
   const [first] = parts;
-  if (first === undefined) throw new RangeError("a merge has a part");
+  if (first === undefined) throw new RangeError("expected a part");
   const { header } = first.part;
   const { models } = header.source;
   const loaded = loadedOf(header);
@@ -93,7 +91,7 @@ export async function mergeParts(
 }
 
 /** In the order of the shards. */
-export function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
+function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
   const known = new KnownLevels();
   for (const { part } of parts) {
     for (const level of part.levels) known.add(level);
@@ -102,7 +100,7 @@ export function knownLevelsOf(parts: readonly PresentPart[]): KnownLevels {
   return known;
 }
 
-/** Levels of another build would be none of the bundle's. */
+/** Levels of another build may differ. */
 function expectSameCompiler(
   { path, part: { header } }: PresentPart,
   loaded: LoadedApplication,

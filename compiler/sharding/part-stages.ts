@@ -1,4 +1,4 @@
-/** Stages of models that lie beside parts, as a merge hands them on. */
+/** Model stages beside parts, passed on by a merge. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
@@ -7,7 +7,7 @@ import { InputError } from "../spec/document/input-error.ts";
 import type { PresentPart } from "./fleet.ts";
 import { digestOf, type PartStages, type StageFile, sha256 } from "./part.ts";
 
-/** What cutting models gave to those that made the parts; null where none were cut. */
+/** Returns the stages that the parts were made with; null without stages. */
 export function stagesOfParts(
   parts: readonly PresentPart[],
   method: CompilerMethod,
@@ -25,29 +25,29 @@ export function stagesOfParts(
     mistakes: () => [],
     cut(bundle) {
       const stages = byFrame.get(digestOf(method.frameOf(bundle)));
-      if (stages === undefined) throw new TypeError("all parts cut the stages of all frames");
-      // Whatever is in them is checked when the bundle is encoded.
+      if (stages === undefined) throw new TypeError("expected stages of the frame in every part");
+      // Validated when the bundle is encoded.
       const cut = { ...bundle, tasks: stages.tasks } as unknown as Bundle;
       return { bundle: cut, files: stages.files.map((file) => fileOf(file, folders)) };
     },
   };
 }
 
-/** @throws InputError for a file that is not beside its part, or not what it was. */
+/** @throws InputError for a missing or changed file beside its part. */
 function fileOf(
   { file, sha256: digest }: StageFile,
   folders: ReadonlyMap<string, string>,
 ): BundleFile {
   const folder = folders.get(file);
   if (folder === undefined || basename(file) !== file) {
-    throw new InputError("INPUT_PARTS", `expected a part beside which ${file} lies, got none`);
+    throw new InputError("INPUT_PARTS", `expected ${file} beside a part, got none`);
   }
   const path = join(folder, file);
   return { file, sha256: digest, bytes: () => bytesOf(path, digest) };
 }
 
 function bytesOf(path: string, digest: string): Uint8Array {
-  const expected = `${path}: expected a stage that compile --shard wrote beside its part`;
+  const expected = `${path}: expected a stage written by compile --shard beside its part`;
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(path);

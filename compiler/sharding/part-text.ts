@@ -1,5 +1,5 @@
 /**
- * A part as text: a line of JSON for its header, for each level, branch and set of stages, for its
+ * Text format of a part: a JSON line for its header, each level, branch and set of stages, and its
  * end.
  */
 
@@ -15,9 +15,9 @@ import {
 
 const FORMAT = "stratagem-part/1";
 
-/** What a part's text holds, as far as it goes. */
+/** Content of a part, as far as it is complete. */
 export interface ReadPart extends Part {
-  /** Whether its end is there; a part that is being made has none yet. */
+  /** True if its end was read; an unfinished part has none. */
   readonly isWhole: boolean;
 }
 
@@ -33,11 +33,11 @@ export function branchLine(branch: PartBranch): string {
   return line({ searched: branch });
 }
 
-export function stagesLine(stages: PartStages): string {
+function stagesLine(stages: PartStages): string {
   return line({ stages });
 }
 
-/** The whole text of a part. */
+/** Formats a complete part. */
 export function partText({ header, levels, branches, stages }: Part): string {
   const lines = [
     headerLine(header),
@@ -53,8 +53,8 @@ function line(content: object): string {
 }
 
 /**
- * Reads a part. Of one that is being made, a last line that was cut is left out.
- * @returns null for what is no part, or was damaged.
+ * Reads a part. An incomplete last line of an unfinished part is ignored.
+ * @returns null if it is not a part, or damaged.
  */
 export function readPartText(text: string): ReadPart | null {
   const end = text.lastIndexOf("\n", text.length - 2) + 1;
@@ -67,7 +67,7 @@ export function readPartText(text: string): ReadPart | null {
   const levels: PartLevel[] = [];
   const branches: PartBranch[] = [];
   const stages: PartStages[] = [];
-  // What follows the last line break is nothing, or was cut.
+  // Text after the last line break is empty or incomplete.
   for (const one of lines.slice(1, -1)) {
     const content = contentOf(one);
     if (content === null) return null;
@@ -79,7 +79,7 @@ export function readPartText(text: string): ReadPart | null {
   return { header, levels, branches, stages, isWhole };
 }
 
-/** The digest says that all is as it was written; what comes of it is checked as every bundle. */
+/** The digest proves that the text is unchanged; the result is validated like every bundle. */
 function isEndOf(end: unknown, before: string): boolean {
   return isRecord(end) && end["sha256"] === sha256(before);
 }

@@ -1,4 +1,4 @@
-/** What a part holds: the levels that one shard has solved, and of which compile they are. */
+/** Content of a part: the levels that a shard has solved, and their compile. */
 import { createHash } from "node:crypto";
 import type { Level, ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { SolvedLevel } from "../methods/method.ts";
@@ -9,47 +9,47 @@ import type { InputFile } from "../spec/named-files.ts";
 import { exactText } from "./exact-json.ts";
 import type { Shard } from "./shard.ts";
 
-/** All that a merge needs of an application, so that it reads neither spec nor models. */
-export interface PartSource {
+/** Everything that a merge needs from an application, so that it reads neither spec nor models. */
+interface PartSource {
   readonly application: Application;
   readonly inputs: readonly InputFile[];
-  /** By `modelKey`. */
+  /** Keys are those of `modelKey`. */
   readonly models: ReadonlyMap<string, ModelFile>;
 }
 
-/** Of which compile a part is, and which share of it. */
+/** Identifies the compile of a part, and its share. */
 export interface PartHeader {
   readonly shard: Shard;
-  /** Path of the spec, as it was given. */
+  /** Path of the spec, as given. */
   readonly app: string;
   /** Name and version. */
   readonly compiler: string;
-  /** What parts of the same compile have in common, as a digest. */
+  /** Digest of everything that parts of the same compile share. */
   readonly fleet: string;
-  /** Whether levels are divided where there are fewer of them than shards. */
+  /** True if the search of a level is divided when there are fewer levels than shards. */
   readonly divides: boolean;
   readonly source: PartSource;
 }
 
-/** A level, and the digest of the frame that it was solved for. */
+/** Level with the digest of its frame. */
 export interface PartLevel extends SolvedLevel {
   readonly frame: string;
 }
 
-/** A branch of the search of a level that several shards search, and the frame of the level. */
+/** Branch of the search of a shared level, with its frame. */
 export interface PartBranch {
   readonly frame: string;
   readonly loadQps: number;
   readonly branch: FoundBranch;
 }
 
-/** Stages of models, as the bundle of a frame names them. */
+/** Model stages in the bundle of a frame. */
 export interface PartStages {
   readonly frame: string;
   readonly tasks: readonly object[];
-  /** Of all shards. */
+  /** Files of all shards. */
   readonly files: readonly StageFile[];
-  /** Those that lie beside this part. */
+  /** Files beside this part. */
   readonly own: readonly string[];
 }
 
@@ -66,15 +66,15 @@ export interface Part {
   readonly stages: readonly PartStages[];
 }
 
-/** The same frame gives the same digest wherever it is made. */
+/** Equal frames have equal digests on all machines. */
 export function digestOf(frame: BundleFrame): string {
   return sha256(exactText(frame));
 }
 
 /**
- * What has to be the same for levels to go together: the compiler, all files, and all that options
- * change. Paths of this machine are none of it.
- * @param frame the first that is planned with.
+ * Digest of everything that must be equal for levels to fit together: the compiler, all files, and
+ * all relevant options, without local paths.
+ * @param frame of the first plan.
  */
 export function fleetOf(
   compiler: string,
@@ -85,7 +85,7 @@ export function fleetOf(
   return sha256(exactText({ compiler, inputs, frame: digestOf(frame), asked }));
 }
 
-/** The text of a level that is the same for the same level, whatever it took. */
+/** Text of a level, equal for equal levels. */
 export function levelText(level: Level): string {
   return exactText(level);
 }

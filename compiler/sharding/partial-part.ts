@@ -1,7 +1,4 @@
-/**
- * A part that is being made: each level, or branch of one, is added once it is solved, and kept for
- * the next try.
- */
+/** Unfinished part: each solved level or branch is appended and kept for the next attempt. */
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import { writeAtomically } from "../base/atomic-write.ts";
@@ -9,7 +6,7 @@ import { UnwritableError } from "../base/errors.ts";
 import type { Part, PartBranch, PartHeader, PartLevel } from "./part.ts";
 import { branchLine, headerLine, levelLine, readPartText } from "./part-text.ts";
 
-/** Of a part, whole or not. */
+/** Limit of a part, complete or not. */
 export const MAX_PART_BYTES = 2 ** 29;
 
 export function partialPath(out: string): string {
@@ -19,11 +16,11 @@ export function partialPath(out: string): string {
 type Kept = Pick<Part, "levels" | "branches">;
 
 export class PartialPart {
-  /** Of an earlier try. */
+  /** Content of an earlier attempt. */
   readonly kept: Kept;
   readonly #path: string;
   readonly #file: FileHandle;
-  /** Of the lines, one after the other; rejects once one cannot be written. */
+  /** Pending writes, in order; rejects if one fails. */
   #written: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, file: FileHandle, kept: Kept) {
@@ -32,14 +29,14 @@ export class PartialPart {
     this.kept = kept;
   }
 
-  /** Goes on with what an earlier try of the same shard has left. @throws UnwritableError */
+  /** Continues with the content of an earlier attempt of the same shard. @throws UnwritableError */
   static async open(out: string, header: PartHeader): Promise<PartialPart> {
     const path = partialPath(out);
     const kept = await keptOf(path, header);
     const { levels, branches } = kept;
     try {
-      // Written anew, since the last line of what there was may have been cut: at once, so that
-      // whoever is killed, or looks, meanwhile has what there was.
+      // Rewritten atomically, since its last line may be incomplete: a crash, or a reader in
+      // between, still sees the earlier content.
       const lines = [headerLine(header), ...levels.map(levelLine), ...branches.map(branchLine)];
       await writeAtomically(path, Buffer.from(lines.join("")));
       return new PartialPart(path, await open(path, "a"), kept);
@@ -48,12 +45,12 @@ export class PartialPart {
     }
   }
 
-  /** Failures are told by `close`. */
+  /** `close` reports failures. */
   add(level: PartLevel): void {
     this.#append(levelLine(level));
   }
 
-  /** As `add`. */
+  /** `close` reports failures. */
   addBranch(branch: PartBranch): void {
     this.#append(branchLine(branch));
   }
@@ -74,13 +71,13 @@ export class PartialPart {
     }
   }
 
-  /** It is needed no longer. */
+  /** Removes it after completion. */
   async remove(): Promise<void> {
     await rm(this.#path, { force: true });
   }
 }
 
-/** None where there is no part, or one of something else. */
+/** Returns no levels if there is no part, or one of another compile. */
 async function keptOf(path: string, header: PartHeader): Promise<Kept> {
   const nothing = { levels: [], branches: [] };
   const file = await readRegularFile(path, MAX_PART_BYTES).catch(() => null);

@@ -1,18 +1,17 @@
 /**
- * What of a compile is whose: whole levels while there are enough of them, else branches of them.
- *
- * Of a list with fewer levels than shards, shards take levels in turn, and those of one level take
- * its branches in turn. A level with one shard is searched whole, as are all levels of methods
- * whose searches are not divided. It follows from the header of a part alone.
+ * Divides a compile into shards: whole levels if there are enough, otherwise branches of their
+ * search. If there are fewer levels than shards, shards take levels in turn, and the shards of a
+ * level take its branches in turn. A level with one shard is searched whole, as are levels of
+ * methods that cannot divide searches. The division follows from the header of a part alone.
  */
 import { ALL_BRANCHES, type BranchShare } from "../model/root-branches.ts";
 import type { Loads } from "../spec/application.ts";
 import { type Shard, shareOfList } from "./shard.ts";
 
 export type ShardWork =
-  /** A share of the range in which levels place themselves. */
+  /** Share of a range with adaptive placement of levels. */
   | { readonly kind: "range" }
-  /** Perhaps none. */
+  /** May be empty. */
   | { readonly kind: "levels"; readonly loadsQps: readonly number[] }
   | { readonly kind: "branches"; readonly loadQps: number; readonly share: BranchShare };
 
@@ -28,7 +27,7 @@ export function workOf(loads: Loads, shard: Shard, divides: boolean): ShardWork 
   return { kind: "branches", loadQps, share };
 }
 
-/** Which of the shards of its level one is, and of how many. */
+/** Returns the position of a shard among those of its level. */
 function shareOfLevel(levels: number, { number, of }: Shard): BranchShare {
   const level = (number - 1) % levels;
   return {

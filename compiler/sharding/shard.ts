@@ -1,15 +1,15 @@
-/** A share of a compile: which of how many machines. */
+/** Share of a compile: the number of the shard, and the number of shards. */
 
-/** The most machines that one compile is spread over. */
+/** Most machines of a compile. */
 export const MAX_SHARDS = 10_000;
 
 export interface Shard {
-  /** From 1 to `of`. */
+  /** Counted from 1 to `of`. */
   readonly number: number;
   readonly of: number;
 }
 
-/** The shard of a text such as 3/7; undefined if it is none. */
+/** Parses text such as 3/7; undefined if it is invalid. */
 export function readShard(text: string): Shard | undefined {
   const match = /^(\d{1,5})\/(\d{1,5})$/.exec(text);
   const [number, of] = [Number(match?.[1]), Number(match?.[2])];
@@ -21,7 +21,10 @@ export function shardText({ number, of }: Shard): string {
   return `${number}/${of}`;
 }
 
-/** Of a list that ascends in its cost, every so many: all shards get cheap ones and dear ones. */
+/**
+ * Takes every `of`-th item of a list with ascending cost, so that all shards get cheap and
+ * expensive ones.
+ */
 export function shareOfList<T>(items: readonly T[], { number, of }: Shard): T[] {
   return items.filter((_, index) => index % of === number - 1);
 }

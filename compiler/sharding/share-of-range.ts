@@ -1,10 +1,9 @@
 /**
- * What one shard solves of a range in which levels place themselves.
- *
- * Where an interval is cut depends on its own ends only, so intervals are searched apart. All
- * shards solve what they need to tell intervals apart: first the ends of the range, then the cuts
- * of an interval that is theirs together. As soon as there are as many intervals as shards to
- * search them, each shard goes on with its own.
+ * Solves the share of one shard in a range with adaptive placement of levels.
+ * An interval is divided by its own ends only, so intervals are independent. All shards solve the
+ * levels that determine the intervals: first the ends of the range, then the divisions of their
+ * common intervals. As soon as there are as many intervals as shards, each shard continues with its
+ * own.
  */
 import {
   type AdaptiveLoads,
@@ -18,18 +17,18 @@ import type { SolvedLevel } from "../methods/method.ts";
 import type { Mistake } from "../spec/document/mistakes.ts";
 import type { Shard } from "./shard.ts";
 
-/** Two neighbours between which levels are wanted. */
+/** Neighbours between which levels are needed. */
 type Interval = readonly [SolvedLevel, SolvedLevel];
 
-/** Intervals that some shards have together, and which of them this one is. */
-interface Lot {
+/** Intervals that a group of shards has in common, and this shard's position in the group. */
+interface IntervalGroup {
   readonly intervals: readonly Interval[];
   readonly shard: Shard;
 }
 
 /**
- * @returns all levels that were solved, which a placement over all shards is made of, or what is
- * wrong with a step that takes too many.
+ * @returns all solved levels, which the placement over all shards uses, or the mistake of a step
+ * that needs too many.
  */
 export async function solveShareOfRange(
   { fromQps, toQps }: AdaptiveLoads,
@@ -41,26 +40,26 @@ export async function solveShareOfRange(
   const all = [...ends];
   const mistake = tooManyLevels(ends, 0, step);
   if (mistake !== null) return mistake;
-  let lot = ownPart({ intervals: openIntervals(ends, step), shard }, step);
-  for (let round = 2; lot.intervals.length > 0; round++) {
-    const cuts = lot.intervals.map((interval) => cutsOf(interval, step));
+  let group = ownPart({ intervals: openIntervals(ends, step), shard }, step);
+  for (let round = 2; group.intervals.length > 0; round++) {
+    const cuts = group.intervals.map((interval) => cutsOf(interval, step));
     const tooMany = tooManyLevels(all, cuts.flat().length, step);
     if (tooMany !== null) return tooMany;
     const solved = await solve(cuts.flat(), round);
     all.push(...solved);
     all.sort((a, b) => a.level.loadQps - b.level.loadQps);
     let at = 0;
-    const intervals = lot.intervals.flatMap(([a, b], index) => {
+    const intervals = group.intervals.flatMap(([a, b], index) => {
       const between = solved.slice(at, at + (cuts[index]?.length ?? 0));
       at += between.length;
       return openIntervals([a, ...between, b], step);
     });
-    lot = ownPart({ intervals, shard: lot.shard }, step);
+    group = ownPart({ intervals, shard: group.shard }, step);
   }
   return all;
 }
 
-/** Neighbours that are still to be cut. */
+/** Neighbours that must be divided further. */
 function openIntervals(ascending: readonly SolvedLevel[], step: Step): Interval[] {
   return ascending.slice(1).flatMap((b, index) => {
     const a = ascending[index];
@@ -68,8 +67,10 @@ function openIntervals(ascending: readonly SolvedLevel[], step: Step): Interval[
   });
 }
 
-/** What of a lot is this shard's: every shard of the lot divides it alike. */
-function ownPart({ intervals, shard }: Lot, step: Step): Lot {
+/**
+ * Returns the part of a group for this shard; every shard of the group divides it in the same way.
+ */
+function ownPart({ intervals, shard }: IntervalGroup, step: Step): IntervalGroup {
   if (shard.of === 1 || intervals.length === 0) return { intervals, shard };
   const weights = intervals.map(([a, b]) => stepsBetween(a, b, step));
   return intervals.length >= shard.of
@@ -77,12 +78,12 @@ function ownPart({ intervals, shard }: Lot, step: Step): Lot {
     : shardsOf(intervals, weights, shard);
 }
 
-/** The heaviest first, each to the shard that has the least; the first of those that are equal. */
+/** Assigns the heaviest first to the shard with the least; ties go to the first. */
 function intervalsOf(
   intervals: readonly Interval[],
   weights: readonly number[],
   { number, of }: Shard,
-): Lot {
+): IntervalGroup {
   const carried = new Float64Array(of);
   const own = new Set<number>();
   for (const index of heaviestFirst(weights)) {
@@ -94,12 +95,12 @@ function intervalsOf(
   return { intervals: chosen, shard: { number: 1, of: 1 } };
 }
 
-/** A shard for each interval, and each further one to where a shard has the most to do. */
+/** Assigns a shard to each interval, and further ones where the work per shard is largest. */
 function shardsOf(
   intervals: readonly Interval[],
   weights: readonly number[],
   { number, of }: Shard,
-): Lot {
+): IntervalGroup {
   const counts = intervals.map(() => 1);
   for (let left = of - intervals.length; left > 0; left--) {
     const loads = weights.map((weight, index) => weight / (counts[index] ?? 1));
@@ -114,7 +115,7 @@ function shardsOf(
     }
     before += count;
   }
-  throw new RangeError("every shard has an interval");
+  throw new RangeError("expected an interval for every shard");
 }
 
 function heaviestFirst(weights: readonly number[]): number[] {

@@ -1,8 +1,7 @@
 /**
- * What one shard of a compile solves: its share of the levels, with each margin that it takes.
- *
- * What depends on neighbours is left to whoever merges. So is the choice of the margin: a shard
- * goes on to the next one while levels of its own break the ceiling, as a compile does with all.
+ * Solves the share of one shard: its levels, with each margin that it needs.
+ * The merge does everything that depends on neighbours, and chooses the margin: a shard continues
+ * with the next margin while its own levels break the ceiling, as a compile does with all levels.
  */
 import { type Provenance, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompileOptions, LevelSolver, OnSolved } from "../levels/compile.ts";
@@ -20,13 +19,13 @@ import { type Shard, shareOfList } from "./shard.ts";
 import { type ShardWork, workOf } from "./shard-work.ts";
 import { solveShareOfRange } from "./share-of-range.ts";
 
-export interface ShareOptions extends CompileOptions {
+interface ShareOptions extends CompileOptions {
   readonly shard: Shard;
-  /** Levels of an earlier try, which are not solved again. */
+  /** Levels of an earlier attempt, which are not solved again. */
   readonly known: KnownLevels;
-  /** Told of each level that is solved now. */
+  /** Called with each newly solved level. */
   readonly onLevel: (level: PartLevel) => void;
-  /** Told of each branch that is searched now, of a level that several shards search. */
+  /** Called with each newly searched branch of a shared level. */
   readonly onBranch: (branch: PartBranch) => void;
 }
 
@@ -34,11 +33,11 @@ export interface Share {
   readonly levels: readonly PartLevel[];
   readonly branches: readonly PartBranch[];
   readonly stages: readonly PartStages[];
-  /** Those of the stages that this shard writes. */
+  /** Stage files that this shard writes. */
   readonly files: readonly BundleFile[];
 }
 
-/** @throws InputError as a compile does, as far as its share shows it. */
+/** @throws InputError as a compile, for mistakes that its share reveals. */
 export async function solveShare(
   loaded: LoadedApplication,
   options: ShareOptions,
@@ -56,7 +55,7 @@ export async function solveShare(
   for (const planned of plannedApplications(loaded, method)) {
     const frame = method.frame(planned, models);
     const digest = digestOf(frame);
-    // Each file is beside one part, so all parts have those of all margins.
+    // Each file lies beside one part, so all parts list the stages of all margins.
     if (opened !== null) cuts.push(cutOf(frame, digest, { opened, method, provenance }));
     if (isEnough) continue;
     const solved = await solvedShare(
@@ -85,7 +84,7 @@ interface Asked {
 interface SolvedShare {
   readonly levels: readonly SolvedLevel[];
   readonly branches: readonly PartBranch[];
-  /** Levels as this shard sees them: one of several that search a level sees its own part. */
+  /** Levels as this shard knows them: of a shared level, only its own branches. */
   readonly seen: readonly SolvedLevel[];
 }
 
@@ -132,7 +131,7 @@ async function solvedWork(
 ): Promise<readonly SolvedLevel[] | Mistake> {
   if (work.kind === "levels") return solver.solve(work.loadsQps);
   if (work.kind === "branches") return solver.solve([work.loadQps]);
-  if (loads.kind !== "adaptive") throw new TypeError("a range is divided where levels place");
+  if (loads.kind !== "adaptive") throw new TypeError("expected adaptive loads for a range");
   const step = { maxAccuracyStep: loads.maxAccuracyStep, gapOf: method.gapOf };
   return solveShareOfRange(loads, step, shard, (qps, round) => solver.solve(qps, round));
 }
@@ -159,7 +158,7 @@ function cutOf(
   return { stages: { frame: digest, tasks: bundle.tasks, files: names }, files };
 }
 
-/** Each file is written by one shard, and once. */
+/** Each file is written once, by one shard. */
 function ownStages(cuts: readonly CutFrame[], shard: Shard): Pick<Share, "stages" | "files"> {
   const files = new Map<string, BundleFile>();
   const stages = cuts.map((cut) => {

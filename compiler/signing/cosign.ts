@@ -1,6 +1,6 @@
 /**
- * Signatures as cosign's `verify-blob` takes them: of the bundle's bytes and nothing else, so
- * without serial, expiry or scope. Source: sigstore/protobuf-specs, sigstore_bundle.proto v0.3.
+ * Signatures for cosign's `verify-blob`: of the bundle's bytes only, without serial, expiry or
+ * scope. Source: sigstore/protobuf-specs, sigstore_bundle.proto v0.3.
  */
 import { createHash, sign } from "node:crypto";
 import type { WrittenFile } from "../base/atomic-write.ts";
@@ -9,13 +9,13 @@ import { isP256, type SigningKey } from "./private-key.ts";
 const BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json";
 
 /**
- * BUNDLE.sig is the signature in base64 (`--signature`). Of a P-256 key BUNDLE.sigstore.json is the
- * same as later versions want it (`--bundle`); of Ed25519 they want another signature there, over a
- * digest, which `node:crypto` does not make (sigstore/cosign#5074).
+ * Creates BUNDLE.sig, the signature in base64 (`--signature`), and for a P-256 key
+ * BUNDLE.sigstore.json, the same in the form of later versions (`--bundle`). For Ed25519 those need
+ * a signature over a digest, which `node:crypto` cannot make (sigstore/cosign#5074).
  */
 export function cosignFiles(bundlePath: string, bytes: Uint8Array, by: SigningKey): WrittenFile[] {
   const { key, id } = by;
-  // Ed25519 has its digest in itself.
+  // Ed25519 includes its digest.
   const signature = sign(isP256(key) ? "sha256" : null, bytes, key).toString("base64");
   const plain = { path: `${bundlePath}.sig`, bytes: Buffer.from(`${signature}\n`) };
   if (!isP256(key)) return [plain];

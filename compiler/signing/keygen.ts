@@ -1,36 +1,31 @@
-/** `keygen`: makes a pair of keys, of which one signs bundles and the other verifies them. */
+/** Implements `keygen`: makes a key pair to sign and verify bundles. */
 import { generateKeyPairSync } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import { keyIdOf } from "stratagem-runtime/internal/bundles/trust/keys";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { UnwritableError } from "../base/errors.ts";
-import { P256 } from "./private-key.ts";
 
-/** Nobody else reads a private key. */
+/** Private keys are readable by their owner only. */
 const PRIVATE_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const CIPHER = "aes-256-cbc";
 
-export interface KeygenOptions {
-  /** Path of both files, without their endings. */
+interface KeygenOptions {
+  /** Path of both files, without extensions. */
   readonly name: string;
-  /** Whether the pair is for cosign: P-256, which every version of it verifies. */
-  readonly isForCosign: boolean;
-  /** That the private key is encrypted with; undefined or empty for none. */
+  /** Passphrase to encrypt the private key; undefined or empty for none. */
   readonly passphrase: string | undefined;
 }
 
 /**
- * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519 unless they are for cosign. A key
+ * Writes NAME.key (PKCS #8) and NAME.pub (SPKI) in PEM, Ed25519. A key
  * that is there is never replaced: what it has signed could not be signed again.
  * @throws UnwritableError
  */
 export async function keygenCommand(options: KeygenOptions): Promise<CommandResult> {
-  const { name, isForCosign, passphrase = "" } = options;
-  const { privateKey, publicKey } = isForCosign
-    ? generateKeyPairSync("ec", { namedCurve: P256 })
-    : generateKeyPairSync("ed25519");
+  const { name, passphrase = "" } = options;
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const isEncrypted = passphrase !== "";
   const secret = privateKey.export({
     type: "pkcs8",
@@ -47,13 +42,10 @@ export async function keygenCommand(options: KeygenOptions): Promise<CommandResu
     throw error;
   }
   const id = keyIdOf(publicKey);
-  const use = isForCosign
-    ? `${publicPath} verifies: cosign verify-blob --key`
-    : `${publicPath} verifies: give it to every site (serve --require-signature)`;
   const text = [
     `key ${id}`,
-    `${keyPath} signs, ${isEncrypted ? "encrypted" : "unencrypted"}: keep it secret`,
-    use,
+    `${keyPath} signs bundles (${isEncrypted ? "encrypted" : "unencrypted"}): keep it secret`,
+    `${publicPath} verifies signatures: copy it to every site (serve --require-signature)`,
   ];
   const json = { key: id, privateKey: keyPath, publicKey: publicPath, encrypted: isEncrypted };
   return { exitCode: EXIT_CODES.ok, text: text.join("\n"), json };
@@ -68,7 +60,7 @@ async function writeNew(path: string, text: string, mode: number): Promise<void>
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (file !== undefined) await rm(path, { force: true });
-    const hint = code === "EEXIST" ? "a file that is there; keys are never replaced" : undefined;
+    const hint = code === "EEXIST" ? "an existing file; keys are never replaced" : undefined;
     throw new UnwritableError(path, hint ?? code ?? message);
   } finally {
     await file?.close();

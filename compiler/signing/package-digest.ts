@@ -1,4 +1,4 @@
-/** The digest of an installed package: of the files it was published with. */
+/** Computes the digest of an installed package, from the files it was published with. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -8,8 +8,8 @@ export interface PackageDigest {
   readonly name: string;
   readonly version: string;
   /**
-   * SHA-256 of the lines `SHA-256  path` of all files by path, as `sha256sum` prints them. Source:
-   * in-toto attestation, digest_set.md, dirHash.
+   * SHA-256 of the lines `SHA-256  path` of all files sorted by path, as `sha256sum` prints them.
+   * Source: in-toto attestation, digest_set.md, dirHash.
    */
   readonly dirHash: string;
 }
@@ -20,8 +20,8 @@ interface Manifest {
 }
 
 /**
- * Of `package.json` and what its `files` name, so that a checkout that was built and an install of
- * what was packed from it are alike.
+ * Digests `package.json` and its `files`, so that a built checkout and an installation of its
+ * package are equal.
  * @param name of a package that this one can import.
  */
 export function packageDigest(name: string): PackageDigest {
@@ -33,7 +33,7 @@ export function packageDigest(name: string): PackageDigest {
 }
 
 /** @param paths relative to the folder, with forward slashes. */
-export function dirHashOf(folder: string, paths: readonly string[]): string {
+function dirHashOf(folder: string, paths: readonly string[]): string {
   const hash = createHash("sha256");
   for (const path of [...paths].sort(byBytes)) {
     const digest = createHash("sha256")
@@ -44,7 +44,7 @@ export function dirHashOf(folder: string, paths: readonly string[]): string {
   return hash.digest("hex");
 }
 
-/** The file of that name, or all below a folder of that name. */
+/** Returns the file of that name, or all files in the folder of that name. */
 function filesIn(folder: string, name: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true });
   const entry = entries.find((one) => one.name === name);
@@ -55,7 +55,7 @@ function filesIn(folder: string, name: string): string[] {
   return files.map((one) => join(one.parentPath, one.name).slice(prefix).replaceAll(sep, "/"));
 }
 
-/** As LC_ALL=C sorts. */
+/** Sort order of LC_ALL=C. */
 function byBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,4 +1,4 @@
-/** Private keys that sign, as files have them: in PEM, Ed25519 or, for cosign, P-256. */
+/** Reads private signing keys in PEM, Ed25519 or, for cosign, P-256. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -12,18 +12,18 @@ import { keyIdOf, keyText } from "stratagem-runtime/internal/bundles/trust/keys"
 export interface SigningKey {
   readonly id: string;
   readonly key: KeyObject;
-  /** Path of a file that others may read; null where they may not. */
+  /** Path of the file if others can read it; otherwise null. */
   readonly exposed: string | null;
 }
 
-const EXPECTED = "an Ed25519 private key in PEM, as stratagem keygen writes it into NAME.key";
-const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 as of keygen --cosign, or Ed25519";
-/** As OpenSSL calls P-256. */
-export const P256 = "prime256v1";
+const EXPECTED = "an Ed25519 private key in PEM, as in NAME.key of stratagem keygen";
+const EXPECTED_FOR_COSIGN = "a private key in PEM, P-256 or Ed25519";
+/** OpenSSL's name of P-256. */
+const P256 = "prime256v1";
 const OTHERS = 0o077;
 
 /**
- * @param isForCosign whether it may be of P-256 too. @param passphrase of an encrypted one.
+ * @param isForCosign whether P-256 is allowed too. @param passphrase of an encrypted key.
  * @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_KEY
  */
 export async function readSigningKey(
@@ -49,7 +49,7 @@ export function isP256({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): 
   return asymmetricKeyType === "ec" && asymmetricKeyDetails?.namedCurve === P256;
 }
 
-/** The signature of an envelope by an Ed25519 key. */
+/** Signs an envelope with an Ed25519 key. */
 export function signatureBy(
   { id, key }: SigningKey,
   { payloadType, payload }: Pick<Envelope, "payloadType" | "payload">,
@@ -62,8 +62,8 @@ function privateKeyOf(text: string, path: string, expected: string, passphrase: 
   try {
     return createPrivateKey(isEncrypted ? { key: text, passphrase } : text);
   } catch {
-    // What is there may be the key itself, so it is not told.
-    const hint = passphrase === "" ? "is not set" : "is none of it";
+    // The text may be the key itself, so it is not quoted.
+    const hint = passphrase === "" ? "is not set" : "does not match";
     throw isEncrypted
       ? refusal(path, `expected its passphrase in STRATAGEM_KEY_PASSPHRASE, which ${hint}`)
       : refusal(path, `expected ${expected}, got something else`);

@@ -1,6 +1,6 @@
 /**
- * How a bundle was made, as an in-toto statement with SLSA provenance: what went in, what made it,
- * and what came out, each by its digest. Source: slsa.dev/spec/v1.0/provenance.
+ * Describes how a bundle was made, as an in-toto statement with SLSA provenance: inputs, tools and
+ * outputs, each with its digest. Source: slsa.dev/spec/v1.0/provenance.
  */
 import { basename, dirname, join } from "node:path";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -14,27 +14,27 @@ import {
 import type { SignedFile } from "stratagem-runtime/internal/bundles/trust/statement";
 import { type PackageDigest, packageDigest } from "./package-digest.ts";
 
-/** What `buildDefinition` has, as docs/ship.md describes it. */
-export const BUILD_TYPE = "urn:stratagem:compile:1";
-/** Where nobody says who made it. */
+/** Type of `buildDefinition`, described in docs/ship.md. */
+const BUILD_TYPE = "urn:stratagem:compile:1";
+/** Builder if none is given. */
 export const UNNAMED_BUILDER = "urn:stratagem:builder:unnamed";
 
-export interface Making {
+interface Making {
   readonly bundle: Bundle;
-  /** Of its file. */
+  /** Path and digest of the bundle's file. */
   readonly path: string;
   readonly sha256: string;
   /** Files that it names. */
   readonly models: readonly SignedFile[];
-  /** Name and version of the program that says so. */
+  /** Name and version of the program that writes the statement. */
   readonly compiler: string;
-  /** URI of whoever had it compiled; null where nobody says. */
+  /** URI of the builder; null if unknown. */
   readonly builder: string | null;
-  /** Path of the spec it was compiled from; null where nobody says. */
-  readonly spec: string | null;
+  /** Path of the spec it was compiled from. */
+  readonly spec: string;
 }
 
-/** An artifact, as in-toto describes one. */
+/** Artifact as described by in-toto. */
 interface ResourceDescriptor {
   readonly name: string;
   readonly uri?: string;
@@ -44,27 +44,28 @@ interface ResourceDescriptor {
 const PACKAGES = ["stratagem", "stratagem-runtime"];
 
 /**
- * The statement's JSON. Packages are digested where they are those that compiled the bundle.
- * @throws RuntimeError RUNTIME_USAGE unless spec and inputs are what the bundle was compiled from.
+ * Encodes the statement as JSON. Packages get digests if they are the ones that compiled the
+ * bundle.
+ * @throws RuntimeError RUNTIME_USAGE if spec and inputs are not those of the bundle.
  */
 export async function provenanceBytes(making: Making): Promise<Uint8Array> {
   const { inputs, compiler } = making.bundle.provenance;
-  if (making.spec !== null) await expectInputs(making.spec, inputs);
+  await expectInputs(making.spec, inputs);
   const packages = compiler === making.compiler ? PACKAGES.map(packageDigest) : [];
   return Buffer.from(JSON.stringify(provenanceOf(making, packages)));
 }
 
 /**
- * @param packages those that compiled it; none where another version did, of which only the name is
+ * @param packages that compiled the bundle; empty if another version did, of which only the name is
  * known.
  */
-export function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
+function provenanceOf(making: Making, packages: readonly PackageDigest[]): object {
   const { bundle, path, sha256, models, builder, spec } = making;
   const { application, method, provenance } = bundle;
   const isInput = ({ sha256: digest }: SignedFile) => {
     return provenance.inputs.some((input) => input.sha256 === digest);
   };
-  // Stages are cut by the compiler, and lie beside the bundle.
+  // The compiler creates stages, which lie beside the bundle.
   const made = models.filter((file) => !isInput(file));
   return {
     _type: STATEMENT_TYPE,
@@ -76,11 +77,7 @@ export function provenanceOf(making: Making, packages: readonly PackageDigest[])
     predicate: {
       buildDefinition: {
         buildType: BUILD_TYPE,
-        externalParameters: {
-          ...(spec === null ? {} : { spec: basename(spec) }),
-          application,
-          method,
-        },
+        externalParameters: { spec: basename(spec), application, method },
         internalParameters: { compiler: provenance.compiler, formatVersion: FORMAT_VERSION },
         resolvedDependencies: [...provenance.inputs.map(inputOf), ...packages.map(packageOf)],
       },
@@ -91,7 +88,7 @@ export function provenanceOf(making: Making, packages: readonly PackageDigest[])
   };
 }
 
-/** By the path that the spec gives it. */
+/** Uses the path of the spec. */
 function inputOf({ path, sha256 }: InputDigest): ResourceDescriptor {
   return { name: path, digest: { sha256 } };
 }
@@ -100,7 +97,7 @@ function packageOf({ name, version, dirHash }: PackageDigest): ResourceDescripto
   return { name, uri: `pkg:npm/${name}@${version}`, digest: { dirHash } };
 }
 
-/** That the files around a spec are still those the bundle was compiled from. */
+/** Checks that the files of a spec are still those that the bundle was compiled from. */
 async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promise<void> {
   if (!inputs.some(({ path }) => path === basename(spec))) {
     const names = inputs.map(({ path }) => path).join(", ");
@@ -111,14 +108,14 @@ async function expectInputs(spec: string, inputs: readonly InputDigest[]): Promi
     const found = await digestOfFile(place).catch((error: NodeJS.ErrnoException) => {
       throw mismatch(
         place,
-        `what the bundle was compiled from, got ${error.code ?? error.message}`,
+        `the file that the bundle was compiled from, got ${error.code ?? error.message}`,
       );
     });
     if (found.sha256 === sha256) continue;
-    throw mismatch(place, `SHA-256 ${sha256} as the bundle was compiled from, got ${found.sha256}`);
+    throw mismatch(place, `SHA-256 ${sha256} from the bundle's compile, got ${found.sha256}`);
   }
 }
 
 function mismatch(place: string, expected: string): RuntimeError {
-  return new RuntimeError("RUNTIME_USAGE", `--spec: ${place}: expected ${expected}`);
+  return new RuntimeError("RUNTIME_USAGE", `--provenance: ${place}: expected ${expected}`);
 }

@@ -1,4 +1,4 @@
-/** `sign BUNDLE`: says of a bundle whom it is for and until when, and signs that. */
+/** Implements `sign BUNDLE`: signs a statement about the bundle's sites and expiry. */
 import { resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { INSTANT_EXPECTED, instantMs } from "stratagem-runtime/internal/base/instant";
@@ -28,29 +28,28 @@ import { cosignFiles } from "./cosign.ts";
 import { readSigningKey, type SigningKey, signatureBy } from "./private-key.ts";
 import { provenanceBytes, UNNAMED_BUILDER } from "./provenance.ts";
 
-export interface SignOptions {
+interface SignOptions {
   /** Path of the bundle. */
   readonly bundle: string;
-  /** Files of private keys, one at least. */
+  /** Files of private keys, at least one. */
   readonly keyFiles: readonly string[];
   /** Null for the time in ms. */
   readonly serial: number | null;
-  /** A time, or days from now such as 90d; null for never. */
+  /** Time, or days from now such as 90d; null for never. */
   readonly expires: string | null;
   readonly scope: Labels;
-  /** Whether the signatures that there are stay, and say what is signed. */
+  /** True to keep the existing signatures and their statement. */
   readonly add: boolean;
-  readonly provenance: boolean;
-  /** URI of who made the bundle; null where nobody says. */
+  /** The spec it was compiled from, for provenance; null to write none. */
+  readonly provenance: string | null;
+  /** URI of the builder; null if unknown. */
   readonly builder: string | null;
-  /** The spec it was compiled from; null where nobody says. */
-  readonly spec: string | null;
-  /** File of the key that signs what cosign verifies; null to write nothing for it. */
+  /** Key file for cosign's signature; null to write none. */
   readonly cosignKey: string | null;
 }
 
-export interface SignSurroundings {
-  /** Of encrypted keys. */
+interface SignSurroundings {
+  /** Passphrase of encrypted keys. */
   readonly passphrase: string | undefined;
   /** Name and version. */
   readonly compiler: string;
@@ -61,9 +60,9 @@ const DAY_MS = 86_400_000;
 const DAYS = /^(\d{1,5})d$/;
 
 /**
- * Writes BUNDLE.dsse.json, and what else is asked for, beside a bundle that a server would take.
+ * Writes BUNDLE.dsse.json, and other requested files, beside a bundle that a server would accept.
  * @throws BundleError, RuntimeError RUNTIME_UNREADABLE, RUNTIME_KEY, RUNTIME_USAGE,
- * RUNTIME_SIGNATURE for an envelope that cannot be added to, UnwritableError
+ * RUNTIME_SIGNATURE for an envelope that cannot be extended, UnwritableError
  */
 export async function signCommand(
   options: SignOptions,
@@ -80,8 +79,8 @@ export async function signCommand(
   const payload = before?.payload ?? statementBytes(statementOf(options, made, models, nowEpochMs));
   const envelope = signed({ payloadType: SIGNATURE_TYPE, payload }, keys, before);
   const files: WrittenFile[] = [];
-  if (options.provenance) {
-    const { builder, spec } = options;
+  const { provenance: spec, builder } = options;
+  if (spec !== null) {
     const from = { bundle, path: options.bundle, sha256, models, compiler, builder, spec };
     const provenance = { payloadType: PROVENANCE_TYPE, payload: await provenanceBytes(from) };
     const path = sidecarOf(options.bundle, "provenance");
@@ -91,7 +90,7 @@ export async function signCommand(
     const key = await readSigningKey(options.cosignKey, passphrase, true);
     files.push(...cosignFiles(options.bundle, bytes, key));
   }
-  // Last, so that whoever waits for the signature finds the rest.
+  // Last, so that the other files exist when the signature appears.
   files.push({ path: sidecarOf(options.bundle, "signature"), bytes: envelopeBytes(envelope) });
   await writeAllAtomically(files);
   const statement = readStatement(payload, options.bundle);
@@ -101,14 +100,14 @@ export async function signCommand(
 
 /** @throws RuntimeError RUNTIME_USAGE */
 function expectSense(options: SignOptions, nowMs: number): void {
-  const { add, serial, expires, scope, provenance, builder, spec } = options;
+  const { add, serial, expires, scope, provenance, builder } = options;
   if (add && (serial !== null || expires !== null || Object.keys(scope).length > 0)) {
-    const message = "--add: expected no --serial, --expires or --scope: what is signed stays";
+    const message =
+      "--add: expected no --serial, --expires or --scope: the signed statement is kept";
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
-  if ((builder !== null || spec !== null) && !provenance) {
-    const flag = builder === null ? "--spec" : "--builder";
-    throw new RuntimeError("RUNTIME_USAGE", `expected --provenance beside ${flag}`);
+  if (builder !== null && provenance === null) {
+    throw new RuntimeError("RUNTIME_USAGE", "expected --provenance with --builder");
   }
   if (builder !== null && !URL.canParse(builder)) {
     const message = `--builder: expected a URI such as ${UNNAMED_BUILDER}, got ${builder}`;
@@ -141,7 +140,7 @@ function statementOf(
   };
 }
 
-/** Those that the bundle names; none where it was compiled without models, to be looked at only. */
+/** Model files of the bundle; empty if it was compiled without models, for inspection only. */
 function signedFilesOf(bundle: Bundle): SignedFile[] {
   if (
     methodOf(bundle)
@@ -167,11 +166,11 @@ async function envelopeBefore(
   const envelope = readEnvelope(bytes, SIGNATURE_TYPE, path);
   const { sha256: before } = readStatement(envelope.payload, path);
   if (before === sha256) return envelope;
-  const message = `${path}: expected that of this bundle, ${sha256}, got that of ${before}`;
+  const message = `${path}: expected signatures of this bundle, ${sha256}, got those of ${before}`;
   throw new RuntimeError("RUNTIME_SIGNATURE", `${message}; sign without --add`);
 }
 
-/** @param before whose other signatures stay; null for none. */
+/** @param before envelope whose other signatures are kept; null for none. */
 function signed(
   content: Pick<Envelope, "payloadType" | "payload">,
   keys: readonly SigningKey[],
@@ -189,7 +188,7 @@ interface Signed {
   readonly envelope: Envelope;
   readonly keys: readonly SigningKey[];
   readonly files: readonly WrittenFile[];
-  /** Whether it has expired as it is made. */
+  /** True if it has already expired. */
   readonly isOver: boolean;
 }
 
@@ -203,10 +202,10 @@ function resultOf({ options, statement, envelope, keys, files, isOver }: Signed)
   const exposed = keys.flatMap((key) => (key.exposed === null ? [] : [key.exposed]));
   const text = [
     `signed ${bundle} of ${application} by key ${ids.join(", ")}`,
-    `serial ${serial}, ${until}, for ${site}, with ${models.length} files that it names`,
+    `serial ${serial}, ${until}, for ${site}, with ${models.length} referenced files`,
     ...written.map((path) => `wrote ${path}`),
-    ...(isOver ? ["it has expired already: no site will follow it"] : []),
-    ...exposed.map((path) => `others may read ${path}: chmod 600 ${path}`),
+    ...(isOver ? ["it has already expired: no site will accept it"] : []),
+    ...exposed.map((path) => `other users can read ${path}: run chmod 600 ${path}`),
   ];
   const said = { application, sha256, serial, issuedAt, expiresAt, scope, models };
   const json = { bundle: resolve(bundle), keys: ids, ...said, written, exposedKeys: exposed };

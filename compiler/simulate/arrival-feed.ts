@@ -3,9 +3,9 @@ import type { ArrivalSource } from "./arrivals.ts";
 
 const BLOCK_SIZE = 4096;
 
-/** The arrivals of a source that come before the end of a simulation, one at a time. */
+/** Arrivals of a source before the end of a simulation. */
 export class ArrivalFeed {
-  /** Time of the arrival that is due, Infinity when there are no more. */
+  /** Time of the next arrival; Infinity if there are no more. */
   nextMs = Number.POSITIVE_INFINITY;
   readonly #source: ArrivalSource;
   readonly #endMs: number;
@@ -13,7 +13,7 @@ export class ArrivalFeed {
   #count = 0;
   #position = 0;
 
-  /** @param endMs an arrival at this time or later does not happen. */
+  /** @param endMs arrivals at this time or later are ignored. */
   constructor(source: ArrivalSource, endMs: number) {
     this.#source = source;
     this.#endMs = endMs;

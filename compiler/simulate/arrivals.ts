@@ -1,4 +1,4 @@
-/** Draws arrivals: Poisson, gamma, or those of a trace. */
+/** Draws arrivals: Poisson, gamma, or recorded in a trace. */
 import type { ArrivalModel } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
@@ -23,8 +23,8 @@ export interface ArrivalSource {
 }
 
 /**
- * The source of a process. A Poisson or gamma process begins at time 0 and its first gap is like
- * every other; it never ends.
+ * Returns the source of a process. A Poisson or gamma process begins at time 0, its first gap is
+ * like every other, and it never ends.
  */
 export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource {
   switch (process.kind) {
@@ -39,7 +39,7 @@ export function arrivalSource(process: ArrivalProcess, rng: Rng): ArrivalSource 
   }
 }
 
-/** Arrivals at a constant load; for a trace, a renewal process as bursty as it is. */
+/** Arrivals at a constant load; for a trace, a renewal process with the same burstiness. */
 export function steadyArrivals(model: ArrivalModel, qps: number): ArrivalProcess {
   if (model.process === "gamma") return { kind: "gamma", qps, cv2: model.cv2 };
   if (model.process === "trace" && model.dispersion > 1) {
@@ -48,7 +48,7 @@ export function steadyArrivals(model: ArrivalModel, qps: number): ArrivalProcess
   return { kind: "poisson", qps };
 }
 
-/** Rate at time 0; NaN for recorded arrivals, whose rate is not known before they have come. */
+/** Rate at time 0; NaN for recorded arrivals, whose rate is not known in advance. */
 export function initialQps(process: ArrivalProcess): number {
   if (process.kind !== "trace") return process.qps;
   return process.trace.kind === "rates" ? (process.trace.qps[0] ?? Number.NaN) : Number.NaN;
@@ -77,8 +77,8 @@ class PoissonArrivals implements ArrivalSource {
 }
 
 /**
- * A renewal process whose gaps are gamma distributed with shape 1 / cv2: bursty above cv2 = 1,
- * which is Poisson, and regular below.
+ * Renewal process whose gaps are gamma distributed with shape 1 / cv2: bursty above cv2 = 1, which
+ * is Poisson, and regular below.
  */
 class GammaArrivals implements ArrivalSource {
   readonly #shape: number;
@@ -108,8 +108,8 @@ class GammaArrivals implements ArrivalSource {
 }
 
 /**
- * A Poisson process whose rate steps: a unit exponential is spent against the integral of the rate,
- * so it is exact across steps.
+ * Poisson process with a piecewise constant rate: a unit exponential is spent against the integral
+ * of the rate, so it is exact across steps.
  */
 class PiecewisePoissonArrivals implements ArrivalSource {
   readonly #startMs: Float64Array;
@@ -133,7 +133,10 @@ class PiecewisePoissonArrivals implements ArrivalSource {
     return count;
   }
 
-  /** Moves to the next arrival. @returns false when the trace ends before it. */
+  /**
+   * Moves to the next arrival.
+   * @returns false when the trace ends before it.
+   */
   #advance(): boolean {
     let expected = unitExponential(this.#rng);
     while (this.#nowMs < this.#endMs) {
@@ -178,7 +181,7 @@ function unitExponential(rng: Rng): number {
  * ACM TOMS 26(3), 2000.
  */
 function unitGamma(shape: number, rng: Rng): number {
-  // The rejection step does not hold for a shape below 1; a gamma of shape + 1 is scaled down,
+  // The rejection step needs a shape of at least 1; otherwise a gamma of shape + 1 is scaled down,
   // section 6 of the source.
   if (shape < 1) {
     return unitGamma(shape + 1, rng) * Math.exp(Math.log(1 - rng.nextFloat()) / shape);

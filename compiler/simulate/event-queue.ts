@@ -1,18 +1,17 @@
-/** Orders what is to happen to workers: a binary heap. */
+/** Event queue of a simulation. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 
 /**
- * What is to happen to workers, at most one thing to each, such as the end of a batch: a binary
- * heap of workers, ordered by time, then rank, then order of insertion. What was to happen may be
- * called off.
+ * Events of workers, at most one per worker, such as the end of a batch: a binary heap of workers,
+ * ordered by time, then rank, then insertion. Events can be cancelled.
  */
 export class EventQueue {
   readonly #timeMs: Float64Array;
   readonly #rank: Uint32Array;
-  /** Running number of the insertion; a float64 counts to 2^53. */
+  /** Sequence number of the insertion; a float64 counts to 2^53. */
   readonly #sequence: Float64Array;
   readonly #heap: Uint32Array;
-  /** Place in the heap plus one, 0 for a worker without an event. */
+  /** Position in the heap plus one; 0 for a worker without an event. */
   readonly #place: Uint32Array;
   #length = 0;
   #inserted = 0;
@@ -29,27 +28,30 @@ export class EventQueue {
     return this.#length;
   }
 
-  /** Time of the first event, Infinity when there is none. */
+  /** Time of the first event; Infinity if the queue is empty. */
   get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
     return this.#timeMs[this.#at(0)] ?? Number.NaN;
   }
 
-  /** Whether something is to happen to a worker. */
+  /** Returns whether a worker has an event. */
   has(worker: number): boolean {
     return this.#place[worker] !== 0;
   }
 
-  /** @param rank of events of one time those of a lower rank come first. */
+  /** @param rank orders events of the same time, lowest first. */
   push(timeMs: number, worker: number, rank = 0): void {
-    assert(this.#place[worker] === 0, "one thing is to happen to a worker");
+    assert(this.#place[worker] === 0, "a worker has at most one event");
     this.#timeMs[worker] = timeMs;
     this.#rank[worker] = rank;
     this.#sequence[worker] = this.#inserted++;
     this.#rise(this.#length++, worker);
   }
 
-  /** Removes the first event of a queue that is not empty. @returns its worker. */
+  /**
+   * Removes the first event of a queue that is not empty.
+   * @returns its worker.
+   */
   pop(): number {
     assert(this.#length > 0, "the event queue is not empty");
     const worker = this.#at(0);
@@ -57,7 +59,7 @@ export class EventQueue {
     return worker;
   }
 
-  /** Calls the event of a worker off, if it has one. */
+  /** Cancels the event of a worker, if it has one. */
   cancel(worker: number): void {
     const hole = (this.#place[worker] ?? 0) - 1;
     if (hole < 0) return;

@@ -2,7 +2,7 @@
 import type { ExpectedLatency, PipelineExpected } from "stratagem-runtime/internal/bundle/schema";
 import { selectRank } from "../numeric/selection.ts";
 
-/** Latencies kept for the percentiles: 128 MiB of them. */
+/** Latencies kept for the percentiles: 128 MiB. */
 const MAX_KEPT = 2 ** 24;
 const FIRST_CAPACITY = 2 ** 12;
 
@@ -14,13 +14,13 @@ export interface LatencySummary {
   readonly max: number;
 }
 
-/** Percentiles that a level of tables states; 0 if nothing is served. */
+/** Percentiles that a level of tables states; 0 if no query was served. */
 export function latencyPromise(summary: LatencySummary | null): Required<ExpectedLatency> {
   const { p50 = 0, p95 = 0, p99 = 0, max = 0 } = summary ?? {};
   return { p50, p95, p99, max };
 }
 
-/** Percentiles that a simulated level states; 0 if nothing is served. */
+/** Percentiles that a simulated level states; 0 if no query was served. */
 export function expectedLatency(
   summary: ExpectedLatency | null,
 ): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs"> {
@@ -56,14 +56,14 @@ export class LatencySample {
     if (latencyMs > this.#maxMs) this.#maxMs = latencyMs;
   }
 
-  /** Null when nothing was served. Percentiles are nearest ranks. */
+  /** Null if no query was served. Percentiles are nearest ranks. */
   summary(): LatencySummary | null {
     if (this.#count === 0) return null;
     const keptMs = this.#keptMs.slice(0, this.#keptCount);
     const rank50 = nearestRank(keptMs, 50);
     const rank95 = nearestRank(keptMs, 95);
     const rank99 = nearestRank(keptMs, 99);
-    // Each selection leaves only larger latencies behind its rank, where the next one looks.
+    // Each selection leaves only larger latencies after its rank, where the next one searches.
     return {
       mean: this.#sumMs / this.#count,
       p50: selectRank(keptMs, 0, keptMs.length, rank50),
@@ -84,8 +84,8 @@ export class LatencySample {
   }
 
   /**
-   * Forgets every second of the latencies kept. The query at hand is the `maxKept` × stride-th,
-   * which the doubled stride keeps too.
+   * Drops every second kept latency. The current query is the `maxKept` × stride-th, which the
+   * doubled stride keeps too.
    */
   #thin(): void {
     this.#keptCount /= 2;

@@ -1,15 +1,18 @@
-/** What became of each request of a simulation, for who looks at more than sums. */
+/** Outcome of each request of a simulation. */
 import type { ArrivalProcess } from "./arrivals.ts";
 import { drawArrivals } from "./graph/drawn-requests.ts";
 
-/** Told once of every request. @param latencyMs NaN for one that was dropped. */
+/**
+ * Called once per request.
+ * @param latencyMs NaN for a dropped request.
+ */
 export type OnOutcome = (arrivalMs: number, latencyMs: number) => void;
 
 /**
- * Tells of requests whose latencies are known, where that is asked for.
- * @param latencyMs in the order of the arrivals, NaN where dropped; null where none were kept.
+ * Reports requests with known latencies, if requested.
+ * @param latencyMs in arrival order, NaN for dropped ones; null if none were kept.
  */
-export function tellOutcomes(
+export function reportOutcomes(
   {
     onOutcome,
     arrivals,

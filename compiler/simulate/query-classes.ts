@@ -1,26 +1,23 @@
-/** Which class the queries of a simulation, or of a load, are of. */
+/** Draws the classes of the queries of a simulation, or of a load. */
 import type { RamsisBundle, Slo } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /**
- * Beside the streams of `simulate`, so that one seed gives a simulation and a load the same
+ * Next to the streams of `simulate`, so that one seed gives a simulation and a load the same
  * classes.
  */
 export const CLASS_STREAM = 3;
 
-/**
- * Which class each query is of, drawn by their shares, and the time it has; one class where all
- * queries have the same SLO.
- */
+/** Class of each query, drawn by share, and its SLO; one class if all queries have the same SLO. */
 export class QueryClasses {
-  /** Of a bundle without classes, of one that has no name. */
+  /** One empty name for a bundle without classes. */
   readonly names: readonly string[];
   readonly #latencyMs: Float64Array;
-  /** Shares of a class and all before it; the last one is above whatever is drawn. */
+  /** Cumulative shares; the last one is above any draw. */
   readonly #upTo: Float64Array;
   readonly #rng: Rng;
 
-  /** @param rng drawn from only where there are classes. */
+  /** @param rng used only if there are classes. */
   constructor(slo: Pick<Slo, "latencyMs" | "classes">, rng: Rng) {
     const classes = slo.classes ?? [{ name: "", latencyMs: slo.latencyMs, share: 1 }];
     this.names = classes.map(({ name }) => name);
@@ -34,12 +31,12 @@ export class QueryClasses {
     this.#upTo[classes.length - 1] = 1;
   }
 
-  /** Whether all queries have the same SLO. */
+  /** Whether there is only one class. */
   get isOne(): boolean {
     return this.names.length === 1;
   }
 
-  /** Of a bundle whose queries are of several buckets these, all with the same SLO. */
+  /** Returns the buckets of a bundle with several buckets as classes, all with the same SLO. */
   static ofBundle({ slo, buckets }: Pick<RamsisBundle, "slo" | "buckets">, rng: Rng): QueryClasses {
     const { latencyMs } = slo;
     const classes = buckets?.map(({ name, share }) => ({ name, latencyMs, share }));

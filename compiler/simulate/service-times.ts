@@ -1,4 +1,4 @@
-/** Draws or looks up what a batch takes. */
+/** Service times of batches in a simulation: drawn or looked up. */
 import type { ServiceTimeQuantiles, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import {
@@ -16,14 +16,14 @@ import { InputError } from "../spec/document/input-error.ts";
 export type ServiceTimeMode = "p95" | "sampled";
 
 export interface ServiceTimeModel {
-  /** How long a batch takes, milliseconds. */
+  /** Returns the service time of a batch, ms. */
   nextMs(variant: number, batch: number): number;
 }
 
 /**
- * @param stretch of the decision times of a bundle that is planned with contention, which is
- * simulated by itself.
- * @throws InputError INPUT_CONFLICT when samples are wanted and the profile had no quantiles.
+ * @param stretch in the decision times of a bundle that is planned with contention, which is
+ * simulated separately.
+ * @throws InputError INPUT_CONFLICT if samples are requested and the profile had no quantiles.
  */
 export function serviceTimeModel(
   times: ServiceTimes,
@@ -49,7 +49,7 @@ class DecisionServiceTimes implements ServiceTimeModel {
   readonly #ms: Float64Array;
   readonly #maxBatch: number;
 
-  /** @param stretch that is in the times, and is taken out of them. */
+  /** @param stretch contained in the times; they are divided by it. */
   constructor(times: ServiceTimes, stretch: number) {
     this.#ms = Float64Array.from(times.decisionMs.data, (ms) => ms / stretch);
     this.#maxBatch = times.decisionMs.shape[1] ?? 0;
@@ -61,7 +61,9 @@ class DecisionServiceTimes implements ServiceTimeModel {
   }
 }
 
-/** Draws from the distribution that `quantile-distribution.ts` makes of the measured quantiles. */
+/**
+ * Draws from the distribution that `quantile-distribution.ts` builds from the measured quantiles.
+ */
 class SampledServiceTimes implements ServiceTimeModel {
   /** [variantCount, maxBatch, KNOT_COUNT] */
   readonly #knotMs: Float64Array;

@@ -1,4 +1,4 @@
-/** The policy of method accordion in a spec. */
+/** Policy of method accordion in a spec. */
 import type { AccordionPolicy, Variant, VariantProfile } from "./application.ts";
 import type { KeyPath } from "./document/document.ts";
 import { conflict, invalid, type Mistake, show } from "./document/mistakes.ts";
@@ -18,32 +18,32 @@ function resolveAccordion(policy: PolicySpecOf<"accordion">): AccordionPolicy {
   };
 }
 
-/** @param path of what names the profile. */
+/** @param path of the key that names the profile. */
 function* pipelineTimeMistakes(
   { profile, host, binding }: Variant,
   path: KeyPath,
 ): Generator<Mistake> {
   const at = path.slice(0, path.lastIndexOf("profile"));
   if (host !== undefined) {
-    const found = `kind: ${host.kind}, which has no layers to cut between`;
-    yield invalid([...at, "kind"], "an ONNX model, as accordion cuts models", found);
+    const found = `kind: ${host.kind}, which has no layers`;
+    yield invalid([...at, "kind"], "an ONNX model, since accordion cuts models", found);
     return;
   }
   if (binding !== undefined) {
     const message =
-      "accordion cuts models as their files have them; expected none of axes, padding, inputs, " +
-      "outputs, constants and resize";
+      "accordion cuts models as they are in their files; expected no axes, padding, inputs, " +
+      "outputs, constants or resize";
     yield conflict(at, message);
     return;
   }
   const lack = pipelineLack(profile);
   if (lack === null) return;
   const needed = "method accordion needs layers, or speedups with latencyMs of batch 1";
-  const message = `${needed}, and ${profile.file} has ${lack} for ${show(profile.variant)}`;
+  const message = `${needed}, but ${profile.file} has ${lack} for ${show(profile.variant)}`;
   yield conflict(path, message);
 }
 
-/** Names what is there instead of the times of a pipeline; null where they are there. */
+/** Describes which pipeline times are missing; null if they are complete. */
 function pipelineLack({ layers, speedups, rows }: VariantProfile): string | null {
   if (layers !== null) return null;
   if (speedups === null) return "neither";

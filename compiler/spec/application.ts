@@ -1,40 +1,40 @@
 /**
- * An application as the compiler sees it after the edge: every value checked, in one unit system
- * (ms, queries/s, 0..1), deep-frozen.
+ * Application as the compiler sees it after parsing: every value checked, in one unit system (ms,
+ * queries/s, 0..1), deep-frozen.
  */
 
 import type { Provider, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import type { Binding } from "./binding.ts";
 import type { Requirement } from "./schema/requirement.ts";
 import type { Trace } from "./trace.ts";
-/** @typeParam P policy of the method that it is compiled by, where one is meant. */
+/** @typeParam P policy type of the method, for code of one method. */
 export interface Application<P extends Policy = Policy> {
   readonly name: string;
   readonly slo: Slo;
   readonly arrivals: Arrivals;
-  /** A day that `compile` is to say the cost of; left out where the spec names none. */
+  /** Day whose cost `compile` reports; left out if the spec has none. */
   readonly day?: DayTrace;
   readonly loads: Loads;
   readonly cluster: Cluster;
-  /** A rooted DAG in the order of the spec; names are unique. */
+  /** Rooted DAG in the order of the spec; names are unique. */
   readonly tasks: readonly Task[];
   readonly policy: P;
-  /** What its promises have to be; left out where the spec requires nothing. */
+  /** Requirements on promises; left out if the spec has none. */
   readonly requirements?: readonly Requirement[];
 }
 
 export interface Slo {
-  /** Where there are classes, the longest of theirs. */
+  /** The longest SLO of the classes, if there are classes. */
   readonly latencyMs: number;
   readonly maxViolationRate: number | null;
   /** Percentile for planners that bound a latency quantile, in (0, 100). */
   readonly percentile: number;
-  /** Further targets: the most that the median and the 95th percentile may be. RAMSIS only. */
+  /** Additional upper bounds of the median and the 95th percentile. RAMSIS only. */
   readonly p50Ms?: number;
   readonly p95Ms?: number;
   /**
-   * Two or more, of different names, whose shares sum to 1; left out where all queries have the
-   * same SLO.
+   * Two or more with different names, whose shares sum to 1; left out if all queries have the same
+   * SLO.
    */
   readonly classes?: readonly SloClass[];
 }
@@ -42,7 +42,7 @@ export interface Slo {
 export interface SloClass {
   readonly name: string;
   readonly latencyMs: number;
-  /** Of the load, in (0, 1). */
+  /** Share of the load, in (0, 1). */
   readonly share: number;
 }
 
@@ -50,21 +50,20 @@ export type Arrivals =
   | { readonly process: "poisson" }
   /** `cv2` is the squared coefficient of variation of the inter-arrival times, > 0. */
   | { readonly process: "gamma"; readonly cv2: number }
-  /** `file` is a path that can be opened as it is. */
+  /** `file` is a path that can be opened directly. */
   | { readonly process: "trace"; readonly file: string; readonly trace: Trace };
 
-/** `file` is a path that can be opened as it is. */
-export interface DayTrace {
+/** `file` is a path that can be opened directly. */
+interface DayTrace {
   readonly file: string;
   readonly trace: Trace;
 }
 
 export type Loads =
-  /** Strictly ascending, at least one; a range of the spec is a list here. */
+  /** Strictly ascending, at least one; ranges of the spec are expanded. */
   | { readonly kind: "list"; readonly qps: readonly number[] }
   /**
-   * Levels are to be placed so that the expected accuracy differs by at most `maxAccuracyStep`
-   * between neighbours.
+   * Places levels so that the expected accuracy of neighbours differs by at most `maxAccuracyStep`.
    */
   | {
       readonly kind: "adaptive";
@@ -76,19 +75,22 @@ export type Loads =
 export interface Cluster {
   /** At least one; names are unique. */
   readonly pools: readonly Pool[];
-  /** Per hop between two tasks of a pipeline; 0 where the path is planned with. */
+  /** Per hop between two tasks of a pipeline; 0 if plans include the serving path. */
   readonly communicationLatencyMs: number;
-  /** What serving takes beside the models; left out where no profile of a variant says it. */
+  /** Serving overhead beyond the models; left out if no profile of a variant has it. */
   readonly serving?: MeasuredServing;
 }
 
-/** The way through the server that the application is planned for. */
+/** Serving path that the application is planned for. */
 export interface MeasuredServing extends ProfiledServing {
-  /** Whether plans leave time of the SLO to it: the spec does not say what hops take. */
+  /**
+   * True if plans reserve part of the SLO for it, because the spec does not state the latency of
+   * hops.
+   */
   readonly isPlannedWith: boolean;
-  /** Time of the SLO that decisions leave to it, ms; the compiler chooses it. */
+  /** Part of the SLO reserved for it, ms; chosen by the compiler. */
   readonly marginMs?: number;
-  /** As bundles have it; the compiler says it. */
+  /** Set by the compiler for bundles. */
   readonly stretch?: number;
 }
 
@@ -96,28 +98,28 @@ export interface Pool {
   readonly name: string;
   readonly hardware: string | null;
   readonly workers: number;
-  /** Where they are, v2 servers; left out where they are processes of who serves. */
+  /** URLs of v2 servers; left out for processes of the server itself. */
   readonly urls?: readonly string[];
   /** Cores of one worker. */
   readonly cores: number | null;
   /** Price of one worker. */
   readonly pricePerHour: number | null;
-  /** What its workers run models on, as the spec says it; left out where it does not. */
+  /** Device as the spec names it; left out if it names none. */
   readonly device?: string;
-  /** What that is; left out where no pool of the cluster says its device. */
+  /** Provider of the device; left out if no pool of the cluster names a device. */
   readonly provider?: Provider;
 }
 
 export interface Task {
   readonly name: string;
-  /** A task that costs nothing and only fans out; it has no variants. */
+  /** True for a task that costs nothing and only fans out; it has no variants. */
   readonly passThrough: boolean;
   /** Names are unique within the task. */
   readonly variants: readonly Variant[];
   readonly to: readonly Edge[];
-  /** Whether a query may take several of the edges, each by a chance of its own, or at most one. */
+  /** Whether a query may take several edges independently, or at most one. */
   readonly branch: "independent" | "exclusive";
-  /** Share of the load of each bucket; left out where the spec does not say. They sum to 1. */
+  /** Share of the load of each bucket, sum 1; left out if the spec has none. */
   readonly bucketShares?: readonly number[];
 }
 
@@ -125,18 +127,17 @@ export interface Edge {
   readonly task: string;
   /** Share of the queries that take the edge, 0..1. */
   readonly share: number;
-  /**
-   * The output of this task that each input of the next one takes, by input; null when the names
-   * are the same.
-   */
+  /** Output of this task for each input of the next one; null if the names are the same. */
   readonly inputs: Readonly<Record<string, string>> | null;
-  /** Output with the number of rows sent on for each row; null for one each. */
+  /** Output with the number of rows to send on for each row; null for one each. */
   readonly count: string | null;
-  /** Joins the rows that were made of one: all of them, or each so many; left out for neither. */
+  /**
+   * Joins the rows of one parent row: all of them, or in groups of a size; left out for neither.
+   */
   readonly gather?: "all" | number;
   /**
-   * Whether a query may send any number along the edge: its fan-out is above 1, or was written
-   * beside a count. Left out where it sends itself on by a chance.
+   * True if a query may send any number along the edge: its fan-out is above 1, or is given beside
+   * a count. Left out if it is sent on with a probability.
    */
   readonly multiplies?: true;
 }
@@ -144,28 +145,28 @@ export interface Edge {
 export interface Variant {
   readonly name: string;
   readonly accuracy: number;
-  /** What holds for the first pool; the first of all where none does. */
+  /** Profile for the first pool; the first profile if none fits. */
   readonly profile: VariantProfile;
-  /** All that the spec names; at most one for each hardware and provider. */
+  /** Profiles in the spec; at most one per hardware and provider. */
   readonly profiles: readonly VariantProfile[];
   /**
-   * Path of the model file that can be opened as it is; of several files, and of what is no ONNX
-   * file, what names it among the models of the application.
+   * Path of the model file that can be opened directly; for several files, and for modules and
+   * servers, the model's key within the application.
    */
   readonly model: string | null;
-  /** Paths of files that run in a row, at least two; left out where there is one. */
+  /** Paths of files that run in sequence, at least two; left out for one file. */
   readonly chain?: readonly string[];
-  /** How the model's tensors are used; left out where the model says all. */
+  /** Use of the model's tensors; left out if the model defines it. */
   readonly binding?: Binding;
-  /** What the model is where it is no ONNX file; left out where it is one, or there is none. */
+  /** Module or server that runs the model; left out for an ONNX file, or without a model. */
   readonly host?: HostVariant;
-  /** By the model's own names, at least one pair; left out where requests are by themselves. */
+  /** State by the model's own names, at least one pair; left out if requests are independent. */
   readonly state?: readonly StateTensors[];
   /** Mean queries sent downstream per query served: to every child, or per child task. */
   readonly fanout: number | Readonly<Record<string, number>> | null;
 }
 
-/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+/** Feeds `output` back to `input` with the next request of a sequence. */
 export interface StateTensors {
   readonly input: string;
   readonly output: string;
@@ -174,18 +175,18 @@ export interface StateTensors {
 export type HostVariant =
   | {
       readonly kind: "module";
-      /** Path of its file that can be opened as it is; null where a package has it. */
+      /** Path of the file that can be opened directly; null for a package. */
       readonly path: string | null;
-      /** As `import` names what a package has; null where it is a file. */
+      /** Import specifier of a package; null for a file. */
       readonly specifier: string | null;
-      /** JSON whose keys are in ascending order. */
+      /** JSON with keys in ascending order. */
       readonly options: string;
-      /** Of the spec, absolute. */
+      /** Folder of the spec, absolute. */
       readonly folder: string;
     }
   | { readonly kind: "remote"; readonly url: string; readonly model: string };
 
-/** What a latency profile says of one variant. */
+/** Latency profile of one variant. */
 export interface VariantProfile {
   /** File name without directories. */
   readonly file: string;
@@ -193,23 +194,22 @@ export interface VariantProfile {
   readonly variant: string;
   readonly sha256: string;
   readonly hardware: string;
-  /** What it was measured on; left out where the profile does not say. */
+  /** Measured device; left out if the profile does not name it. */
   readonly device?: ProfiledDevice;
-  /** What a worker took until it could run the variant; left out where the profile does not say. */
+  /** Start times of a worker for the variant; left out if the profile has none. */
   readonly start?: StartTimes;
-  /** What serving takes beside models; left out where the profile does not say. */
+  /** Serving overhead beyond models; left out if the profile has none. */
   readonly serving?: ProfiledServing;
   readonly task: string | null;
-  /** Percentile that rows given as bare numbers hold. */
+  /** Percentile of rows given as plain numbers. */
   readonly percentile: number | null;
-  /** True where its times have the way to workers of other machines in them; else left out. */
+  /** True if its times include the network to workers on other machines; otherwise left out. */
   readonly includesWay?: true;
-  /** Ascending in batch; empty when the profile has only `fit` or `byCores`. */
+  /** Ascending in batch; empty if the profile has only `fit` or `byCores`. */
   readonly rows: readonly ProfileRow[];
   /**
-   * Where axes of its inputs have lists of sizes: of each bucket the rows, in the order of the
-   * product of the axes, the first axis slowest; `rows` are then those of the last. Left out where
-   * there are none.
+   * Rows of each bucket if axes of its inputs have several sizes, in the order of the product of
+   * the axes, the first axis slowest; `rows` are then those of the last bucket. Otherwise left out.
    */
   readonly buckets?: readonly BucketProfile[];
   readonly fit: LatencyFit | null;
@@ -217,41 +217,38 @@ export interface VariantProfile {
   readonly byCores: readonly CoreProfile[] | null;
   readonly layers: LayerProfile | null;
   /**
-   * By number of execution places, ascending from 2: how many times as fast a pipeline of so many
-   * is, above 0; null where not given.
+   * Speed-up of a pipeline by number of execution places, ascending from 2 places, above 0; null if
+   * not given.
    */
   readonly speedups: readonly { readonly places: number; readonly speedup: number }[] | null;
 }
 
 export interface ProfiledDevice {
   readonly provider: Provider;
-  /** As its driver names it; of processors their model. */
+  /** Name from the driver; for CPUs the processor model. */
   readonly name: string;
   readonly driver: string | null;
 }
 
-/** What a profile says of the way through the server. */
+/** Serving path in a profile. */
 export type ProfiledServing = Omit<ServingPath, "marginMs">;
 
 /** Each at least 0. */
 export interface StartTimes {
-  /** Of a new worker, until it can load a model. */
+  /** Time of a new worker until it can load a model. */
   readonly processMs: number;
   readonly loadMs: number;
-  /** Of the first runs, those of every batch. */
+  /** Time of the first runs of every batch. */
   readonly warmMs: number;
 }
 
-/** Times of one instance, layer by layer. */
+/** Times of one instance by layer. */
 export interface LayerProfile {
-  /** Of each layer, each above 0; together they take as long as the whole. */
+  /** Time of each layer, above 0; they sum to the time of the whole model. */
   readonly layerMs: readonly number[];
-  /** What a stage takes beyond its layers: the way to the place and back, at least 0. */
+  /** Time of a stage beyond its layers: transfer to the place and back, at least 0. */
   readonly overheadMs: number;
-  /**
-   * Runs of layers `from` to `to` − 1 that were measured as one stage, as who asks for them sees
-   * it.
-   */
+  /** Layers `from` to `to` − 1 measured as one stage, as its caller observes it. */
   readonly stages: readonly {
     readonly from: number;
     readonly to: number;
@@ -259,11 +256,11 @@ export interface LayerProfile {
   }[];
 }
 
-/** What a profile says of batches of one bucket. */
+/** Latencies of batches of one bucket. */
 export interface BucketProfile {
-  /** Its sizes joined by `x`. */
+  /** Sizes joined by `x`. */
   readonly name: string;
-  /** Of each axis. */
+  /** Size of each axis. */
   readonly sizes: readonly number[];
   /** Ascending in batch, at least one. */
   readonly rows: readonly ProfileRow[];
@@ -271,7 +268,7 @@ export interface BucketProfile {
 
 export interface ProfileRow {
   readonly batch: number;
-  /** The number as given, or the p95 of a row that gives quantiles. */
+  /** The plain number, or the p95 of a row with quantiles. */
   readonly latencyMs: number;
   readonly quantiles: LatencyQuantiles | null;
 }
@@ -310,12 +307,12 @@ export interface RamsisPolicy {
   readonly maxQueue: number;
   readonly extrapolate: boolean;
   readonly balancer: "round-robin" | "shortest-queue" | "pooled";
-  /** Undefined where it is left to the profiles. */
+  /** Undefined if it follows from the profiles. */
   readonly serviceTimes?: "p95" | "quantiles" | undefined;
   readonly drop: boolean;
-  /** Latency of a late query at most, in times the SLO, at least 2; null without a bound. */
+  /** Latest answer of a late query, in multiples of the SLO, at least 2; null without a bound. */
   readonly lateWithinSlos: number | null;
-  /** How classes are served; undefined where there are none, and where it is left to us. */
+  /** How classes are served; undefined without classes, or for the compiler's choice. */
   readonly classes?: "auto" | "shared" | "separate" | undefined;
   /** Accuracy per SLO of mean latency, from 0 to 1; undefined for the compiler's default. */
   readonly latencyPrice?: number | undefined;
@@ -326,34 +323,34 @@ export interface LokiPolicy {
   /** Part of the SLO that execution and communication may use, in (0, 1]. */
   readonly sloFraction: number;
   readonly accuracyOf: PathAccuracy;
-  /** One weight per leaf task; equal weights that sum to 1 unless the spec gives them. */
+  /** Weight of each leaf task; by default equal weights that sum to 1. */
   readonly leafWeights: Readonly<Record<string, number>>;
-  /** What plans carry beyond their load, relative to it, or as much as the SLO takes. */
+  /**
+   * Load that plans carry beyond their level's, relative to it; `auto` for as much as the SLO
+   * needs.
+   */
   readonly headroom: number | "auto";
   readonly oneBatchPerVariant: boolean;
   readonly solver: "auto" | "glpk" | "highs";
-  /** Longest time for one optimisation, ms. */
+  /** Time limit of one optimisation, ms. */
   readonly solveLimitMs: number;
   readonly routing: "auto" | "plan" | "most-accurate-first";
   readonly drop: "none" | "last-task" | "per-task" | "reroute" | "deadline";
   readonly stagePolicy: "fixed" | "ramsis";
   /** Time a server takes to load another variant, ms. */
   readonly modelLoadMs: number;
-  /** Says that it is what profiles measured, not what was given. */
+  /** Set if start times are from profiles instead of the spec. */
   readonly startFrom?: "profiles";
 }
 
 /** End-to-end accuracy of a path of variants. */
 export type PathAccuracy =
   | { readonly kind: "product" }
-  /**
-   * Arithmetic over task names, for `compileExpression`; it holds for every value of the
-   * accuracies.
-   */
+  /** Arithmetic over task names, for `compileExpression`; valid for all accuracies. */
   | { readonly kind: "expression"; readonly expression: string }
   /**
-   * Keys are variant names from root to leaf joined by `|`, pass-through tasks left out; every path
-   * has its key.
+   * Keys are variant names from root to leaf joined by `|`, without pass-through tasks; every path
+   * has a key.
    */
   | { readonly kind: "table"; readonly accuracyByPath: Readonly<Record<string, number>> };
 
@@ -364,13 +361,13 @@ export interface InferlinePolicy {
   readonly downgrade: "next" | "any";
   /** Part of the SLO kept free, in [0, 1). */
   readonly margin: number | "auto";
-  /** Sample traces that a plan has to meet the SLO on. */
+  /** Sample traces on which a plan must meet the SLO. */
   readonly traces: number;
   readonly sampleDurationMs: number;
-  /** Requests that a sample trace has at least, in the mean; left out for any number. */
+  /** Fewest requests of a sample trace, on average; left out for any number. */
   readonly sampleRequests?: number;
   readonly sampleSeed: number;
-  /** Longest time for one optimisation, ms. */
+  /** Time limit of one optimisation, ms. */
   readonly solveLimitMs: number;
   readonly betweenBatches: "next" | "linear";
   readonly tuner: "joint" | "relative" | "paper" | "none";
@@ -379,11 +376,11 @@ export interface InferlinePolicy {
    * excess, in [0, 100].
    */
   readonly tolerance: number;
-  /** Time a replica takes to come up, in simulations. */
+  /** Start time of a replica in simulations. */
   readonly activationMs: number;
-  /** What an autoscaler adds to that; left out where nobody is in between. */
+  /** Additional delay of an autoscaler; left out without one. */
   readonly scalerDelay?: ScalerDelay;
-  /** Says that it is what profiles measured, not what was given. */
+  /** Set if start times are from profiles instead of the spec. */
   readonly startFrom?: "profiles";
 }
 
@@ -392,7 +389,7 @@ export interface ThemisPolicy {
   readonly maxBatch: number;
   readonly maxCores: number;
   readonly queueing: "stochastic" | "paper";
-  /** Of stochastic waiting times, in [0, 1). */
+  /** Quantile of stochastic waiting times, in [0, 1). */
   readonly quantile: number | "auto";
   readonly solver: "exact" | "paper";
   readonly scaling: "joint" | "themis" | "horizontal" | "vertical";
@@ -401,14 +398,17 @@ export interface ThemisPolicy {
   readonly stableTicks: number;
   readonly resizeMs: number;
   readonly coldStartMs: number;
-  /** What an autoscaler adds to that; left out where nobody is in between. */
+  /** Additional delay of an autoscaler; left out without one. */
   readonly scalerDelay?: ScalerDelay;
-  /** Says that it is what profiles measured, not what was given. */
+  /** Set if start times are from profiles instead of the spec. */
   readonly startFrom?: "profiles";
   readonly extraCores: "same" | "one";
-  /** In times the SLO, above 0; null for never. */
+  /** In multiples of the SLO, above 0; null for never. */
   readonly dropAfterSlos: number | null;
-  /** Whether the rest of a query's way counts with its age; left out where that alone counts. */
+  /**
+   * Set if the remaining time of a query counts in addition to its age; left out if only the age
+   * counts.
+   */
   readonly dropRule?: "rest";
 }
 
@@ -422,7 +422,7 @@ export interface AccordionPolicy {
   readonly regrow: boolean;
   readonly backfill: boolean;
   readonly reconfigurationMs: number;
-  /** In times the SLO, above 0; null for never. */
+  /** In multiples of the SLO, above 0; null for never. */
   readonly dropAfterSlos: number | null;
   readonly dropout: "turn" | "arrival";
   readonly meanBatch: number;
@@ -430,10 +430,13 @@ export interface AccordionPolicy {
   readonly lowShare: number;
 }
 
-/** An autoscaler sees what is wanted when it is polled, and acts when it looks next. */
+/**
+ * Delay of an autoscaler, which learns the wanted replicas when it polls, and acts at its next
+ * sync.
+ */
 export interface ScalerDelay {
-  /** Time between two looks of the horizontal pod autoscaler. */
+  /** Sync period of the horizontal pod autoscaler. */
   readonly syncMs: number;
-  /** Time between two polls of what is wanted; 0 where each look asks. */
+  /** Polling period of the wanted replicas; 0 if each sync polls. */
   readonly pollingMs: number;
 }

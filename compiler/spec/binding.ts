@@ -1,28 +1,28 @@
-/** What a variant says of its model's tensors, checked as far as the model is not needed. */
+/** Checks the tensor options of a variant as far as possible without its model. */
 import type { OutputForm, Resize } from "stratagem-runtime/internal/bundle/schema";
 import type { KeyPath } from "./document/document.ts";
 import { conflict, type Mistake, missing } from "./document/mistakes.ts";
 import type { TaskSpec } from "./schema/application-schema.ts";
 
-/** How the tensors of a model are used; what is empty is left to the model. */
+/** Use of a model's tensors; empty parts are left to the model. */
 export interface Binding {
-  /** By the name of an axis, or `<tensor>.<position>`. */
+  /** Keys are names of axes, or `<tensor>.<position>`. */
   readonly axes: Readonly<Record<string, AxisUse>>;
   readonly padding: number;
-  /** Names of inputs outside, by the model's own. */
+  /** External names of inputs, by the model's own. */
   readonly inputs: Readonly<Record<string, string>>;
-  /** By the names outside; null for all outputs under their own. */
+  /** Outputs by external name; null for all outputs under their own names. */
   readonly outputs: Readonly<Record<string, BoundOutput>> | null;
-  /** By the model's own names. */
+  /** Keys are the model's own names. */
   readonly constants: Readonly<Record<string, number>>;
-  /** By the names outside. */
+  /** Keys are external names. */
   readonly resize: Readonly<Record<string, ResizeFrom>>;
 }
 
 export type AxisUse = "batch" | number | readonly number[];
 
 export interface BoundOutput {
-  /** As the model calls it. */
+  /** Name of the output in the model. */
   readonly of: string;
   readonly as: OutputForm;
   readonly k: number | null;
@@ -30,8 +30,8 @@ export interface BoundOutput {
   readonly blank: number | null;
 }
 
-export interface ResizeFrom extends Resize {
-  /** Height and width of what comes in. */
+interface ResizeFrom extends Resize {
+  /** Height and width of the input data. */
   readonly size: readonly [number, number];
 }
 
@@ -41,8 +41,8 @@ type OutputSpec = NonNullable<VariantSpec["outputs"]>[string];
 const DEFAULT_CLASSES = 5;
 
 /**
- * @param labelsOf the lines of a file that the spec names.
- * @returns null where the variant leaves everything to its model.
+ * @param labelsOf reads the lines of a file that the spec names.
+ * @returns null if the variant leaves everything to its model.
  */
 export function resolveBinding(
   variant: VariantSpec,
@@ -54,9 +54,9 @@ export function resolveBinding(
     (each) => each !== undefined,
   );
   if (!isGiven) return null;
-  const told = Object.values(outputs ?? {});
-  // State goes out whatever else does, for the server.
-  const state = Object.keys(variant.state ?? {}).filter((name) => !told.includes(name));
+  const bound = Object.values(outputs ?? {});
+  // State outputs are always included, for the server.
+  const state = Object.keys(variant.state ?? {}).filter((name) => !bound.includes(name));
   const all = { ...Object.fromEntries(state.map((name) => [name, name])), ...outputs };
   const entries = Object.entries(all).map(([name, output]) => {
     return [name, boundOutput(output, [...path, "outputs", name], labelsOf)] as const;
@@ -96,7 +96,7 @@ function boundOutput(
   };
 }
 
-/** What contradicts itself in what a variant says of its model. */
+/** Finds contradictions in the tensor options of a variant. */
 export function* bindingMistakes(variant: VariantSpec, path: KeyPath): Generator<Mistake> {
   const { axes, inputs, outputs, constants = {} } = variant;
   for (const [key, use] of Object.entries(axes ?? {})) {
@@ -111,11 +111,11 @@ export function* bindingMistakes(variant: VariantSpec, path: KeyPath): Generator
   for (const [name, own] of Object.entries(inputs ?? {})) {
     const other = seen.get(own);
     if (other !== undefined) {
-      const message = `"${own}" is "${other}" already; an input of the model has one name`;
+      const message = `"${own}" is already named "${other}"; expected one name for each input of the model`;
       yield conflict([...path, "inputs", name], message);
     }
     if (constants[own] !== undefined) {
-      const message = `"${own}" is a constant, which nobody sends`;
+      const message = `"${own}" is a constant, so requests cannot have it`;
       yield conflict([...path, "inputs", name], message);
     }
     seen.set(own, name);
@@ -133,7 +133,7 @@ export function* bindingMistakes(variant: VariantSpec, path: KeyPath): Generator
       yield conflict([...at, "blank"], `expected none, since ${as} has no blank`);
     }
     if (labels !== undefined && !isCtc && as !== "top-k") {
-      yield conflict([...at, "labels"], `expected none, since ${as} tells no labels`);
+      yield conflict([...at, "labels"], `expected none, since ${as} has no labels`);
     }
     if (space && labels === undefined) {
       yield conflict([...at, "space"], "expected none without labels");

@@ -1,4 +1,4 @@
-/** Variants that are no ONNX files: ES modules, and models of other servers. */
+/** Variants that are not ONNX files: ES modules, and models on other servers. */
 import { MAX_OPTIONS_LENGTH, PACKAGE_SPECIFIER } from "stratagem-runtime/internal/bundle/limits";
 import type { HostVariant } from "./application.ts";
 import type { KeyPath } from "./document/document.ts";
@@ -8,16 +8,22 @@ import type { TaskSpec } from "./schema/application-schema.ts";
 
 type VariantSpec = TaskSpec["variants"][number];
 
-/** What the kind of a variant asks for besides, or does not have. */
+/** Finds missing or invalid keys for the kind of a variant. */
 export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mistake> {
   const { kind = "onnx", options, url } = variant;
   yield* chainMistakes(variant, path);
   const model = oneModelOf(variant);
   if (url !== undefined && kind !== "remote") {
-    yield conflict([...path, "url"], `expected none for kind: ${kind}; kind: remote has one`);
+    yield conflict(
+      [...path, "url"],
+      `expected none for kind: ${kind}; only kind: remote has a url`,
+    );
   }
   if (options !== undefined && kind !== "module") {
-    yield conflict([...path, "options"], `expected none for kind: ${kind}; kind: module has some`);
+    yield conflict(
+      [...path, "options"],
+      `expected none for kind: ${kind}; only kind: module has options`,
+    );
   }
   if (kind === "remote") {
     if (url === undefined) yield missing([...path, "url"], "the server, such as http://host:8000");
@@ -25,22 +31,23 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
       yield missing([...path, "model"], "the name of a model of that server");
   }
   if (kind === "module" && variant.model === undefined) {
-    const expected = "a path such as ./crop.mjs, or what a package has";
+    const expected = "a path such as ./crop.mjs, or the specifier of a package";
     yield missing([...path, "model"], expected);
   }
   const isSpecifier = model !== undefined && kind === "module" && !isModulePath(model);
   if (isSpecifier && !PACKAGE_SPECIFIER.test(model)) {
-    const expected = "a path such as ./crop.mjs, or what a package has such as package/entry";
+    const expected =
+      "a path such as ./crop.mjs, or the specifier of a package such as package/entry";
     yield invalid([...path, "model"], expected, show(model));
   }
   if (kind === "onnx" && model !== undefined && /\.[cm]?[jt]s$/.test(model)) {
-    const found = `${show(model)}; a variant that is code has kind: module`;
+    const found = `${show(model)}; code needs kind: module`;
     yield invalid([...path, "model"], "an ONNX file", found);
   }
   if (kind !== "onnx") {
     for (const key of ["axes", "padding", "inputs", "outputs", "constants", "resize"] as const) {
       if (variant[key] === undefined) continue;
-      yield conflict([...path, key], `expected none for kind: ${kind}; kind: onnx has some`);
+      yield conflict([...path, key], `expected none for kind: ${kind}; only kind: onnx has them`);
     }
   }
   if (options === undefined) return;
@@ -51,14 +58,14 @@ export function* kindMistakes(variant: VariantSpec, path: KeyPath): Generator<Mi
   }
 }
 
-/** Whether a module is named as a file, not as what a package has. */
-export function isModulePath(model: string): boolean {
+/** Returns whether a module is a file path instead of a package. */
+function isModulePath(model: string): boolean {
   return /^(\.{0,2}[\\/]|[a-z]:[\\/])/i.test(model);
 }
 
 /**
- * What a variant is that is no ONNX file; null for one that is.
- * @param folder of the spec, absolute. @param pathOf opens the file of a module.
+ * Returns the module or remote model of a variant; null for an ONNX file.
+ * @param folder of the spec, absolute. @param pathOf resolves the file of a module.
  */
 export function hostVariantOf(
   variant: VariantSpec,
@@ -79,14 +86,14 @@ export function hostVariantOf(
   };
 }
 
-/** Names it among the models of an application: equal where all of it is. */
+/** Key within the application's models; equal for identical models. */
 export function hostKey(host: HostVariant): string {
   if (host.kind === "remote") return `${host.url}/v2/models/${host.model}`;
   const name = host.path ?? host.specifier ?? "";
   return host.options === "{}" ? name : `${name} ${host.options}`;
 }
 
-/** JSON whose keys are in ascending order, all the way down. */
+/** Returns JSON with keys in ascending order at all levels. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;

@@ -1,4 +1,4 @@
-/** The policy of method inferline in a spec. */
+/** Policy of method inferline in a spec. */
 import type { InferlinePolicy } from "./application.ts";
 import { type PolicyRulesOf, type PolicySpecOf, rowMistakes } from "./policy-rules.ts";
 import { scalerDelayOf } from "./scaler-delay.ts";
@@ -10,11 +10,11 @@ export const inferlineRules: PolicyRulesOf<"inferline"> = {
   measurementMistakes: (variant, path) => rowMistakes("inferline", variant, path),
 };
 
-/** Where neither the spec nor a profile says it. */
+/** Default without a value in spec or profiles. */
 const DEFAULT_MS = 5000;
-/** Default length of a sample trace, at loads that make it enough. */
+/** Default length of a sample trace in SLOs, at loads where it has enough requests. */
 const SAMPLE_SLOS = 1200;
-/** Ten of them may miss a 99th percentile: fewer say little of it. */
+/** At this number ten requests exceed the 99th percentile; fewer make it uncertain. */
 const SAMPLE_REQUESTS = 1000;
 
 function resolveInferline(

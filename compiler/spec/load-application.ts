@@ -25,37 +25,37 @@ import {
   applicationSchema,
   type TaskSpec,
 } from "./schema/application-schema.ts";
-import { requiredMistakes, requiredPart } from "./schema/required.ts";
+import { requiredMistakes, requiredPart } from "./schema/requirement.ts";
 import { withServing } from "./serving.ts";
 import { resolveSlo, sloMistakes } from "./slo.ts";
 import { measuredStarts } from "./start-times.ts";
 import { MAX_TRACE_BYTES, readTrace } from "./trace.ts";
 
-/** What a protobuf message holds at most, so no ONNX file is larger. */
+/** Limit of a protobuf message, and so of ONNX files. */
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
 export interface LoadedApplication<P extends Policy = Policy> {
   readonly application: Application<P>;
-  /** Every file the application was made of, sorted by path, each once. */
+  /** Every file that the application was read from, sorted by path, each once. */
   readonly inputs: readonly InputFile[];
   /**
-   * Refuses the application for what only a later stage can know.
-   * @throws InputError that says where in the spec.
+   * Refuses the application for a mistake that a later stage finds.
+   * @throws InputError with the place in the spec.
    */
   readonly fail: (mistake: Mistake) => never;
-  /** @throws InputError for the first of the mistakes in the order of the spec, if there is one. */
+  /** @throws InputError for the first mistake in the order of the spec, if any. */
   readonly refuse: (mistakes: Iterable<Mistake>) => void;
 }
 
-/** Files that take the place of those that a spec names. */
-export interface ApplicationFiles {
-  /** A profile in which variants are looked up by the names that the spec has; null for none. */
+/** Files that replace those in a spec. */
+interface ApplicationFiles {
+  /** Profile that replaces all others, with the same variant names; null for none. */
   readonly profile?: string | null;
 }
 
 /**
- * Reads an application spec and every profile it names, and checks that the traces and models it
- * names exist.
+ * Reads an application spec and every profile it names, and checks that its traces and models
+ * exist.
  * @param path of a YAML or JSON file; messages name it as given.
  * @returns deep-frozen values in ms, queries/s and 0..1.
  * @throws InputError for the first mistake.
@@ -119,7 +119,7 @@ function* specMistakes(spec: ApplicationSpec): Generator<Mistake> {
 
 const WORKERS_FORM = `a whole number from 1 to ${MAX_WORKERS}`;
 
-/** What variants are resolved with. */
+/** Context for resolving variants. */
 interface Surroundings {
   readonly files: NamedFiles;
   readonly pools: Cluster["pools"];
@@ -144,13 +144,13 @@ function resolveTask(task: TaskSpec, path: KeyPath, around: Surroundings): Task 
   };
 }
 
-/** Thirds are written with as many digits as one likes. */
+/** Normalizes the sum to 1, since shares such as thirds are rounded. */
 function sharesOf(stated: readonly number[]): number[] {
   const sum = stated.reduce((total, share) => total + share, 0);
   return stated.map((share) => share / sum);
 }
 
-/** Whether a query may send more than itself along an edge. */
+/** Returns whether a query may be multiplied along an edge. */
 function multiplies(
   { variants }: TaskSpec,
   { task, count, gather }: Pick<TaskSpec["to"][number], "task" | "count" | "gather">,
@@ -204,7 +204,7 @@ function statePart(state: TaskSpec["variants"][number]["state"]): Pick<Variant, 
   return pairs.length === 0 ? {} : { state: pairs };
 }
 
-/** What each profile says of the variant; each is of another hardware, or another provider. */
+/** Reads the profiles of a variant, which must differ in hardware or provider. */
 function profiledVariants(
   references: string | readonly string[],
   path: KeyPath,

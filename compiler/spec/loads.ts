@@ -5,7 +5,7 @@ import { type LoadsSpec, MAX_LOADS } from "./schema/application-schema.ts";
 
 const PATH = ["workload", "loads"] as const;
 
-/** What is wrong with the loads of a spec beyond their form. */
+/** Finds mistakes in the loads of a spec beyond their structure. */
 export function* loadMistakes(loads: LoadsSpec): Generator<Mistake> {
   if (Array.isArray(loads)) {
     yield* listMistakes(loads);
@@ -27,7 +27,7 @@ export function* loadMistakes(loads: LoadsSpec): Generator<Mistake> {
       );
     }
   } else if (maxAccuracyStep === undefined) {
-    yield missing([...PATH, "step"], "step or maxAccuracyStep beside from and to");
+    yield missing([...PATH, "step"], "step or maxAccuracyStep with from and to");
   }
 }
 
@@ -36,12 +36,12 @@ function* listMistakes(loads: readonly number[]): Generator<Mistake> {
   for (const [index, load] of loads.entries()) {
     const previous = loads[index - 1] ?? 0;
     if (load > previous) continue;
-    const expected = `loads in ascending order without repeats, so more than ${previous}`;
+    const expected = `loads in ascending order without repeats, above ${previous}`;
     yield invalid([...PATH, index], expected, String(load));
   }
 }
 
-/** The loads of a spec without mistakes. */
+/** Resolves the loads of a valid spec. */
 export function resolveLoads(loads: LoadsSpec): Loads {
   if (Array.isArray(loads)) return { kind: "list", qps: loads };
   const { from, to, step, maxAccuracyStep } = loads;
@@ -50,9 +50,9 @@ export function resolveLoads(loads: LoadsSpec): Loads {
 }
 
 /**
- * from, from + step, … up to and with `to`, computed on the decimals that the numbers are written
- * with: 0.1 to 0.5 by 0.1 holds 0.3, not 0.30000000000000004. The count is known before the list is
- * made, so that it can be bounded.
+ * Lists from, from + step, … up to and including `to`, computed with the decimals of the spec: 0.1
+ * to 0.5 by 0.1 has 0.3, not 0.30000000000000004. The count is known before the list is built, so
+ * that it can be bounded.
  */
 function exactRange(from: number, to: number, step: number) {
   const exponent = Math.min(...[from, to, step].map((value) => decimal(value).exponent));
@@ -69,7 +69,7 @@ function exactRange(from: number, to: number, step: number) {
   return { loadCount, expand };
 }
 
-/** The shortest decimal that reads back as `value`: digits times ten to the exponent. */
+/** Returns the shortest decimal that reads back as `value`: digits times ten to the exponent. */
 function decimal(value: number): { digits: bigint; exponent: number } {
   const [mantissa = "", exponent = "0"] = value.toExponential().split("e");
   const [whole = "", fraction = ""] = mantissa.split(".");

@@ -1,4 +1,4 @@
-/** The policy of method loki in a spec. */
+/** Policy of method loki in a spec. */
 
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { LokiPolicy, PathAccuracy } from "./application.ts";
@@ -11,7 +11,7 @@ import type { MeasuredStarts } from "./start-times.ts";
 
 type LokiSpec = PolicySpecOf<"loki">;
 
-/** Most paths of a pipeline that an accuracy table may have to cover. */
+/** Most paths of a pipeline with an accuracy table. */
 const MAX_TABLE_PATHS = 100_000;
 
 export const lokiRules: PolicyRulesOf<"loki"> = {
@@ -63,7 +63,7 @@ function* expressionMistakes(text: string, tasks: readonly TaskSpec[]): Generato
   }
   const perfect = compiled.evaluate(Object.fromEntries(names.map((name) => [name, 1])));
   if (!(perfect >= 0 && perfect <= 1)) {
-    const found = `${show(text)} (${perfect} when every task is perfect, which is no accuracy)`;
+    const found = `${show(text)} (${perfect} for perfect tasks, which is not an accuracy)`;
     yield invalid(path, expected, found);
   }
 }

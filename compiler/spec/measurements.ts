@@ -1,10 +1,10 @@
-/** What the measurements of an application lack for its method, or say against its SLO. */
+/** Checks the measurements of an application against the needs of its method and its SLO. */
 import type { Application } from "./application.ts";
 import { conflict, type Mistake } from "./document/mistakes.ts";
 import { rulesOf } from "./policy.ts";
 import { profileFor } from "./pool-profiles.ts";
 
-/** Only what holds for a pool is judged: where nothing does, the method says so. */
+/** Checks only profiles that a pool uses; the method reports missing ones. */
 export function* measurementMistakes({
   tasks,
   policy,
@@ -28,7 +28,7 @@ export function* measurementMistakes({
   }
 }
 
-/** The way to workers of other machines that would be planned with twice. */
+/** Finds network latency that would be counted twice. */
 export function* wayMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   const hopMs = cluster.communicationLatencyMs;
   if (hopMs === 0) return;
@@ -38,6 +38,6 @@ export function* wayMistakes({ tasks, cluster }: Application): Generator<Mistake
   yield conflict(
     ["cluster", "communicationLatency"],
     `expected auto or 0 ms, since the times of ${measured.file} were measured through workers of ` +
-      `other machines and have the way to them in them, got ${hopMs} ms`,
+      `other machines and include the network, got ${hopMs} ms`,
   );
 }

@@ -1,4 +1,4 @@
-/** Reads the files that a spec names, each once. */
+/** Reads each file that a spec names once. */
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import { type KeyPath, MAX_DOCUMENT_BYTES, type SourceDocument } from "./document/document.ts";
@@ -6,14 +6,14 @@ import { conflict, fail, invalid, type Mistake, show } from "./document/mistakes
 import { digestFile, linesOf } from "./document/source.ts";
 import { type Profile, type ProfiledVariant, readProfile } from "./profile.ts";
 
-/** A file that an application was made of. */
+/** File that an application was read from. */
 export interface InputFile {
   /** Relative to the folder of the spec, with forward slashes. */
   readonly path: string;
   readonly sha256: string;
 }
 
-/** The files that a spec names, each read once. */
+/** Files that a spec names, each read once. */
 export class NamedFiles {
   readonly #document: SourceDocument;
   readonly #folder: string;
@@ -22,8 +22,8 @@ export class NamedFiles {
   readonly #sha256ByPath = new Map<string, string>();
 
   /**
-   * @param path of the spec, whose folder the names in it are relative to.
-   * @param oneProfile path of a profile in place of all that the spec names; null for none.
+   * @param path of the spec; names are relative to its folder.
+   * @param oneProfile path of a profile that replaces all others; null for none.
    */
   constructor(document: SourceDocument, path: string, oneProfile: string | null = null) {
     this.#document = document;
@@ -32,14 +32,14 @@ export class NamedFiles {
     this.#sha256ByPath.set(resolve(path), document.sha256);
   }
 
-  /** That names are relative to, absolute. */
+  /** Absolute folder that names are relative to. */
   get folder(): string {
     return resolve(this.#folder);
   }
 
   /**
-   * The variant that `<file>#<variant>` names.
-   * @param keyPath where in the spec it is named.
+   * Reads the variant that `<file>#<variant>` names.
+   * @param keyPath place in the spec.
    * @throws InputError
    */
   profiledVariant(reference: string, keyPath: KeyPath): ProfiledVariant {
@@ -58,14 +58,14 @@ export class NamedFiles {
     );
   }
 
-  /** References to profiles without those that mean the same, since one stands in for all. */
+  /** Returns the references to read: only the first if one profile replaces all. */
   distinct(references: readonly string[]): readonly string[] {
     return this.#oneProfile === null ? references : references.slice(0, 1);
   }
 
   /**
-   * Path that opens a file which is not read here, only hashed.
-   * @throws InputError when it is not a readable file of at most `maxBytes`.
+   * Returns the path of a file that is only hashed here.
+   * @throws InputError if it is not a readable file of at most `maxBytes`.
    */
   opaque(name: string, keyPath: KeyPath, maxBytes: number): string {
     const path = resolve(this.#folder, name);
@@ -77,7 +77,7 @@ export class NamedFiles {
     return path;
   }
 
-  /** The lines of a text file. @throws InputError when it is none. */
+  /** Reads the lines of a text file. @throws InputError if that fails. */
   lines(name: string, keyPath: KeyPath): readonly string[] {
     const path = this.opaque(name, keyPath, MAX_DOCUMENT_BYTES);
     return linesOf(path, (reason) => this.#unreadable(name, reason, keyPath));
@@ -102,7 +102,7 @@ export class NamedFiles {
     const path = resolve(this.#folder, name);
     const known = this.#profiles.get(path);
     if (known !== undefined) return known;
-    // The spec is at fault when there is no such file, the profile when it is wrong inside.
+    // A missing file is reported for the spec, invalid content for the profile.
     this.opaque(name, keyPath, MAX_DOCUMENT_BYTES);
     const profile = readProfile(path, isAbsolute(name) ? name : join(this.#folder, name));
     this.#profiles.set(path, profile);

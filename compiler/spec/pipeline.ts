@@ -1,4 +1,4 @@
-/** Checks the tasks of a pipeline and how they are linked. */
+/** Checks the tasks of a pipeline and their edges. */
 
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import { bindingMistakes } from "./binding.ts";
@@ -8,8 +8,8 @@ import { kindMistakes } from "./host-tasks.ts";
 import type { TaskSpec } from "./schema/application-schema.ts";
 
 /**
- * What is wrong with the tasks of a spec beyond their form: names, variants, and edges that do not
- * make a rooted DAG.
+ * Finds mistakes in the tasks of a spec beyond their structure: names, variants, and edges that do
+ * not form a rooted DAG.
  */
 export function* pipelineMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {
   if (tasks.length === 0) yield invalid(["tasks"], "at least one task", "an empty list");
@@ -26,11 +26,11 @@ export function* pipelineMistakes(tasks: readonly TaskSpec[]): Generator<Mistake
       yield mistake;
     }
   }
-  // Cycles and roots mean something only once every edge leads to a task.
+  // Cycles and roots are only defined if every edge leads to a task.
   if (edgesAreSound) yield* shapeMistakes(tasks);
 }
 
-/** Mistakes of items that share a name with an earlier one. */
+/** Finds items that have the name of an earlier one. */
 export function* duplicateNames(
   items: readonly { readonly name: string }[],
   path: KeyPath,
@@ -76,7 +76,7 @@ function* variantMistakes(task: TaskSpec, path: KeyPath): Generator<Mistake> {
     if (fanout !== undefined && children.length === 0) {
       yield conflict(
         fanoutPath,
-        `expected none, since nothing comes after the task ${show(task.name)}`,
+        `expected none, since the task ${show(task.name)} has no successor`,
       );
     } else if (typeof fanout === "object") {
       for (const child of Object.keys(fanout)) {
@@ -137,12 +137,12 @@ function* shapeMistakes(tasks: readonly TaskSpec[]): Generator<Mistake> {
 }
 
 /**
- * The tasks of a cycle in the order of its edges, the first again at the end, or null.
+ * Returns the tasks of a cycle in the order of its edges, the first again at the end, or null.
  * @param parents of every task.
  */
 function findCycle(parents: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
-  // Take away tasks whose parents are all gone until none is left to take; whatever remains has a
-  // parent that remains.
+  // Removes tasks whose parents are all removed until none is left to remove; every remaining task
+  // has a remaining parent.
   const left = new Set(parents.keys());
   for (let size = -1; size !== left.size; ) {
     size = left.size;
@@ -160,15 +160,15 @@ function findCycle(parents: ReadonlyMap<string, readonly string[]>): readonly st
   return [task, ...backwards.slice(backwards.indexOf(task)).reverse()];
 }
 
-/** Names of the tasks that nothing comes after. */
+/** Names of the tasks without successors. */
 export function leafTasks(tasks: readonly TaskSpec[]): string[] {
   return tasks.filter((task) => task.to.length === 0).map((task) => task.name);
 }
 
 /**
- * Every way through a sound pipeline: the variant names from root to a leaf joined by `|`,
- * pass-through tasks left out. The caller stops when it has seen enough; the number of paths is
- * exponential in the depth.
+ * Yields every path of a valid pipeline: the variant names from root to a leaf joined by `|`,
+ * without pass-through tasks. The number of paths is exponential in the depth, so callers stop
+ * early.
  */
 export function* variantPaths(tasks: readonly TaskSpec[]): Generator<string> {
   const byName = new Map(tasks.map((task) => [task.name, task]));

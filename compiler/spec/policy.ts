@@ -1,4 +1,4 @@
-/** Whose rules hold for the policy of a spec: a registry. */
+/** Registry of policy rules by method. */
 import { accordionRules } from "./accordion-policy.ts";
 import type { MethodName, Policy } from "./application.ts";
 import type { Mistake } from "./document/mistakes.ts";
@@ -22,25 +22,25 @@ export function rulesOf({ method }: { readonly method: MethodName }): PolicyRule
   return RULES[method];
 }
 
-/** Methods that serve classes of requests with SLOs of their own. */
+/** Lists methods that support request classes. */
 export function methodsWithClasses(): string[] {
   const rules: Readonly<Record<string, PolicyRules>> = RULES;
   return Object.keys(rules).filter((name) => rules[name]?.classes !== undefined);
 }
 
-/** Methods that keep targets of latency percentiles. */
+/** Lists methods that support latency percentile targets. */
 export function methodsWithTargets(): string[] {
   const rules: Readonly<Record<string, PolicyRules>> = RULES;
   return Object.keys(rules).filter((name) => rules[name]?.latencyTargets === true);
 }
 
-/** What in a policy does not fit the tasks of its spec, whose pipeline is sound. */
+/** Finds conflicts between a policy and the tasks of its spec, whose pipeline is valid. */
 export function* policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
   yield* rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];
   if (rulesOf(policy).buckets !== true) yield* sizeMistakes(policy.method, tasks);
 }
 
-/** Methods that pad requests up to one of several sizes. */
+/** Lists methods that pad requests to one of several sizes. */
 function methodsWithBuckets(): string {
   const rules: Readonly<Record<string, PolicyRules>> = RULES;
   return Object.keys(rules)
@@ -48,7 +48,7 @@ function methodsWithBuckets(): string {
     .join(" or ");
 }
 
-/** Lists of sizes, and their shares, where the method knows one size of each axis. */
+/** Finds lists of sizes, and their shares, in specs of methods with one size per axis. */
 function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Generator<Mistake> {
   const allowed = `allowed: one size, a task for each size, or method ${methodsWithBuckets()}`;
   for (const [taskIndex, { variants, bucketShares }] of tasks.entries()) {
@@ -57,19 +57,19 @@ function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Gen
         if (typeof use !== "object") continue;
         const path = ["tasks", taskIndex, "variants", index, "axes", key];
         const found = `got ${use.join(", ")}`;
-        const message = `method ${method} has one size for each axis, ${found}; ${allowed}`;
+        const message = `method ${method} supports one size per axis, ${found}; ${allowed}`;
         yield { code: "INPUT_UNSUPPORTED", path, message };
       }
     }
     if (bucketShares === undefined) continue;
     const path = ["tasks", taskIndex, "bucketShares"];
     const found = "got shares of several";
-    const message = `method ${method} has one size for each axis, ${found}; ${allowed}`;
+    const message = `method ${method} supports one size per axis, ${found}; ${allowed}`;
     yield { code: "INPUT_UNSUPPORTED", path, message };
   }
 }
 
-/** The policy of a spec without mistakes. */
+/** Resolves the policy of a valid spec. */
 export function resolvePolicy(
   { policy, tasks }: ApplicationSpec,
   starts: MeasuredStarts,

@@ -1,4 +1,4 @@
-/** Which of the profiles of a variant hold for a pool, and what devices have to do with it. */
+/** Selects the profiles of a variant for a pool, and checks devices. */
 import { descriptionText, parseDevice } from "stratagem-runtime/internal/bundle/schema";
 import type { Application, Pool, Variant, VariantProfile } from "./application.ts";
 import { conflict, type Mistake, show } from "./document/mistakes.ts";
@@ -7,8 +7,8 @@ import type { ApplicationSpec } from "./schema/application-schema.ts";
 type PoolSpec = NonNullable<ApplicationSpec["cluster"]["pools"]>[number];
 
 /**
- * The devices of the pools. Where one pool says what it is on, those that say nothing are on
- * processors; where none does, nothing is known of any.
+ * Returns the devices of the pools. If any pool names a device, pools without one use CPUs;
+ * otherwise devices are unknown.
  */
 export function devicesOf(
   pools: readonly Pick<PoolSpec, "device">[],
@@ -17,12 +17,12 @@ export function devicesOf(
   return pools.map(({ device }) => {
     if (device === undefined) return isSaid ? { provider: "cpu" } : {};
     const parsed = parseDevice(device);
-    if (parsed === null) throw new RangeError("the schema lets only devices through");
+    if (parsed === null) throw new RangeError("expected a device");
     return { device, provider: parsed.provider };
   });
 }
 
-/** As many as there are devices; one where they are not counted. */
+/** Returns the number of devices; one if they have no indices. */
 export function workersOf({ workers, device }: Pick<PoolSpec, "workers" | "device">): number {
   const ids = device === undefined ? [] : (parseDevice(device)?.ids ?? []);
   if (Array.isArray(workers)) return workers.length;
@@ -30,15 +30,15 @@ export function workersOf({ workers, device }: Pick<PoolSpec, "workers" | "devic
 }
 
 /**
- * Finds what was measured on what a pool is: on the hardware that it names, else on a device of its
- * kind, else the only profile, or of several the only one that was measured on processors.
+ * Finds the profile for a pool: of the hardware that it names, otherwise of its kind of device,
+ * otherwise the only profile, or the only one for CPUs.
  */
 export function profileFor(variant: Variant, pool: Pool): VariantProfile | null {
   const fitting = profilesFor(variant, pool);
   return fitting.length === 1 ? (fitting[0] ?? null) : null;
 }
 
-/** What of the devices of pools and profiles contradicts each other. */
+/** Finds conflicts between the devices of pools and profiles. */
 export function* poolDeviceMistakes({ cluster, tasks }: Application): Generator<Mistake> {
   for (const pool of cluster.pools) {
     let first: { readonly variant: string; readonly profile: VariantProfile } | null = null;
@@ -50,14 +50,14 @@ export function* poolDeviceMistakes({ cluster, tasks }: Application): Generator<
           const found = fitting.map(profileWords).join(", ");
           const message =
             `pool ${poolWords(pool)}: expected one profile of ${show(variant.name)} for it, ` +
-            `got ${fitting.length}: ${found}; name the hardware of one in the pool`;
+            `got ${fitting.length}: ${found}; name the hardware of one of them in the pool`;
           yield conflict(path, message);
         }
         const [profile] = fitting;
         if (profile === undefined || fitting.length > 1) continue;
         if (isOfOtherKind(profile, pool)) {
           const message =
-            `pool ${poolWords(pool)} is on ${pool.provider}, and ${show(variant.name)} was ` +
+            `pool ${poolWords(pool)} uses ${pool.provider}, but ${show(variant.name)} was ` +
             `measured on ${profile.device?.provider} (${profileWords(profile)}); expected a ` +
             `profile of ${pool.provider}: stratagem profile --device ${pool.provider}`;
           yield conflict(path, message);
@@ -75,7 +75,7 @@ export function* poolDeviceMistakes({ cluster, tasks }: Application): Generator<
   }
 }
 
-/** Profiles that the pool's own words choose, whether they contradict its device or not. */
+/** Returns profiles that match the pool's hardware, even if they contradict its device. */
 function profilesFor(
   { profiles }: Variant,
   { hardware, provider }: Pool,
@@ -87,7 +87,7 @@ function profilesFor(
   if (provider !== undefined) {
     const measured = ofKind(profiles, provider);
     if (measured.length > 0 || provider !== "cpu") return measured;
-    // Who does not say what was measured on means processors.
+    // Profiles without a device were measured on CPUs.
     return profiles.filter(({ device }) => device === undefined);
   }
   return profiles.length > 1 ? ofKind(profiles, "cpu") : profiles;
@@ -108,19 +108,22 @@ function isSameDevice(a: VariantProfile, b: VariantProfile): boolean {
   );
 }
 
-/** A pool as messages have it: what it is called, and what it says that it is. */
+/** Describes a pool for messages: its name, hardware and device. */
 export function poolWords({ name, hardware, device }: Pool): string {
   const said = [hardware, device].filter((one) => one !== null && one !== undefined);
   return `${name} (${said.length === 0 ? "no hardware given" : said.join(", on ")})`;
 }
 
-/** How a pool gets a profile, where its device is what it lacks one of; else nothing. */
+/**
+ * Suggests how to measure a missing profile for the pool's device; empty if the device is not the
+ * reason.
+ */
 export function profileRemedy({ hardware, provider }: Pool): string {
   if (hardware !== null || provider === undefined) return "";
   return `; expected one of ${provider}: stratagem profile --device ${provider}`;
 }
 
-/** A profile as messages have it. */
+/** Describes a profile for messages. */
 export function profileWords({ hardware, device }: VariantProfile): string {
   return device === undefined ? show(hardware) : `${show(hardware)} on ${device.provider}`;
 }

@@ -20,19 +20,19 @@ import {
 } from "./schema/profile-schema.ts";
 import { servingMistakes, servingOf } from "./serving.ts";
 
-/** A latency profile file. */
+/** Latency profile file. */
 export interface Profile {
   readonly sha256: string;
   readonly variants: ReadonlyMap<string, ProfiledVariant>;
 }
 
 export interface ProfiledVariant {
-  /** Measured accuracy, 0..1, or null when the profile does not say. */
+  /** Measured accuracy, 0..1, or null if the profile has none. */
   readonly accuracy: number | null;
   readonly profile: VariantProfile;
 }
 
-/** A profile as it is written, checked. @throws InputError naming the path. */
+/** Reads and checks a profile, keeping its structure. @throws InputError naming the path. */
 export function readProfileSpec(path: string): ProfileSpec {
   return checkedSpec(readDocument(path));
 }
@@ -43,7 +43,7 @@ function checkedSpec(document: SourceDocument): ProfileSpec {
   return spec;
 }
 
-/** Reads a latency profile. @param file what messages call it. @throws InputError naming `file`. */
+/** Reads a latency profile. @param file name in messages. @throws InputError naming `file`. */
 export function readProfile(path: string, file: string = path): Profile {
   const document = readDocument(path, file);
   const spec = checkedSpec(document);
@@ -127,7 +127,7 @@ function sortedBuckets(byBucket: BucketsSpec): BucketProfile[] {
     .sort((a, b) => compareSizes(a.sizes, b.sizes));
 }
 
-/** What holds for any input, where nothing else is said. */
+/** Returns the rows that hold for any input, those of the largest bucket. */
 function largestOf(byBucket: BucketsSpec | undefined): RowsSpec | undefined {
   const last = byBucket && sortedBuckets(byBucket).at(-1);
   return last && byBucket[last.name];
@@ -178,7 +178,7 @@ function* profileMistakes(spec: ProfileSpec): Generator<Mistake> {
   }
 }
 
-/** Every combination of the sizes of the axes is there, and has rows. */
+/** Checks that every combination of axis sizes exists and has rows. */
 function* bucketMistakes(byBucket: BucketsSpec, path: KeyPath): Generator<Mistake> {
   const names = Object.keys(byBucket);
   if (names.length === 0) yield invalid(path, "at least one bucket", "an empty mapping");

@@ -1,4 +1,4 @@
-/** The policy of method ramsis in a spec. */
+/** Policy of method ramsis in a spec. */
 import type { Slo, Task } from "./application.ts";
 import type { KeyPath } from "./document/document.ts";
 import { conflict, type Mistake, show } from "./document/mistakes.ts";
@@ -20,7 +20,7 @@ export const ramsisRules: PolicyRulesOf<"ramsis"> = {
   },
 };
 
-/** An SLO that not even one query meets. */
+/** Finds an SLO that is too short for a single query. */
 function* latencyMistakes(task: Task, { latencyMs, classes }: Slo): Generator<Mistake> {
   if (classes === undefined) yield* fastestMistakes(task, latencyMs, ["slo", "latency"]);
   for (const [index, sloClass] of (classes ?? []).entries()) {
@@ -32,7 +32,7 @@ function* fastestMistakes(task: Task, sloMs: number, path: KeyPath): Generator<M
   let fastest: { name: string; latencyMs: number } | null = null;
   for (const { name, profile } of task.variants) {
     const row = profile.rows[0];
-    // Batch 1 was not measured, so nothing is known against this variant.
+    // Batch 1 was not measured, so the variant cannot be judged.
     if (row?.batch !== 1) return;
     if (fastest === null || row.latencyMs < fastest.latencyMs) {
       fastest = { name, latencyMs: row.latencyMs };

@@ -1,7 +1,7 @@
-/** What the autoscaler of a spec adds to the time that replicas take to come up. */
+/** Delay that the autoscaler of a spec adds to the start of replicas. */
 import type { ScalerDelay } from "./application.ts";
 
-/** Of kube-controller-manager, unless it is told otherwise. */
+/** Default sync period of kube-controller-manager. */
 const SYNC_MS = 15_000;
 
 export function scalerDelayOf(

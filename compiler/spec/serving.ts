@@ -1,21 +1,21 @@
-/** What profiles say of the way of a request through the server. */
+/** Serving path in profiles. */
 import type { SlowSpells, Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { Cluster, ProfiledServing, Task } from "./application.ts";
 import { conflict, invalid, type Mistake } from "./document/mistakes.ts";
 import { profileFor } from "./pool-profiles.ts";
 import type { ServingSpec } from "./schema/profile-schema.ts";
 
-/** Fewer are none: one in thirty years. */
+/** Smallest rate that is not rounded to 0: one in thirty years. */
 const MIN_STALLS = 1e-9;
-/** Less of them is none. */
+/** Smallest values that are not rounded to 0. */
 const MIN_SLOW_SHARE = 1e-6;
 const MIN_SPELL_MS = 1;
 const MIN_FAST = 0.001;
 
-/** Rows of times that the path has. */
+/** Rows of times of the serving path. */
 const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
 
-/** The path of a profile; a row that is left out takes no time. */
+/** Converts the path of a profile; a missing row takes no time. */
 export function servingOf(spec: ServingSpec): ProfiledServing {
   const { processors, requestBytes, perMiBMs, contention, stalls, slow } = spec;
   return {
@@ -35,12 +35,12 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
   };
 }
 
-/** Where nobody says what is fast, the times of the profile are those of work without a rest. */
+/** If `fast` is left out, the profile's times are those of continuous work. */
 function spellsOf({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): SlowSpells {
   return { share, factor, spellMs, fast: fast ?? 1 - share + share / factor };
 }
 
-/** A profile may say that there are none by zeros. */
+/** Zeros in a profile mean no slow periods. */
 function isNotable({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): boolean {
   return share >= MIN_SLOW_SHARE && (factor > 1 || fast !== 1) && spellMs >= MIN_SPELL_MS;
 }
@@ -59,7 +59,7 @@ export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
   }
   const { contention = [1], slow } = spec;
   if (slow !== undefined && slow.share > 1 - MIN_SLOW_SHARE) {
-    const what = "a part of the time below 1: with it all, the times of the profile are slow ones";
+    const what = "a share below 1: with 1, all times of the profile would be slow";
     yield invalid(["serving", "slow", "share"], what, String(slow.share));
   }
   if (slow !== undefined && slow.factor < 1) {
@@ -74,14 +74,15 @@ export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
   }
   const fall = contention.findIndex((factor, index) => factor < (contention[index - 1] ?? 0));
   if (fall > 0) {
-    const found = `${contention[fall]} behind ${contention[fall - 1]}`;
+    const found = `${contention[fall]} after ${contention[fall - 1]}`;
     yield conflict([...path, fall], `expected factors that do not descend, got ${found}`);
   }
 }
 
 /**
- * The cluster with the path of the first variant whose profile says one, in the order of the pools.
- * @param isPlannedWith whether the spec leaves it to the compiler what the path takes.
+ * Returns the cluster with the path of the first variant whose profile has one, in the order of the
+ * pools.
+ * @param isPlannedWith whether the compiler reserves time for the path.
  */
 export function withServing(
   cluster: Cluster,

@@ -1,4 +1,4 @@
-/** The latency objective of a spec: one for all queries, or one for each class of them. */
+/** Latency objective of a spec: one for all queries, or one for each class. */
 import type { Slo, SloClass } from "./application.ts";
 import { conflict, invalid, type Mistake, missing, show } from "./document/mistakes.ts";
 import { duplicateNames } from "./pipeline.ts";
@@ -8,12 +8,10 @@ import type { ApplicationSpec } from "./schema/application-schema.ts";
 const PATH = ["slo", "classes"] as const;
 const MIN_CLASSES = 2;
 const MAX_CLASSES = 16;
-/**
- * How far from 1 the shares may sum up, for thirds are written with as many digits as one likes.
- */
+/** Tolerance of the sum of shares, since thirds are rounded. */
 const SHARE_TOLERANCE = 0.002;
 
-/** What is wrong with the SLO of a spec beyond its form. */
+/** Finds mistakes in the SLO of a spec beyond its structure. */
 export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistake> {
   yield* targetMistakes(slo, policy);
   const { latency, classes } = slo;
@@ -24,7 +22,7 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
       yield missing(["slo", "latency"], "a time above 0 with its unit such as 150 ms, or classes");
     }
     if (asked !== undefined) {
-      const message = `expected nothing, since slo has no classes, got ${show(asked)}`;
+      const message = `expected no value, since slo has no classes, got ${show(asked)}`;
       yield conflict(["policy", "classes"], message);
     }
     return;
@@ -32,7 +30,7 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
   if (latency !== undefined) yield conflict(PATH, "expected latency or classes, got both");
   if (rules === undefined) {
     const allowed = `slo.latency, or method ${methodsWithClasses().join(" or ")}`;
-    const message = `method ${policy.method} has one SLO for all requests; allowed: ${allowed}`;
+    const message = `method ${policy.method} supports one SLO for all requests; allowed: ${allowed}`;
     yield { code: "INPUT_UNSUPPORTED", path: PATH, message };
     return;
   }
@@ -40,7 +38,7 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
   yield* classMistakes(classes);
 }
 
-/** Targets of the latency, which only some methods keep, and which are within the SLO. */
+/** Checks latency targets, which only some methods support, and which must be within the SLO. */
 function* targetMistakes(
   slo: ApplicationSpec["slo"],
   policy: ApplicationSpec["policy"],
@@ -53,7 +51,7 @@ function* targetMistakes(
     const path = ["slo", key];
     if (rulesOf(policy).latencyTargets !== true) {
       const allowed = `slo.latency alone, or method ${methodsWithTargets().join(" or ")}`;
-      const message = `method ${policy.method} keeps no target of ${key}; allowed: ${allowed}`;
+      const message = `method ${policy.method} does not support a target of ${key}; allowed: ${allowed}`;
       yield { code: "INPUT_UNSUPPORTED", path, message };
     } else if (targetMs > mostMs) {
       yield conflict(path, `expected at most the SLO of ${mostMs} ms, got ${targetMs} ms`);
@@ -80,7 +78,7 @@ function* classMistakes(
   }
 }
 
-/** The SLO of a spec without mistakes. Where there are classes, it is the longest of theirs. */
+/** Resolves the SLO of a valid spec. With classes, it is the longest of theirs. */
 export function resolveSlo({ slo }: ApplicationSpec): Slo {
   const { maxViolationRate = null, percentile, p50, p95 } = slo;
   const targets = {

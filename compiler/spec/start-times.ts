@@ -1,17 +1,17 @@
-/** What profiles say of the time that workers take to start. */
+/** Start times of workers in profiles. */
 import { MAX_MS, MIN_MS } from "stratagem-runtime/internal/bundle/limits";
 import type { Cluster, StartTimes, Task } from "./application.ts";
 import { profileFor } from "./pool-profiles.ts";
 
-/** Of the slowest that may be started; null where no profile that is used says it. */
+/** Times of the slowest worker; null if no used profile has them. */
 export interface MeasuredStarts {
-  /** Of a new worker, until it has run each batch. */
+  /** Time until a new worker has run each batch. */
   readonly workerMs: number | null;
-  /** Of a model that a running worker loads, likewise. */
+  /** The same for a model that a running worker loads. */
   readonly modelMs: number | null;
 }
 
-/** Of every variant in every pool that has a profile of it. */
+/** Considers every variant in every pool with a profile of it. */
 export function measuredStarts({
   cluster,
   tasks,
@@ -32,7 +32,7 @@ export function measuredStarts({
   };
 }
 
-/** A time that a spec could have said. */
+/** Limits a time to the range of a spec. */
 function asStated(ms: number): number {
   return ms < MIN_MS ? 0 : Math.min(ms, MAX_MS);
 }

@@ -1,4 +1,4 @@
-/** The policy of method themis in a spec. */
+/** Policy of method themis in a spec. */
 import type { ThemisPolicy } from "./application.ts";
 import { conflict, show } from "./document/mistakes.ts";
 import type { PolicyRulesOf, PolicySpecOf } from "./policy-rules.ts";
@@ -11,13 +11,13 @@ export const themisRules: PolicyRulesOf<"themis"> = {
   *measurementMistakes({ profile }, path) {
     if (profile.fit !== null || profile.byCores !== null) return;
     const found = `${profile.file} has neither for ${show(profile.variant)}`;
-    yield conflict(path, `method themis needs fit or byCores, and ${found}`);
+    yield conflict(path, `method themis needs fit or byCores, but ${found}`);
   },
 };
 
-/** Looks at the traffic are so far apart where the spec does not say it. */
+/** Default interval of traffic observations, in SLOs. */
 const LOOK_SLOS = 0.25;
-/** Where neither the spec nor a profile says it. */
+/** Default without a value in spec or profiles. */
 const DEFAULT_MS = 5000;
 
 function resolveThemis(

@@ -22,12 +22,12 @@ export type Trace =
       readonly endMs: number;
     };
 
-/** Of a trace, also after decompression. */
+/** Limit of a trace, also after decompression. */
 export const MAX_TRACE_BYTES = 64 * MEBIBYTE;
 const MAX_LINE_LENGTH = 10_000;
 /** Three weeks of seconds. */
 export const MAX_TRACE_ROWS = 2_000_000;
-/** A leap year, from the first row to the end. */
+/** Leap year, from the first row to the end. */
 const MAX_TRACE_MS = 366 * 86_400_000;
 
 /**
@@ -59,7 +59,7 @@ export function readTrace(path: string): Trace {
 }
 
 interface Row {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
   readonly text: string;
 }
@@ -83,7 +83,7 @@ function decompress(bytes: Buffer, path: string): Buffer {
   }
 }
 
-/** Lines with content, trimmed; one at a time, since a trace may have millions. */
+/** Yields non-empty lines, trimmed; one at a time, since a trace may have millions. */
 function* rowsOf(text: string, path: string): Generator<Row, undefined> {
   let start = 0;
   let rowCount = 0;
@@ -112,8 +112,7 @@ function* prepend(first: Row, rest: Iterable<Row>): Generator<Row> {
 }
 
 /**
- * A time split in two, because whole milliseconds since 1970 leave a double no room for the digits
- * after them.
+ * Time in two parts, since a double cannot hold milliseconds since 1970 with all fractional digits.
  */
 interface Instant {
   readonly wholeMs: number;

@@ -1,30 +1,30 @@
-/** Why a point does not hold, found in the seconds of its run. */
+/** Finds the cause of a failed point in the seconds of its run. */
 import { meanOf } from "./timeline.ts";
 import type { Check, MachineShares, MeasuredOutcome, TimelineSecond } from "./truth-document.ts";
 
-/** Everything that is known of a run. */
+/** Observations of a run. */
 export interface Evidence {
   readonly checks: readonly Check[];
   readonly timeline: readonly TimelineSecond[];
   readonly machine: MachineShares;
   readonly measured: MeasuredOutcome;
-  /** What other guests took while the profile was made. */
+  /** Share of the processors that other guests took while the profile was measured. */
   readonly profileStealShare: number | null;
 }
 
-/** Beyond what the profile saw, in points. */
+/** Shares above the profile's, in points, from which they count as causes. */
 const NOTABLE_STEAL = 0.02;
 const NOTABLE_NEIGHBOURS = 0.03;
-/** Of a second that others disturbed. */
+/** Steal or neighbour share of a second from which it counts as disturbed. */
 const LOST_SECOND = 0.05;
 const NOTABLE_PACE = 1.15;
 const BUSY_SERVER = 0.85;
 const BUSY_MACHINE = 0.95;
-/** Part of a latency that is far off. */
+/** Ratio to the prediction from which a latency counts as deviating. */
 const FAR = 1.2;
 const NOTABLE_LAG_MS = 5;
 
-/** A sentence; null where every check holds. */
+/** Returns a sentence; null if every check holds. */
 export function causeOf(evidence: Evidence): string | null {
   const failed = evidence.checks.filter(({ holds }) => !holds);
   if (failed.length === 0) return null;
@@ -41,7 +41,7 @@ export function causeOf(evidence: Evidence): string | null {
   return (found.length > 0 ? found : [remainder(evidence)]).join("; ");
 }
 
-/** The host gave the processors to others. */
+/** Checks for processor time that the host gave to other guests. */
 function stolen({ machine, timeline, profileStealShare }: Evidence): string | null {
   const { stealShare } = machine;
   const known = profileStealShare ?? 0;
@@ -59,17 +59,17 @@ function stolen({ machine, timeline, profileStealShare }: Evidence): string | nu
 
 function neighbours({ machine: { neighbourShare } }: Evidence): string | null {
   if (neighbourShare === null || neighbourShare < NOTABLE_NEIGHBOURS) return null;
-  return `other processes of this machine took ${percentText(neighbourShare)} of the processors`;
+  return `other processes on this machine used ${percentText(neighbourShare)} of the processors`;
 }
 
 function stealsOf(seconds: readonly TimelineSecond[]): (number | null)[] {
   return seconds.map(({ stealShare }) => stealShare);
 }
 
-/** The promise is that of the mean pace, and spells are slower than their mean. */
+/** The promise assumes the mean pace; in slow periods the pace is worse. */
 function slowWorkers({ machine: { pace } }: Evidence): string | null {
   if (pace === null || pace < NOTABLE_PACE) return null;
-  return `batches took ${pace.toFixed(2)} times their profile in the mean of the run`;
+  return `batches took ${pace.toFixed(2)} times their profiled time on average`;
 }
 
 function busyServer({ machine, timeline }: Evidence): string | null {
@@ -89,15 +89,15 @@ function busyMachine({ machine: { busyShare, stealShare, generatorShare } }: Evi
   return `the processors were busy ${percentText(busyShare)} of the time${generator}`;
 }
 
-/** Latencies count from the moment sent, but bunches of requests are other arrivals. */
+/** Latencies count from the time of sending, but a late generator changes the arrivals. */
 function lateGenerator({ measured: { sendLagMs } }: Evidence): string | null {
   if (sendLagMs === null || sendLagMs.p99 < NOTABLE_LAG_MS) return null;
   return `the load generator sent 1 % of the requests ${msText(sendLagMs.p99)} late or more`;
 }
 
 function lostRequests({ measured: { errors } }: Evidence): string | null {
-  const told = Object.entries(errors).map(([reason, count]) => `${count} with ${reason}`);
-  return told.length === 0 ? null : `requests had no answer: ${told.join(", ")}`;
+  const reasons = Object.entries(errors).map(([reason, count]) => `${count} with ${reason}`);
+  return reasons.length === 0 ? null : `requests had no answer: ${reasons.join(", ")}`;
 }
 
 function otherVariants(failed: readonly Check[]): string | null {
@@ -108,10 +108,10 @@ function otherVariants(failed: readonly Check[]): string | null {
     return `${kind} accurate variants answered than the simulation chose`;
   }
   if (labels === undefined) return null;
-  return "the variants are not as accurate on these inputs as the application states";
+  return "the variants' accuracy on these inputs differs from the application's";
 }
 
-/** Where nothing stands out: in which seconds latencies left their prediction, and by what. */
+/** Describes, if there is no clear cause, which component deviated in which seconds. */
 function remainder({ timeline }: Evidence): string {
   const far = timeline.filter((one) => {
     return (one.p99Ms ?? 0) > FAR * (one.predictedP99Ms ?? Number.POSITIVE_INFINITY);
@@ -120,20 +120,20 @@ function remainder({ timeline }: Evidence): string {
     const near = timeline.filter((one) => {
       return (one.p50Ms ?? 0) * FAR < (one.predictedP50Ms ?? 0);
     });
-    if (near.length > 0) return "requests were quicker than predicted, in most seconds alike";
-    return "no second stands out: latencies differ a little in all of them";
+    if (near.length > 0) return "requests were faster than predicted in most seconds";
+    return "no second stands out: latencies deviate slightly in all of them";
   }
   const mean = (of: (one: TimelineSecond) => number | null) => meanOf(far.map(of)) ?? 0;
   const inside = mean(({ queueMs }) => queueMs) + mean(({ computeMs }) => computeMs);
   const outside = mean(({ p50Ms }) => p50Ms) - inside;
   const parts =
     `queued ${msText(mean(({ queueMs }) => queueMs))} and computed ` +
-    `${msText(mean(({ computeMs }) => computeMs))} in the mean, ` +
-    `and ${msText(Math.max(0, outside))} went elsewhere`;
+    `${msText(mean(({ computeMs }) => computeMs))} on average, ` +
+    `and ${msText(Math.max(0, outside))} were spent elsewhere`;
   return `in ${secondsText(far.map(({ second }) => second))} requests ${parts}`;
 }
 
-/** `seconds 3–5 and 8` */
+/** Formats `seconds 3–5 and 8`. */
 export function secondsText(seconds: readonly number[]): string {
   const runs: [number, number][] = [];
   for (const second of seconds) {
@@ -141,8 +141,8 @@ export function secondsText(seconds: readonly number[]): string {
     if (last !== undefined && second === last[1] + 1) last[1] = second;
     else runs.push([second, second]);
   }
-  const told = runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`));
-  const text = [told.slice(0, -1).join(", "), told.at(-1) ?? ""].filter(Boolean).join(" and ");
+  const ranges = runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`));
+  const text = [ranges.slice(0, -1).join(", "), ranges.at(-1) ?? ""].filter(Boolean).join(" and ");
   return `${seconds.length === 1 ? "second" : "seconds"} ${text}`;
 }
 

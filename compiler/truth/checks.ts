@@ -1,4 +1,4 @@
-/** Promises against what was measured: which of them hold. */
+/** Compares promises with measurements. */
 import type {
   Check,
   CheckName,
@@ -8,16 +8,16 @@ import type {
   Verdict,
 } from "./truth-document.ts";
 
-/** Latencies may be so far from their prediction, as a part of it or in ms, whichever is more. */
+/** Tolerance of latencies: this part of the prediction, or these ms, whichever is greater. */
 export const LATENCY_SHARE = 0.2;
 export const LATENCY_MS = 2;
-/** Ratios of late and lost requests, and accuracies, may be so far from theirs. */
-export const VIOLATION_POINTS = 0.005;
-export const ACCURACY_POINTS = 0.002;
-/** A promise below this part of the ceiling is taken to keep it. */
+/** Tolerances of the ratio of late and lost requests, and of accuracies. */
+const VIOLATION_POINTS = 0.005;
+const ACCURACY_POINTS = 0.002;
+/** Part of the ceiling below which a promise is safe. */
 const SAFE_SHARE = 0.5;
 
-/** What a point is judged by. */
+/** Figures to judge a point by. */
 export interface Judged {
   readonly promised: TruthPoint["promised"];
   readonly predicted: Outcome;
@@ -26,7 +26,7 @@ export interface Judged {
   readonly ceiling: number;
 }
 
-/** One check for each figure that is known. */
+/** Returns a check for each known figure. */
 export function checksOf(judged: Judged): Check[] {
   const { predicted, measured } = judged;
   return [
@@ -37,7 +37,7 @@ export function checksOf(judged: Judged): Check[] {
   ];
 }
 
-/** Of all checks together. */
+/** Combines the checks. */
 export function verdictOf(checks: readonly Check[]): Verdict {
   if (checks.every(({ holds }) => holds)) return "holds";
   if (checks.every(({ isKept }) => isKept)) return "better";
@@ -48,7 +48,7 @@ export function verdictOf(checks: readonly Check[]): Verdict {
   return isSlower ? "slower" : "broken";
 }
 
-/** Without an answer nothing holds. */
+/** Fails without answers. */
 function latencyCheck(name: CheckName, promised: number | null, measured: number | null): Check {
   const tolerance = Math.max(LATENCY_SHARE * (promised ?? 0), LATENCY_MS);
   const known = promised !== null && measured !== null;
@@ -57,7 +57,10 @@ function latencyCheck(name: CheckName, promised: number | null, measured: number
   return { name, promised, measured, tolerance, holds, isKept };
 }
 
-/** Close to what was predicted, and below the ceiling where the level promises to be well below. */
+/**
+ * Checks that the ratio is close to the prediction, and below the ceiling if the level promises a
+ * safe value.
+ */
 function violationCheck({ promised, predicted, measured, ceiling }: Judged): Check {
   const isClose = isWithin(measured.violationRate, predicted.violationRate, VIOLATION_POINTS);
   const isSafe = (promised.violationRate ?? predicted.violationRate) < SAFE_SHARE * ceiling;
@@ -73,7 +76,10 @@ function violationCheck({ promised, predicted, measured, ceiling }: Judged): Che
   };
 }
 
-/** As the server states it; and by labels, as far as chance lets that be known. */
+/**
+ * Compares the accuracy that the server states, and the accuracy by labels with its confidence
+ * interval.
+ */
 function accuracyChecks(predicted: Outcome, measured: MeasuredOutcome): Check[] {
   const checks: Check[] = [];
   const tolerance = ACCURACY_POINTS;
@@ -93,7 +99,7 @@ function accuracyChecks(predicted: Outcome, measured: MeasuredOutcome): Check[] 
   return checks;
 }
 
-/** Differences of decimals are not exact. */
+/** Allows for rounding of decimal differences. */
 function isWithin(measured: number, promised: number, tolerance: number): boolean {
   return Math.abs(measured - promised) <= tolerance + Number.EPSILON;
 }

@@ -1,4 +1,6 @@
-/** The process that sends the load: neither the server nor the simulation shares its loop. */
+/**
+ * Process that sends the load, so that the server and the simulation do not share its event loop.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -9,7 +11,7 @@ const PROGRAM = fileURLToPath(new URL("./load-process.js", import.meta.url));
 
 export type LoadDone = Extract<LoadMessage, { readonly kind: "done" }>;
 
-/** One load at a time. */
+/** Sends one load at a time. */
 export class LoadClient {
   readonly #child: ChildProcess;
   readonly #signal: AbortSignal;
@@ -29,7 +31,7 @@ export class LoadClient {
     return this.#child.pid ?? 0;
   }
 
-  /** @throws InputError for contents that are no good, Error for any other failure. */
+  /** @throws InputError for invalid contents, Error for other failures. */
   async send(order: LoadOrder, onProgress: (doneSeconds: number) => void): Promise<LoadDone> {
     this.#signal.throwIfAborted();
     const done = new Promise<LoadDone>((resolve, reject) => {
@@ -52,7 +54,7 @@ export class LoadClient {
     return Promise.race([done, ended]);
   }
 
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   async close(): Promise<void> {
     this.#signal.removeEventListener("abort", this.#onAbort);
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;

@@ -1,26 +1,26 @@
-/** What truth and the process that sends its load tell each other. */
+/** Messages between truth and the process that sends its load. */
 import type { PlannedRequests } from "../load/planned-workload.ts";
 import type { LoadResult } from "../load/run-load.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 
-/** What requests carry. */
+/** Contents of requests. */
 export type LoadContent =
   | {
       readonly kind: "rows";
-      /** File of raw rows, and of the class of each; null for rows of zeros, and for no classes. */
+      /** Files of raw rows and of their classes; null for rows of zeros, and without classes. */
       readonly inputs: string | null;
       readonly labels: string | null;
     }
-  /** A folder whose files are bodies of requests, as they are. */
+  /** Folder whose files are complete request bodies. */
   | { readonly kind: "bodies"; readonly folder: string }
-  /** Requests of any rows to any model, in the order of the arrivals. */
+  /** Requests with any rows to any model, in the order of the arrivals. */
   | { readonly kind: "planned"; readonly requests: PlannedRequests };
 
-/** A load to send. */
+/** Load to send. */
 export interface LoadOrder {
   readonly url: string;
   readonly content: LoadContent;
-  /** Whether requests name classes, drawn by their shares. */
+  /** True if requests name classes, drawn by their shares. */
   readonly hasClasses: boolean;
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
@@ -32,16 +32,16 @@ export interface LoadOrder {
   readonly timeoutMs: number;
 }
 
-/** By request, in the order in which they ended. Times are ms since the load began. */
+/** Requests in order of completion. Times are ms since the load began. */
 export interface SentRequests {
   readonly scheduledMs: Float64Array;
   readonly sentMs: Float64Array;
   readonly endMs: Float64Array;
-  /** NaN where there is none: no good answer, or one that states none. */
+  /** NaN if there was no successful answer, or it stated none. */
   readonly accuracy: Float64Array;
   readonly score: Float64Array;
   readonly isAnswered: Uint8Array;
-  /** Of its class. */
+  /** SLO of its class. */
   readonly sloMs: Float64Array;
 }
 
@@ -51,8 +51,8 @@ export type LoadMessage =
       readonly kind: "done";
       readonly result: LoadResult;
       readonly sent: SentRequests;
-      /** When the load began, ms since 1970. */
+      /** Start of the load, ms since 1970. */
       readonly startEpochMs: number;
     }
-  /** @param code of a RuntimeError or InputError; null for another one. */
+  /** @param code of a RuntimeError or InputError; null for other errors. */
   | { readonly kind: "failed"; readonly code: string | null; readonly message: string };

@@ -1,4 +1,4 @@
-/** The program of the process that sends the load: one order after the other, by its parent. */
+/** Program of the process that sends the load, one order after another from its parent. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { openBodyWorkload } from "../load/body-workload.ts";
 import { inputsFromFiles } from "../load/input-file.ts";
@@ -10,10 +10,10 @@ import type { LoadContent, LoadMessage, LoadOrder, SentRequests } from "./load-m
 
 process.on("message", (order: LoadOrder) => {
   carryOut(order)
-    .then(tell)
-    .catch((error: unknown) => tell(failure(error)));
+    .then(send)
+    .catch((error: unknown) => send(failure(error)));
 });
-// The parent is gone, and nobody reads what would be measured.
+// The parent has ended, so the result has no reader.
 process.on("disconnect", () => process.exit());
 
 async function carryOut({ content, hasClasses, ...order }: LoadOrder): Promise<LoadMessage> {
@@ -30,7 +30,7 @@ async function carryOut({ content, hasClasses, ...order }: LoadOrder): Promise<L
       startMs = ms;
     },
     onSettled: (one) => settled.push(one),
-    onProgress: progressTold(),
+    onProgress: progressReporter(),
     signal: new AbortController().signal,
   });
   const startEpochMs = performance.timeOrigin + startMs;
@@ -52,13 +52,13 @@ async function contentOf(
   }
 }
 
-/** Once a second. */
-function progressTold(): LoadOptions["onProgress"] {
-  let told = -1;
+/** Reports once per second. */
+function progressReporter(): LoadOptions["onProgress"] {
+  let reported = -1;
   return (doneSeconds) => {
-    if (doneSeconds <= told) return;
-    told = doneSeconds;
-    tell({ kind: "progress", doneSeconds });
+    if (doneSeconds <= reported) return;
+    reported = doneSeconds;
+    send({ kind: "progress", doneSeconds });
   };
 }
 
@@ -81,6 +81,6 @@ function failure(error: unknown): LoadMessage {
   return { kind: "failed", code: isKnown ? error.code : null, message };
 }
 
-function tell(message: LoadMessage): void {
+function send(message: LoadMessage): void {
   process.send?.(message);
 }

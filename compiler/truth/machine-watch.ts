@@ -1,27 +1,27 @@
-/** Looks every so often at what the processors and a process do. */
+/** Samples the use of the processors and of a process periodically. */
 import { readFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
 
-/** Between two looks. */
-export const LOOK_MS = 250;
-/** Of Linux, per second of one processor: USER_HZ. */
+/** Interval of samples. */
+const LOOK_MS = 250;
+/** Clock ticks per second on Linux: USER_HZ. */
 const TICKS_PER_SECOND = 100;
 
 interface Look {
   readonly epochMs: number;
   readonly ticks: ProcessorTicks | null;
-  /** That the process has used, null where the system does not tell. */
+  /** Total of the process; null if the system does not report it. */
   readonly processTicks: number | null;
-  /** That all that belongs to the run has used, by process; none where nothing tells. */
-  readonly ownMs: ReadonlyMap<number, number>;
+  /** Totals of the processes of the run by process id; empty if unknown. */
+  readonly runMs: ReadonlyMap<number, number>;
 }
 
 export interface MachineWatch {
   /**
-   * What was seen between two moments, ms since 1970.
+   * Summarizes the samples between two times in ms since 1970.
    * @returns times since the first of them.
    */
   between(fromEpochMs: number, untilEpochMs: number): MachineSeen;
@@ -32,15 +32,15 @@ export interface MachineSeen {
   readonly samples: readonly MachineSample[];
   readonly stealShare: number | null;
   readonly busyShare: number | null;
-  /** Of one processor. */
+  /** Share of one processor. */
   readonly serverShare: number | null;
-  /** What neither server, workers, load generator nor this process took of the processors. */
+  /** Share of the processors used by processes outside the run. */
   readonly neighbourShare: number | null;
 }
 
 /**
- * @param pid of the server. @param others processes that belong to the run beside it, its workers
- * and this one. @param every calls back until what it gives is called.
+ * @param pid of the server. @param others other processes of the run: workers and this one.
+ * @param every calls back periodically until the returned function is called.
  */
 export function watchMachine(
   pid: number,
@@ -51,15 +51,15 @@ export function watchMachine(
   const looks: Look[] = [];
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
-    const ownMs = processesMs([...familyOf(pid), process.pid, ...others]);
-    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, ownMs });
+    const runMs = processesMs([...familyOf(pid), process.pid, ...others]);
+    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, runMs });
   };
   look();
   const end = every(LOOK_MS, look);
   return { between: (from, until) => seenBetween(looks, from, until), end };
 }
 
-/** Of looks whose middle lies in the time. */
+/** Summarizes samples whose middle lies in the interval. */
 export function seenBetween(looks: readonly Look[], from: number, until: number): MachineSeen {
   const own = looks.filter(({ epochMs }) => {
     return epochMs >= from - LOOK_MS / 2 && epochMs <= until + LOOK_MS / 2;
@@ -78,7 +78,7 @@ export function seenBetween(looks: readonly Look[], from: number, until: number)
   };
 }
 
-/** Of processes that ended meanwhile, what they took last counts as that of neighbours. */
+/** The last use of processes that ended in between counts as the neighbours'. */
 function neighbourShare(
   before: Look | undefined,
   after: Look | undefined,
@@ -86,10 +86,10 @@ function neighbourShare(
 ): number | null {
   if (before === undefined || after === undefined || busyShare === null) return null;
   const allMs = (after.epochMs - before.epochMs) * cpus().length;
-  if (allMs <= 0 || after.ownMs.size === 0) return null;
-  let ownMs = 0;
-  for (const [pid, ms] of after.ownMs) ownMs += ms - (before.ownMs.get(pid) ?? 0);
-  return Math.max(0, busyShare - ownMs / allMs);
+  if (allMs <= 0 || after.runMs.size === 0) return null;
+  let usedMs = 0;
+  for (const [pid, ms] of after.runMs) usedMs += ms - (before.runMs.get(pid) ?? 0);
+  return Math.max(0, busyShare - usedMs / allMs);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {
@@ -118,8 +118,8 @@ function readProcessTicks(pid: number): number | null {
 }
 
 /**
- * User and system time, the 14th and 15th field; the name before them is in brackets and may hold
- * anything. Source: proc_pid_stat(5).
+ * Sums user and system time, fields 14 and 15. The process name before them is in parentheses and
+ * may hold any characters. Source: proc_pid_stat(5).
  */
 export function parseProcessTicks(text: string): number | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

@@ -1,4 +1,4 @@
-/** One load, sent to a live server and simulated, judged. */
+/** Sends one load to a live server, simulates it, and judges the result. */
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { AnsweredRequest } from "../explain/logged-request.ts";
@@ -21,38 +21,38 @@ import { timelineOf } from "./timeline.ts";
 import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
 import { LEAD_IN_MS, type PlannedPoint } from "./truth-plan.ts";
 
-/** What all points of an application have in common. */
+/** Setup that all points of an application share. */
 export interface Stand {
   readonly bundle: Bundle;
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly machine: MachineWatch;
   readonly pace: PaceSamples;
-  /** The requests of a point; those of the command line where the method draws none. */
+  /** Returns the requests of a point; the command line's if the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
   readonly serviceTimes: ServiceTimeMode;
   readonly profileStealShare: number | null;
   readonly durationMs: number;
-  /** Runs that are repeated at most because others took so much of the processors. */
+  /** Most repetitions of a run because of disturbances. */
   readonly retries: number;
   readonly watch: SimulateWatch;
-  /** Waits, or ends with the reason of the signal. */
+  /** Waits, or rejects with the signal's reason. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
 /**
- * A run in which others took so much of the processors may be repeated: other guests of the host,
- * beyond what they took while the profile was made, and other processes here.
+ * Share of the processors from which a run may be repeated: used by other guests of the host,
+ * beyond their use during profiling, and by other processes.
  */
-export const DISTURBED_SHARE = 0.05;
-/** A request that has not been answered after so many SLOs, or after so long, is given up. */
+const DISTURBED_SHARE = 0.05;
+/** Timeout of a request in SLOs, and its minimum. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;
-/** Until the last lines of the access log are written. */
+/** Time until the last lines of the access log are written. */
 const LOG_MS = 300;
 
-/** @param onSecond is told how much of the run is over. */
+/** @param onSecond called with the elapsed seconds of the run. */
 export async function measurePoint(
   stand: Stand,
   point: PlannedPoint,
@@ -79,20 +79,20 @@ export async function measurePoint(
   }
 }
 
-/** The load generator takes processors as well, where the bundle knows what that means. */
+/** Includes the load generator's processors if the bundle models contention. */
 function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptions {
   if (cluster.serving === undefined) return {};
   return { neighbours: result.processors.generatorShare * cluster.serving.processors };
 }
 
-/** A run, and all that was seen of it. */
+/** Result and observations of a run. */
 interface Sent {
   readonly done: LoadDone;
   readonly served: readonly AnsweredRequest[];
   readonly seen: MachineSeen;
-  /** Of the host; null where none was seen. */
+  /** Stalls by the host; null if none were observed. */
   readonly stalls: StallsSeen | null;
-  /** Pace of the workers, as the server measured it; null if it states none. */
+  /** Pace of the workers measured by the server; null if not stated. */
   readonly pace: number | null;
 }
 
@@ -119,7 +119,7 @@ async function sendOnce(
   };
   const endStalls = watchStalls(stand.pause);
   const done = await load.send(order, onSecond).finally(() => endStalls(null));
-  // How many there were is of this run; how long each is, only a profile measures.
+  // The rate of stalls is of this run; their length is known only from the profile.
   const stalls = endStalls(bundle.cluster.serving?.stalls?.ms ?? null);
   await stand.pause(LOG_MS);
   const { startEpochMs } = done;
@@ -184,7 +184,7 @@ function isDisturbed(
   );
 }
 
-/** What a method draws itself, or what was asked for. */
+/** Returns the method's requests, or those of the command line. */
 export function contentOf(
   planned: PlannedRequests | null,
   inputs: string | null,

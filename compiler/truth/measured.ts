@@ -1,11 +1,11 @@
-/** What the load generator saw, as the figures that promises are about. */
+/** Converts the load generator's results to the figures of promises. */
+
 import type { LoadResult } from "../load/run-load.ts";
 import type { SentRequests } from "./load-messages.ts";
-import { proportionOf } from "./proportion.ts";
 import { outcomeOf, type RequestTimes } from "./request-times.ts";
-import type { MeasuredOutcome } from "./truth-document.ts";
+import type { Interval, MeasuredOutcome } from "./truth-document.ts";
 
-/** Latencies from the moment sent, in the order of the scheduled arrivals. */
+/** Latencies from the time of sending, in the order of the scheduled arrivals. */
 export function measuredTimes(sent: SentRequests): RequestTimes {
   const { scheduledMs, sentMs, endMs, isAnswered } = sent;
   const order = Array.from(scheduledMs, (_, index) => index).sort(
@@ -20,7 +20,7 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
-/** @param sloMs of the application; each request is judged by that of its class. */
+/** @param sloMs of the application; each request is judged by the SLO of its class. */
 export function measuredOutcome(
   sent: SentRequests,
   { sendLagMs, errors }: Pick<LoadResult, "sendLagMs" | "errors">,
@@ -48,4 +48,20 @@ export function measuredOutcome(
 
 function sum(values: Float64Array): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+/** Two-sided 99 % quantile of the normal distribution. */
+const Z = 2.5758293035489;
+
+/**
+ * Returns Wilson's 99 % interval of the mean of scores from 0 to 1; null without scores. It is
+ * conservative for scores between 0 and 1. Source: E. B. Wilson, JASA 22 (1927).
+ */
+export function proportionOf(sum: number, asked: number): Interval | null {
+  if (asked === 0) return null;
+  const estimate = sum / asked;
+  const spread = (Z * Z) / asked;
+  const middle = (estimate + spread / 2) / (1 + spread);
+  const half = (Z / (1 + spread)) * Math.sqrt((estimate * (1 - estimate) + spread / 4) / asked);
+  return { estimate, lower: Math.max(0, middle - half), upper: Math.min(1, middle + half), asked };
 }

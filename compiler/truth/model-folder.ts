@@ -1,4 +1,4 @@
-/** Where a server finds the models of a bundle that was just compiled. */
+/** Provides the models of a freshly compiled bundle to a server. */
 import { existsSync } from "node:fs";
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -7,9 +7,9 @@ import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import type { Application } from "../spec/application.ts";
 
 /**
- * A folder that has every file the bundle names: that of the models, where they are all in one,
- * else one of links to them.
- * @param folder where that may be made.
+ * Returns a folder with every file that the bundle names: the models' own folder if they share one,
+ * otherwise a folder of links.
+ * @param folder parent of the folder of links.
  */
 export async function modelFolder(
   bundle: Bundle,
@@ -30,7 +30,7 @@ export async function modelFolder(
   return links;
 }
 
-/** Names without folders; what a package has is found by its name. */
+/** Names without folders; files of packages are found by name. */
 function filesOf(bundle: Bundle): string[] {
   return methodOf(bundle)
     .models(bundle)

@@ -1,21 +1,21 @@
-/** The pace of the workers of a server during a run, as its metrics state it. */
+/** Samples the pace of a server's workers from its metrics during a run. */
 
 import { metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
 import { trafficCounts } from "stratagem-runtime/internal/describe/traffic-counts";
 
-/** Between two samples. */
+/** Interval of samples. */
 const SAMPLE_MS = 250;
 
 export interface PaceSamples {
-  /** Mean pace of the pool in a time, ms since 1970; null where no sample of it states one. */
+  /** Mean pace of the pool in an interval, ms since 1970; null if no sample in it states one. */
   between(fromEpochMs: number, untilEpochMs: number): number | null;
   end(): void;
 }
 
 /**
- * Samples until it is ended.
- * @param read the text of the server's metrics. @param every calls back until what it gives is
- * called.
+ * Samples until ended.
+ * @param read returns the server's metrics. @param every calls back periodically until the returned
+ * function is called.
  */
 export function samplePace(
   application: string,
@@ -28,7 +28,7 @@ export function samplePace(
     const pace = trafficCounts(metricValues(await read()), application)?.pace;
     if (pace !== undefined) samples.push({ atMs: epochMs(), pace });
   };
-  // A server that does not answer in time is one sample less: the run itself says what is wrong.
+  // A failed sample is skipped; the run itself reports server errors.
   const end = every(SAMPLE_MS, () => void sample().catch(() => {}));
   return {
     between: (from, until) => {

@@ -1,4 +1,4 @@
-/** What a simulation of the very arrivals of a run predicts, with the serving path and without. */
+/** Simulates the exact arrivals of a run, with and without the serving path. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
@@ -16,13 +16,13 @@ import { InputError } from "../spec/document/input-error.ts";
 import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
 
-export interface Run {
+interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
-  /** Service times of all workers, relative to the profile. */
+  /** Service times of all workers relative to the profile. */
   readonly pace: number;
-  /** What takes processors beside server and workers, where the bundle can count with it. */
+  /** Processor use besides server and workers, if the bundle models it. */
   readonly stations: StationOptions;
 }
 
@@ -31,13 +31,13 @@ export interface Prediction {
   readonly times: RequestTimes;
 }
 
-/** What every method's simulation says. */
+/** Results common to every method's simulation. */
 const resultSchema = z.object({
   violationRate: z.number(),
   accuracyPerSatisfied: z.number().nullish(),
 });
 
-/** Drawn service times where the profile has their quantiles, its percentile where it has not. */
+/** Returns sampled service times if the profile has quantiles, otherwise its percentile. */
 export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
   const arrivals = { kind: "poisson", qps: 1 } as const;
   const brief = { arrivals, durationMs: 1, seed: 1, pace: 1, stations: {} };
@@ -50,11 +50,11 @@ export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
   }
 }
 
-/** Draws of path and stalls, for the same arrivals: one alone has its own luck with its p99. */
+/** Simulated draws of path and stalls for the same arrivals: the p99 of a single draw varies. */
 const DRAWS = 5;
 
 /**
- * What is to be expected of the arrivals of a run: quantiles over all draws, and means of rates.
+ * Averages several simulations of a run's arrivals: quantiles over all draws and mean rates.
  * Times are those of the first draw.
  * @throws as `predict`.
  */
@@ -83,8 +83,8 @@ export async function expected(
   return { ...first, outcome: { ...pooled, violationRate, accuracy } };
 }
 
-/** @throws InputError where service times are to be drawn and the bundle holds no quantiles. */
-export async function predict(
+/** @throws InputError if sampling is requested and the bundle has no quantiles. */
+async function predict(
   bundle: Bundle,
   { pace, stations, ...run }: Run,
   serviceTimes: ServiceTimeMode,
@@ -101,7 +101,7 @@ export async function predict(
       serviceTimes,
       fanout: "rounded",
       baseline: null,
-      onOutcome: gathered.tell,
+      onOutcome: gathered.add,
     },
     watch,
   );
@@ -125,9 +125,9 @@ export function promisedAt(bundle: Bundle, loadQps: number, pace: number): Truth
 }
 
 /**
- * The same without what is left out, and with the stalls of the run; null where the bundle knows of
- * nothing to leave out.
- * @param stalls of the run; null where there were none.
+ * Predicts without components, and with the stalls of the run; null if the bundle has no such
+ * component.
+ * @param stalls of the run; null without stalls.
  */
 export async function ablationOf(
   bundle: Bundle,

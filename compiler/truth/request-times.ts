@@ -1,19 +1,19 @@
-/** Requests of a run by their moments, and what they come to. */
+/** Times of the requests of a run, and their summary. */
 import type { Outcome } from "./truth-document.ts";
 
-/** By request. */
+/** Arrays by request. */
 export interface RequestTimes {
   /** Since the run began, ascending. */
   readonly arrivalMs: Float64Array;
-  /** NaN for a request that was never answered. */
+  /** NaN for an unanswered request. */
   readonly latencyMs: Float64Array;
 }
 
-/** Gathers requests as they are told, in any order. */
+/** Collects requests in any order. */
 export class GatheredTimes {
   readonly #requests: { readonly arrivalMs: number; readonly latencyMs: number }[] = [];
 
-  readonly tell = (arrivalMs: number, latencyMs: number): void => {
+  readonly add = (arrivalMs: number, latencyMs: number): void => {
     this.#requests.push({ arrivalMs, latencyMs });
   };
 
@@ -27,7 +27,7 @@ export class GatheredTimes {
   }
 }
 
-/** What requests come to. @param accuracy that whoever counted them gives. */
+/** Summarizes requests. @param accuracy from the source of the requests. */
 export function outcomeOf(
   { latencyMs }: RequestTimes,
   sloMs: number,
@@ -46,12 +46,12 @@ export function outcomeOf(
   };
 }
 
-/** Latencies of those that were answered, ascending. */
+/** Latencies of answered requests, ascending. */
 export function answered(latencyMs: Float64Array): Float64Array {
   return latencyMs.filter((ms) => !Number.isNaN(ms)).sort();
 }
 
-/** Nearest rank of ascending values; null of none. @param percent 0..100. */
+/** Returns the nearest rank of ascending values; null if empty. @param percent 0..100. */
 export function quantileOf(ascending: Float64Array, percent: number): number | null {
   const rank = Math.max(1, Math.ceil((percent * ascending.length) / 100));
   return ascending[rank - 1] ?? null;

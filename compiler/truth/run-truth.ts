@@ -1,4 +1,4 @@
-/** Profiles, compiles, serves, loads and compares an application: each step in its own process. */
+/** Profiles, compiles, serves, loads and compares an application, each step in its own process. */
 import { existsSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { cpus } from "node:os";
@@ -13,37 +13,36 @@ import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { Application } from "../spec/application.ts";
 import { loadApplication } from "../spec/load-application.ts";
-import { runCommand } from "./command-process.ts";
 import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
 import { samplePace } from "./pace-samples.ts";
 import { serviceTimesOf } from "./predicted.ts";
-import { type ServerProcess, startServerProcess } from "./server-process.ts";
+import { runCommand, type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
 import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
-export interface TruthOptions {
+interface TruthOptions {
   /** Path of the application spec. */
   readonly app: string;
-  /** Where bundle, log and, if it is measured, the profile are written. */
+  /** Output folder for bundle, log and, if measured, the profile. */
   readonly folder: string;
-  /** A profile of this machine; null to measure one, with these options of `profile`. */
+  /** Profile of this machine; null to measure one with `profileOptions`. */
   readonly profile: string | null;
   readonly profileOptions: readonly string[];
-  /** Further options of `serve`. */
+  /** Additional options of `serve`. */
   readonly serveOptions: readonly string[];
   /** Folder of the models; null to find it. */
   readonly models: string | null;
   /** Rows to send, or a folder of bodies; null for zeros. */
   readonly inputs: string | null;
   readonly isInputsFolder: boolean;
-  /** The class of each row; null where nobody knows. */
+  /** File with the class of each row; null if unknown. */
   readonly labels: string | null;
   readonly durationMs: number;
   readonly retries: number;
-  /** The loads to send, once the levels are known. */
+  /** Chooses the loads to send from the compiled levels. */
   readonly pointsOf: (bundle: Bundle) => readonly PlannedPoint[];
 }
 
@@ -51,20 +50,20 @@ export interface TruthSurroundings extends SimulateWatch {
   readonly epochMs: () => number;
   readonly every: (intervalMs: number, callback: () => void) => () => void;
   readonly pause: (ms: number) => Promise<void>;
-  /** Called with a line that is to be read while the work goes on. */
+  /** Called with messages during the work. */
   readonly onNote: (line: string) => void;
-  /** Called with each point that is judged. */
+  /** Called with each judged point. */
   readonly onPoint: (point: TruthPoint) => void;
 }
 
-/** @throws InputError for the spec, StepError for a step, the reason of the signal. */
+/** @throws InputError for the spec, StepError for a step, the signal's reason. */
 export async function runTruth(
   options: TruthOptions,
   around: TruthSurroundings,
 ): Promise<TruthDocument> {
   const { profile, stealShare } = await profiled(options, around);
   const bundlePath = join(options.folder, "bundle.msgpack");
-  // What a spec requires of promises is no reason not to find out whether they hold.
+  // Promises are measured even if they break the spec's requirements.
   const compiling = ["compile", options.app, "--profile", profile, "-o", bundlePath];
   await step([...compiling, "--require", "none"], around);
   const { bundle } = await loadBundle(bundlePath);
@@ -90,7 +89,7 @@ export async function runTruth(
   }
 }
 
-/** What a noisy machine refuses is taken as it is: this is about what the machine does today. */
+/** Accepts a noisy profile: the run is about the machine in its current state. */
 async function profiled(options: TruthOptions, around: TruthSurroundings) {
   const { profile: known } = options;
   if (known !== null) return { profile: known, stealShare: await stealShareOf(known) };
@@ -102,7 +101,9 @@ async function profiled(options: TruthOptions, around: TruthSurroundings) {
   const all = [...measure, "-o", profile, ...options.profileOptions, ...serving];
   const code = await runCommand(all, around.signal);
   if (code === EXIT_BAD_INPUT) {
-    around.onNote("taking what was measured, if it was the noise; promises may not hold then");
+    around.onNote(
+      "profiling failed; using its measurements if noise was the reason, so promises may not hold",
+    );
     const left = existsSync(profile) ? [...measure, "--into", profile, ...serving] : all;
     await step([...left, "--force"], around);
   } else if (code !== 0) throw new StepError("profile", code);
@@ -110,14 +111,14 @@ async function profiled(options: TruthOptions, around: TruthSurroundings) {
   return { profile, stealShare: shares?.stealShare ?? null };
 }
 
-/** The serving path is measured with what is sent, where that is rows. */
+/** Measures the serving path with the same rows that are sent. */
 function servingInputs({ inputs, isInputsFolder }: TruthOptions): string[] {
   return inputs === null || isInputsFolder ? [] : ["--inputs", inputs];
 }
 
 const quietSchema = z.object({ serving: z.object({ stealShare: z.number() }) });
 
-/** As the profile tells it; null where it does not. */
+/** Reads the steal share from the profile's measurement; null if unknown. */
 async function stealShareOf(profile: string): Promise<number | null> {
   try {
     const found = quietSchema.safeParse(JSON.parse(await readFile(profile, "utf8")));
@@ -169,7 +170,7 @@ async function standOf(
   };
 }
 
-/** As the spec has them; where that is a trace, Poisson arrivals of its rate. */
+/** Returns the arrivals of the spec at a load; Poisson arrivals if the spec has a trace. */
 function arrivalsOf({ arrivals }: Application): (loadQps: number) => ArrivalProcess {
   return (qps) => {
     if (arrivals.process === "gamma") return { kind: "gamma", qps, cv2: arrivals.cv2 };
@@ -191,16 +192,16 @@ async function measurePoints(
   const measured: TruthPoint[] = [];
   for (const [index, point] of points.entries()) {
     const name = `${point.loadQps} requests/s`;
-    const tell = (done: number): void => around.onProgress(index * seconds + done, total, name);
-    tell(0);
-    const judged = await measurePoint(stand, point, tell);
+    const report = (done: number): void => around.onProgress(index * seconds + done, total, name);
+    report(0);
+    const judged = await measurePoint(stand, point, report);
     measured.push(judged);
     around.onPoint(judged);
   }
   return measured;
 }
 
-/** At full speed: a cold server takes several times as much processor time for a request. */
+/** Sends requests at full speed: a cold server uses several times the processor time. */
 async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, first: PlannedPoint) {
   const arrivals = arrivalsAt(first.loadQps);
   await load.send(

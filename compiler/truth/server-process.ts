@@ -1,4 +1,4 @@
-/** A server of a bundle in a process of its own, that ends with whoever started it. */
+/** Servers and commands of the product, each in a process that ends with its parent. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -11,23 +11,23 @@ import { type AnsweredRequest, answeredRequests } from "../explain/logged-reques
 export interface ServerProcess {
   readonly url: string;
   readonly pid: number;
-  /** What it has told of requests since it was asked last. */
+  /** Returns the answered requests since the last call. */
   served(): Promise<AnsweredRequest[]>;
   /** Reads its metrics. */
   metrics(): Promise<string>;
-  /** Lets it answer what it has accepted; resolves when it is gone. */
+  /** Answers accepted requests first; resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
-/** The product's own command line. */
-export const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
+/** Path of the product's command line. */
+const CLI = fileURLToPath(new URL("../cli.js", import.meta.url));
 
-/** A server that does not stop by then is killed. */
+/** Time after which a server that does not stop is killed. */
 const STOP_MS = 15_000;
 
 /**
- * @param options of `serve`, besides the bundle. @param accessLog file for a line of each request.
- * @throws RuntimeError with what it says where it does not come up; the reason of the signal.
+ * @param options of `serve` besides the bundle. @param accessLog file for a line per request.
+ * @throws RuntimeError with the server's output if it does not start; the signal's reason.
  */
 export async function startServerProcess(
   bundle: string,
@@ -39,9 +39,9 @@ export async function startServerProcess(
   const where = ["--http", "127.0.0.1:0", "--json", "--access-log", accessLog];
   const args = [CLI, "serve", "--policy", bundle, ...options, ...where];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
-  let told = "";
+  let output = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    told = (told + text).slice(-MAX_TOLD);
+    output = (output + text).slice(-MAX_QUOTED);
   });
   const exited = once(child, "exit");
   const stop = async (): Promise<void> => {
@@ -57,8 +57,8 @@ export async function startServerProcess(
   const url = await Promise.race([urlFrom(child.stdout), exited.then(() => null)]);
   signal.throwIfAborted();
   if (url === null) {
-    const reason = told.trim().replaceAll(/\s+/g, " ");
-    throw new RuntimeError("RUNTIME_DEVICE", `${bundle}: its server did not come up: ${reason}`);
+    const reason = output.trim().replaceAll(/\s+/g, " ");
+    throw new RuntimeError("RUNTIME_DEVICE", `${bundle}: its server did not start: ${reason}`);
   }
   let read = 0;
   const served = async (): Promise<AnsweredRequest[]> => {
@@ -72,9 +72,9 @@ export async function startServerProcess(
   return { url, pid: child.pid ?? 0, served, metrics, stop };
 }
 
-const MAX_TOLD = 4000;
+const MAX_QUOTED = 4000;
 
-/** The address of the document that a server prints when its workers are ready. */
+/** Reads the URL from the document that a server prints when it is ready. */
 async function urlFrom(stdout: NodeJS.ReadableStream): Promise<string | null> {
   const lines = createInterface({ input: stdout });
   return new Promise((resolve) => {
@@ -83,4 +83,19 @@ async function urlFrom(stdout: NodeJS.ReadableStream): Promise<string | null> {
       if (url !== undefined) resolve(url);
     });
   });
+}
+
+/**
+ * Runs a command; its messages are shown and its result is discarded.
+ * @returns its exit code. @throws the signal's reason, after the process has ended.
+ */
+export async function runCommand(args: readonly string[], signal: AbortSignal): Promise<number> {
+  signal.throwIfAborted();
+  const child = spawn(process.execPath, [CLI, ...args], { stdio: ["ignore", "ignore", "inherit"] });
+  const onAbort = (): void => void child.kill("SIGTERM");
+  signal.addEventListener("abort", onAbort, { once: true });
+  const [code]: (number | null)[] = await once(child, "exit");
+  signal.removeEventListener("abort", onAbort);
+  signal.throwIfAborted();
+  return code ?? 1;
 }

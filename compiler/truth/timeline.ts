@@ -1,37 +1,37 @@
-/** The seconds of a run: what came, what was measured, what was predicted, and the machine. */
+/** Combines arrivals, measurements, predictions and machine samples for each second of a run. */
 import type { AnsweredRequest } from "../explain/logged-request.ts";
 import { answered, quantileOf, type RequestTimes } from "./request-times.ts";
 import type { TimelineSecond } from "./truth-document.ts";
 
-/** Shares between one look at the machine and the next. */
+/** Shares between two samples. */
 export interface MachineSample {
   /** Milliseconds since the run began. */
   readonly fromMs: number;
   readonly untilMs: number;
   readonly stealShare: number | null;
-  /** Of one processor. */
+  /** Share of one processor. */
   readonly serverShare: number | null;
 }
 
-export interface TimelineSources {
+interface TimelineSources {
   readonly durationMs: number;
   readonly sloMs: number;
   readonly measured: RequestTimes;
   readonly predicted: RequestTimes;
-  /** By the access log. */
+  /** Requests in the access log. */
   readonly served: readonly Pick<AnsweredRequest, "timeMs" | "queueMs" | "computeMs">[];
-  /** When the run began, ms since 1970. */
+  /** Start of the run, ms since 1970. */
   readonly startEpochMs: number;
   readonly samples: readonly MachineSample[];
 }
 
-/** One entry for each second, by the arrivals that fell into it. */
+/** Returns an entry for each second, by arrival. */
 export function timelineOf(sources: TimelineSources): TimelineSecond[] {
   const { durationMs, sloMs, measured, predicted, served, startEpochMs, samples } = sources;
   return Array.from({ length: Math.ceil(durationMs / 1000) }, (_, second) => {
     const own = within(measured, second);
     const expected = within(predicted, second);
-    const told = served.filter(
+    const inSecond = served.filter(
       ({ timeMs }) => Math.floor((timeMs - startEpochMs) / 1000) === second,
     );
     const looks = samples.filter(({ fromMs, untilMs }) => {
@@ -43,8 +43,8 @@ export function timelineOf(sources: TimelineSources): TimelineSecond[] {
       late: lateOf(own, sloMs),
       p50Ms: quantileOf(answered(own), 50),
       p99Ms: quantileOf(answered(own), 99),
-      queueMs: meanOf(told.map(({ queueMs }) => queueMs)),
-      computeMs: meanOf(told.map(({ computeMs }) => computeMs)),
+      queueMs: meanOf(inSecond.map(({ queueMs }) => queueMs)),
+      computeMs: meanOf(inSecond.map(({ computeMs }) => computeMs)),
       predictedLate: lateOf(expected, sloMs),
       predictedP50Ms: quantileOf(answered(expected), 50),
       predictedP99Ms: quantileOf(answered(expected), 99),
@@ -54,7 +54,7 @@ export function timelineOf(sources: TimelineSources): TimelineSecond[] {
   });
 }
 
-/** Latencies of the requests that came in a second. */
+/** Latencies of the requests that arrived in a second. */
 function within({ arrivalMs, latencyMs }: RequestTimes, second: number): Float64Array {
   return latencyMs.filter((_, request) => {
     return Math.floor((arrivalMs[request] ?? Number.NaN) / 1000) === second;
@@ -65,7 +65,7 @@ function lateOf(latencyMs: Float64Array, sloMs: number): number {
   return latencyMs.filter((ms) => !(ms <= sloMs)).length;
 }
 
-/** Of what is known; null of nothing. */
+/** Mean of the known values; null if there is no known value. */
 export function meanOf(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return null;

@@ -1,6 +1,6 @@
-/** What `truth` finds, as its `--json` prints it and its folder keeps it. */
+/** Result of `truth`, printed by `--json` and kept in its folder. */
 
-/** An application whose promises were set beside what was measured on this machine. */
+/** Comparison of an application's promises with measurements on this machine. */
 export interface TruthDocument {
   readonly format: "truth/1";
   readonly application: string;
@@ -11,32 +11,32 @@ export interface TruthDocument {
     /** Ratio of requests that may be late or lost. */
     readonly ceiling: number;
   };
-  /** What the predictions leave out for want of measurements, such as "serving path". */
+  /** Components missing in the predictions for lack of measurements, such as "serving path". */
   readonly latenciesWithout: readonly string[];
-  /** How service times were predicted: drawn from the profile, or its percentile. */
+  /** Service times of the prediction: sampled from the profile's quantiles, or its percentile. */
   readonly serviceTimes: "sampled" | "p95";
   readonly points: readonly TruthPoint[];
-  /** Points that came out as predicted, and those that came out better, of so many. */
+  /** Counts of points that came out as predicted, that came out better, and in total. */
   readonly held: number;
   readonly better: number;
   readonly of: number;
-  /** Whether no promise is broken. */
+  /** True if no promise is broken. */
   readonly holds: boolean;
 }
 
-export interface TruthMachine {
+interface TruthMachine {
   readonly processors: number;
   readonly cpu: string;
-  /** What other guests took of the processors while the profile was made; null if unknown. */
+  /** Share of the processors that other guests took during profiling; null if unknown. */
   readonly profileStealShare: number | null;
 }
 
 /** One load, sent once. */
 export interface TruthPoint {
   readonly loadQps: number;
-  /** From 1, of those at this load. */
+  /** Counted from 1 among the runs at this load. */
   readonly run: number;
-  /** Of the arrivals, which are the same in the simulation. */
+  /** Seed of the arrivals, which are the same in the simulation. */
   readonly seed: number;
   readonly durationMs: number;
   readonly queries: number;
@@ -44,40 +44,40 @@ export interface TruthPoint {
   readonly promised: { readonly violationRate: number | null; readonly accuracy: number | null };
   /** Simulation of the same arrivals at the pace of the run. */
   readonly predicted: Outcome;
-  /** The same, predicted without what is named; null where the method cannot leave it out. */
+  /** The same without components; null if the method cannot leave them out. */
   readonly ablation: Ablation;
   readonly measured: MeasuredOutcome;
   readonly machine: MachineShares;
   readonly checks: readonly Check[];
-  /** Whether every check holds. */
+  /** True if every check holds. */
   readonly holds: boolean;
   readonly verdict: Verdict;
-  /** Why it does not hold, found in the seconds of the run; null where it holds. */
+  /** Cause found in the seconds of the run; null if the point holds. */
   readonly cause: string | null;
   readonly timeline: readonly TimelineSecond[];
-  /** Runs of this point that the machine disturbed, before the one that counts. */
+  /** Earlier runs of this point that were disturbed. */
   readonly earlier: readonly EarlierTry[];
 }
 
-/** What becomes of requests. Latencies are of those that were answered. */
+/** Outcome of requests. Latencies are of the answered ones. */
 export interface Outcome {
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
   readonly p99Ms: number | null;
   readonly violationRate: number;
-  /** Mean over requests in time of the accuracy of what answered them. */
+  /** Mean accuracy over requests in time of the variants that answered. */
   readonly accuracy: number | null;
-  /** Percentiles 0 to 100 of the latency, 101 of them; none without an answer. */
+  /** Percentiles 0 to 100 of the latency, 101 values; empty without answers. */
   readonly quantilesMs: readonly number[];
 }
 
-/** Latencies count from the moment at which a request was really sent. */
+/** Latencies count from the time at which a request was sent. */
 export interface MeasuredOutcome extends Outcome {
-  /** By labels, with an interval that holds the true value 99 times in 100; null without. */
+  /** Accuracy by labels with its 99 % interval; null without labels. */
   readonly accuracyByLabels: Interval | null;
-  /** How long after its scheduled moment a request was sent. */
+  /** Delay between the scheduled and the actual time of sending. */
   readonly sendLagMs: { readonly p50: number; readonly p99: number } | null;
-  /** Requests without an answer, by HTTP status or by what went wrong. */
+  /** Requests without an answer, by HTTP status or kind of failure. */
   readonly errors: Readonly<Record<string, number>>;
 }
 
@@ -85,23 +85,26 @@ export interface Interval {
   readonly estimate: number;
   readonly lower: number;
   readonly upper: number;
-  /** Requests that it is made of. */
+  /** Number of labelled answers. */
   readonly asked: number;
 }
 
-/** Of the time of all processors during the run, 0..1; null where the system does not say. */
+/**
+ * Shares of the time of all processors during the run, 0..1; null if the system does not report
+ * them.
+ */
 export interface MachineShares {
-  /** That other guests of the host took. */
+  /** Used by other guests of the host. */
   readonly stealShare: number | null;
-  /** That the load generator's process took. */
+  /** Used by the load generator's process. */
   readonly generatorShare: number | null;
-  /** That anything here took. */
+  /** Used by all processes here. */
   readonly busyShare: number | null;
-  /** Of one processor, that the server's own process took. */
+  /** Used by the server's own process, as a share of one processor. */
   readonly serverShare: number | null;
-  /** That other processes of this machine took, which are no part of the run. */
+  /** Used by other processes of this machine. */
   readonly neighbourShare: number | null;
-  /** And no share: service times over those of the profile, as the server measured them. */
+  /** Service times relative to the profile, measured by the server; not a share. */
   readonly pace: number | null;
 }
 
@@ -110,8 +113,8 @@ export interface Ablation {
   readonly withoutContention: BriefOutcome | null;
   readonly withoutBoth: BriefOutcome | null;
   /**
-   * With nothing left out, but the stalls that were seen in this very run in place of the
-   * profile's: what is far from measured here is not the host's doing.
+   * Includes all components, and the stalls observed in this run instead of the profile's: remaining
+   * deviations are not due to the host.
    */
   readonly asItWas: BriefOutcome | null;
 }
@@ -123,42 +126,42 @@ export interface BriefOutcome {
 }
 
 /**
- * `better`: further from the prediction than allowed, on the right side. `slower`: a percentile of
- * the latency is higher than predicted, and all else holds. `broken`: late requests or accuracy are
- * worse than promised.
+ * `better`: outside the tolerance in the favourable direction. `slower`: a latency percentile is
+ * above the tolerance, and all else holds. `broken`: late requests or accuracy are worse than
+ * promised.
  */
 export type Verdict = "holds" | "better" | "slower" | "broken";
 
 export type CheckName = "p50" | "p99" | "violations" | "accuracy" | "labels";
 
-/** One figure against its promise. Milliseconds, or ratios. */
+/** One figure compared with its promise, in ms or as a ratio. */
 export interface Check {
   readonly name: CheckName;
   readonly promised: number | null;
   readonly measured: number | null;
-  /** How far apart they may be, in the unit of both. */
+  /** Allowed difference, in the same unit. */
   readonly tolerance: number;
   readonly holds: boolean;
-  /** Whether what is measured is no worse than promised: a promise is broken where it is. */
+  /** True if the measurement is no worse than promised; otherwise the promise is broken. */
   readonly isKept: boolean;
 }
 
-/** One second of a run, by the arrivals that fell into it. */
+/** One second of a run, by the requests that arrived in it. */
 export interface TimelineSecond {
   readonly second: number;
   readonly arrived: number;
-  /** Of these, late or lost. */
+  /** Late or lost ones among the arrivals. */
   readonly late: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
-  /** Means by the server's access log, of the requests that it answered. */
+  /** Means over answered requests in the server's access log. */
   readonly queueMs: number | null;
   readonly computeMs: number | null;
   readonly predictedLate: number;
   readonly predictedP50Ms: number | null;
   readonly predictedP99Ms: number | null;
   readonly stealShare: number | null;
-  /** Of one processor, that the server's own process took. */
+  /** Used by the server's own process, as a share of one processor. */
   readonly serverShare: number | null;
 }
 

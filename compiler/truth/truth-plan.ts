@@ -1,31 +1,25 @@
-/** Which loads are sent, for how long and in what order. */
+/** Plans the loads, their durations and their order. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
-
-export interface TruthPlan {
-  /** In the order in which they are sent. */
-  readonly points: readonly PlannedPoint[];
-  readonly durationMs: number;
-}
 
 export interface PlannedPoint {
   readonly loadQps: number;
-  /** From 1. */
+  /** Counted from 1. */
   readonly run: number;
   readonly seed: number;
 }
 
-/** Arrivals at the load of a point, right before it, that are counted nowhere. */
+/** Uncounted arrivals at the load of a point right before it. */
 export const LEAD_IN_MS = 3000;
-/** Requests at full speed before the first point, and what they may take at most. */
+/** Requests at full speed before the first point, and the time limit for them. */
 export const WARM_UP_QUERIES = 4000;
 export const WARM_UP_MS = 8000;
-/** Until a server is up, and for all else that is not counted one by one. */
+/** Time for starting the server and all other uncounted work. */
 const AROUND_MS = 15_000;
-/** A profile takes about so long, and more where models are slow: `profile` says then how long. */
+/** Typical time of profiling; with slow models it takes longer, which `profile` announces. */
 const PROFILE_MS = 100_000;
 
 /**
- * Loads ascend, and all runs of one follow each other, so that a server changes plans seldom.
+ * Orders loads ascending with all runs of a load together, so that the server rarely changes plans.
  * @param loadsQps ascending. @param seed of the first point.
  */
 export function planPoints(
@@ -34,14 +28,14 @@ export function planPoints(
   seed: number,
 ): PlannedPoint[] {
   return loadsQps.flatMap((loadQps, index) =>
-    // The next seed is that of the arrivals before those that count.
+    // The following seed is used for the lead-in arrivals.
     Array.from({ length: runs }, (_, run) => {
       return { loadQps, run: run + 1, seed: (seed + 2 * (index * runs + run)) % 2 ** 32 };
     }),
   );
 }
 
-/** As many loads of the levels, from the lowest to the highest that can be served. */
+/** Selects `count` loads of the levels between the lowest and the highest feasible one. */
 export function thinnedLoads(
   { levels }: { readonly levels: readonly Pick<Level, "loadQps" | "feasible">[] },
   count: number,
@@ -55,7 +49,7 @@ export function thinnedLoads(
   });
 }
 
-/** About how long all of it takes. */
+/** Estimates the total time. */
 export function expectedMs(pointCount: number, durationMs: number, hasProfile: boolean): number {
   const points = pointCount * (durationMs + LEAD_IN_MS + 1000);
   return (hasProfile ? 0 : PROFILE_MS) + AROUND_MS + WARM_UP_MS + points;

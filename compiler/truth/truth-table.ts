@@ -1,4 +1,4 @@
-/** The points of an application as a table for people: promised beside measured. */
+/** Formats the points of an application as a table of promised and measured figures. */
 import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
 
@@ -18,13 +18,13 @@ const HEAD = [
   "verdict",
 ];
 
-/** The table and what is to be known about it. */
+/** Returns the table with notes. */
 export function truthText(document: TruthDocument): string {
   const { application, method, points, held, better, of, slo, machine } = document;
   const steal =
     machine.profileStealShare === null
       ? ""
-      : `; other guests took ${percent(machine.profileStealShare)} while it was profiled`;
+      : `; other guests used ${percent(machine.profileStealShare)} during profiling`;
   const failed = points.filter(({ holds }) => !holds);
   return [
     `${application} (${method}), SLO ${slo.latencyMs} ms, at most ${percent(slo.ceiling)} late; ` +
@@ -39,11 +39,11 @@ export function truthText(document: TruthDocument): string {
     ),
     ...points.flatMap(earlierLines),
     ...lagLines(points),
-    `${held} of ${of} hold${better === 0 ? "" : `, ${better} more are better than promised`}`,
+    `${held} of ${of} hold${better === 0 ? "" : `, ${better} more better than promised`}`,
   ].join("\n");
 }
 
-/** A mark stands at each figure that does not hold, another where it is better. */
+/** Marks figures that do not hold with !, and better ones with +. */
 function rowOf(point: TruthPoint): string[] {
   const { loadQps, run, predicted, measured, machine, verdict } = point;
   const marked = (name: CheckName, text: string): string => {
@@ -71,11 +71,11 @@ function rowOf(point: TruthPoint): string[] {
 
 function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {
   return earlier.map(({ machine, holds }) => {
-    const verdict = holds ? "it held" : "it did not hold";
+    const verdict = holds ? "held" : "did not hold";
     return (
-      `${loadQps} requests/s, run ${run} was repeated, for others disturbed it (other guests ` +
-      `took ${percent(machine.stealShare)} of the processors, other processes ` +
-      `${percent(machine.neighbourShare)}): ${verdict}`
+      `${loadQps} requests/s, run ${run} was repeated because of disturbances (other guests ` +
+      `used ${percent(machine.stealShare)} of the processors, other processes ` +
+      `${percent(machine.neighbourShare)}): it ${verdict}`
     );
   });
 }
@@ -87,13 +87,13 @@ function lagLines(points: readonly TruthPoint[]): string[] {
   const most = Math.max(...lags.map(({ p99 }) => p99));
   const typical = Math.max(...lags.map(({ p50 }) => p50));
   return [
-    `latencies count from the moment a request was sent: at most ${typical.toFixed(1)} ms late ` +
-      `in the median of a run, ${most.toFixed(1)} ms at p99; the load generator took up to ` +
+    `latencies count from the time of sending, which was at most ${typical.toFixed(1)} ms late ` +
+      `at the median of a run, ${most.toFixed(1)} ms at p99; the load generator used up to ` +
       `${percent(Math.max(...shares))} of the processors`,
   ];
 }
 
-/** Two decimals; a dash where none is known. */
+/** Formats two decimals; a dash if unknown. */
 export function paceText(pace: number | null): string {
   return pace === null ? "-" : pace.toFixed(2);
 }

@@ -1,4 +1,7 @@
-/** `stratagem truth APP`: whether an application's promises hold on this machine. */
+/**
+ * Implements `stratagem truth APP`, which checks whether an application's promises hold on this
+ * machine.
+ */
 import { statSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
@@ -18,17 +21,16 @@ import type { TruthDocument } from "./truth-document.ts";
 import { expectedMs, planPoints, thinnedLoads } from "./truth-plan.ts";
 import { truthText } from "./truth-table.ts";
 
-/** As given on the command line. */
-export interface TruthCommand {
+interface TruthCommand {
   readonly app: string;
-  /** Folder that keeps what was made; null for none. */
+  /** Folder for the output; null for none. */
   readonly out: string | null;
-  /** A profile of this machine; null to measure one. */
+  /** Profile of this machine; null to measure one. */
   readonly profile: string | null;
   /** Each at least 1. */
   readonly loads: number;
   readonly runs: number;
-  /** Of each load, ms. */
+  /** Duration of each load, ms. */
   readonly duration: number;
   readonly seed: string;
   readonly models: string | null;
@@ -36,10 +38,10 @@ export interface TruthCommand {
   readonly labels: string | null;
 }
 
-export type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
+type TruthCommandSurroundings = Omit<TruthSurroundings, "onPoint">;
 
 /**
- * @throws InputError for the spec, RuntimeError for an option, StepError for a step that fails,
+ * @throws InputError for the spec, RuntimeError for an option, StepError for a failed step,
  * UnwritableError for the folder.
  */
 export async function truthCommand(
@@ -82,7 +84,7 @@ export async function truthCommand(
   }
 }
 
-/** Of a run that the machine disturbed. */
+/** Repetitions of a disturbed run. */
 const RETRIES = 2;
 const DOCUMENT = "truth.json";
 const PAGE = "truth.html";
@@ -105,11 +107,13 @@ function announce(
   const counts = `${counted(loads, "load")}, ${counted(runs, "run")}`;
   onNote(
     `${first}, serves and loads: ${counts} of ` +
-      `${duration / 1000} s each; about ${minutes} minutes in all`,
+      `${duration / 1000} s each; about ${minutes} minutes in total`,
   );
 }
 
-/** What of the models the method plans with, on the hardware that the pools name. */
+/**
+ * Returns options for the measurements that the method needs, on the hardware that the pools name.
+ */
 async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<string[]> {
   const { profiled } = await methodOf(policy);
   const hardware = [...new Set((cluster.pools ?? []).flatMap((pool) => pool.hardware ?? []))];
@@ -122,12 +126,12 @@ async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<str
   return [...named, "--cores", cores.join(",")];
 }
 
-/** @throws InputError if there is no such file or folder. */
+/** @throws InputError if the file or folder does not exist. */
 function isFolder(path: string, option: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    const message = `${option} ${path}: expected a file or a folder, and there is none`;
+    const message = `${option} ${path}: expected a file or a folder, got none`;
     throw new InputError("INPUT_UNREADABLE", message);
   }
 }

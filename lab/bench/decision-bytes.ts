@@ -46,7 +46,7 @@ function answered(rng: Rng, index: number, arrivalMs: number): RequestRecord {
 
 async function bytesOf(sample: number) {
   const texts: string[] = [];
-  const place = {
+  const destination = {
     name: "here",
     send: async (text: string) => {
       texts.push(text);
@@ -55,7 +55,14 @@ async function bytesOf(sample: number) {
   };
   const runnerUp = { variant: "cnn-s", batch: 4, serviceMs: 5.1, accuracy: 0.98, meetsSlack: true };
   const log = new DecisionLog({
-    ...{ place, sample, mask: [], nowMs: () => 0, epochOffsetMs: 1.79e12, onNotice: () => {} },
+    ...{
+      destination,
+      sample,
+      mask: [],
+      nowMs: () => 0,
+      epochOffsetMs: 1.79e12,
+      onNotice: () => {},
+    },
     review: () => ({ agrees: true, says: "", runnerUp }),
   });
   const core = log.follow(bundle);

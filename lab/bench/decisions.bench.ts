@@ -10,7 +10,7 @@ const SHA256 = "ab".repeat(32);
 
 function log(sample: number): DecisionLog {
   return new DecisionLog({
-    place: { name: "nowhere", send: async () => ({ kind: "taken" }) },
+    destination: { name: "nowhere", send: async () => ({ kind: "taken" }) },
     ...{ sample, mask: [], nowMs: () => 1000, epochOffsetMs: 1.79e12, onNotice: () => {} },
     review: (bundle, made) => methodOf(bundle).reviewed?.(bundle, made),
   });

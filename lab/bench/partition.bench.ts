@@ -1,13 +1,9 @@
 /**
- * Cutting a chain of layers into stages: all depths up to 8 at once, all shapes of two pools of
- * places, and the merging heuristic, one depth after the other.
+ * Cutting a chain of layers into stages: all depths up to 8 at once, and all shapes of two pools of
+ * places.
  */
 
-import {
-  layerPartitions,
-  mergedPartition,
-  mixedPartitions,
-} from "stratagem/internal/numeric/partition";
+import { layerPartitions, mixedPartitions } from "stratagem/internal/numeric/partition";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { placeShapes } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import { bench, describe } from "vitest";
@@ -31,11 +27,6 @@ for (const layers of [16, 50, 152, 1000]) {
     });
     bench(`exact, ${SHAPES.length} shapes of two pools`, () => {
       if (mixedPartitions([fast, slow], SHAPES).includes(null)) throw new Error("all shapes");
-    });
-    bench("merging", () => {
-      for (let depth = 1; depth <= MAX_DEPTH; depth++) {
-        if (mergedPartition(layerMs, depth).length !== depth) throw new Error("all stages");
-      }
     });
   });
 }

@@ -6,7 +6,7 @@
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { CLI } from "../experiments/harness/cli.ts";
 import { startServer } from "../experiments/harness/live.ts";
-import { metricsOf, sumOf } from "../experiments/harness/metrics.ts";
+import { metricOf, metricsOf, sumOf } from "../experiments/harness/metrics.ts";
 import { HUNG_CASES, type HungCase } from "./hung-cases.ts";
 import { childrenOf, quiet } from "./hung-workers.ts";
 import { type Asked, OpenLoad } from "./open-load.ts";
@@ -192,7 +192,7 @@ async function goneAfterMs(server: number, pid: number, atMs: number): Promise<n
 async function wholeAgain(pid: number, url: string, workers: number): Promise<void> {
   for (let tries = 0; tries < 40; tries++) {
     const metrics = await metricsOf(url);
-    const ready = metrics.get("stratagem_workers_ready") ?? 0;
+    const ready = sumOf(metrics, "workers", 'state="ready"');
     if (childrenOf(pid).length >= workers && ready > 0) break;
     await quiet(250);
   }
@@ -201,8 +201,9 @@ async function wholeAgain(pid: number, url: string, workers: number): Promise<vo
 
 async function countsOf(url: string): Promise<string> {
   const metrics = await metricsOf(url);
-  const of = (name: string) => metrics.get(`stratagem_${name}`) ?? Number.NaN;
-  const names = ["workers_lost_total", "workers_hung_total", "queries_retried_total"];
+  const lost = sumOf(metrics, "workers_lost_total");
+  const hung = sumOf(metrics, "workers_lost_total", 'reason="hung"');
+  const retried = metricOf(metrics, "queries_retried_total");
   const dropped = sumOf(metrics, "queries_dropped_total");
-  return `${names.map((name) => `${name} ${of(name)}`).join(", ")}, dropped ${dropped}`;
+  return `workers lost ${lost}, hung ${hung}, queries retried ${retried}, dropped ${dropped}`;
 }

@@ -28,6 +28,7 @@ const CALL_EVERY_MS = 50;
 /** Silent connections, more than the server has room for. */
 const SILENT_COUNT = DEFAULT_LIMITS.maxConnections + 500;
 const MADE_ROOM = 'stratagem_connections_ended_total{reason="made room"}';
+const UNSENT = 'stratagem_buffered_bytes{what="http_answers"}';
 const FLOOD_BATCH = 250;
 
 export const SLOW: Part = {
@@ -53,7 +54,7 @@ async function run({ size, say }: Attack): Promise<Outcome> {
     const { text } = await asked(`${server.url}/metrics`);
     figures["silent connections that made room"] = seriesOf(text, MADE_ROOM);
     figures["requests beside"] = `${count}`;
-    figures["bytes of answers left"] = seriesOf(text, "stratagem_unsent_bytes");
+    figures["bytes of answers left"] = seriesOf(text, UNSENT);
     return { tried: size + SILENT_COUNT + count, lost, figures };
   });
 }

@@ -7,16 +7,21 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startServer } from "stratagem-runtime";
 
-interface Script {
-  readonly url: string;
-  readonly functions: readonly { readonly ranges: readonly { readonly count: number }[] }[];
+interface CoveredRange {
+  readonly startOffset: number;
+  readonly count: number;
 }
 
-/** Files of the product in which a function ran, sorted. */
+interface Script {
+  readonly url: string;
+  readonly functions: readonly { readonly ranges: readonly CoveredRange[] }[];
+}
+
+/** Files of the product in which a function ran, sorted. Loading a module does not count. */
 function ran(scripts: readonly Script[]): string[] {
   const paths = scripts
     .filter(({ url }) => url.startsWith("file:"))
-    .filter(({ functions }) => functions.some(({ ranges }) => (ranges[0]?.count ?? 0) > 0))
+    .filter(({ functions }) => functions.some(({ ranges }) => hasRun(ranges[0])))
     .map(({ url }) => relative(".", fileURLToPath(url)))
     .filter((path) => /^(?:runtime|compiler)\/dist\//.test(path));
   return [...new Set(paths)].sort();
@@ -58,6 +63,11 @@ export async function executedByRequest(policy: string, models: string): Promise
   } finally {
     await server.close();
   }
+}
+
+/** Whether a function ran; the one at offset 0 is the module itself. */
+function hasRun(whole: CoveredRange | undefined): boolean {
+  return whole !== undefined && whole.count > 0 && whole.startOffset > 0;
 }
 
 /** Files that a command executes, those of its worker processes among them. */

@@ -1,7 +1,7 @@
 /**
- * The main job end to end: profile the example models on this machine with the serving path, then
- * `stratagem truth` for four loads, which compares what the bundle promises with what is measured,
- * then the same loads on each single model.
+ * Runs the main job end to end: profiles the example models on this machine with the serving path,
+ * compares predictions with measurements at four loads (`stratagem truth`), then sends the same
+ * loads to single models.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,13 +22,14 @@ interface Variant {
 /** Latencies of a profile. */
 type Profiled = Readonly<Record<string, { latencyMs: Record<string, { p50: number }> }>>;
 
-/** Kept between runs: the profile of this machine. */
+/** Keeps the profile of this machine between runs. */
 const FOLDER = ".stratagem";
 const SLO_MS = 100;
 /** Levels, as multiples of what one worker carries with the slowest model and no batching. */
 const LEVELS = [0.3, 0.6, 1.2, 1.8];
 const POLICY_SECONDS = 8;
-const SINGLE_SECONDS = 1;
+const SINGLE_SECONDS = 2;
+const WARM_UP_QUERIES = 200;
 const IMAGE_COUNT = 1000;
 const EXIT_NOT_VERIFIED = 3;
 
@@ -52,16 +53,16 @@ const loads = LEVELS.map((level) => Number(((1000 * level) / slowestMs).toPrecis
 await tellTruth();
 const document: TruthDocument = JSON.parse(readFileSync(`${FOLDER}/demo/truth.json`, "utf8"));
 
-title("3. The same loads on each single model, and what was found");
-const singles: Single[][] = [];
-for (const variant of variants) {
-  await compileOne(variant);
-  const results = await measure(variant.name);
-  for (const [index, result] of results.entries()) {
-    singles[index] = [...(singles[index] ?? []), singleOf(variant.name, result)];
-  }
+title("3. The same loads on single models, the most accurate first");
+const singles: Single[][] = document.points.map(() => []);
+for (const variant of variants.toSorted((one, other) => other.accuracy - one.accuracy)) {
+  const open = singles.flatMap((measured, index) => (measured.some(keepsUp) ? [] : [index]));
+  if (open.length > 0) await measureSingle(variant, open);
 }
 console.log(demoText(document, singles));
+console.log(
+  `\nTry next: npx stratagem inspect ${FOLDER}/demo/bundle.msgpack --level ${loads.at(-1)}`,
+);
 
 function readVariants<T>(path: string): T {
   return JSON.parse(readFileSync(path, "utf8")).variants;
@@ -94,7 +95,7 @@ function writeSpec(name: string, chosen: readonly Variant[], loadsQps: readonly 
   writeFileSync(`${FOLDER}/${name}.json`, JSON.stringify(spec, null, 2));
 }
 
-/** What a noisy machine refuses is taken as it is: a demo shows what this machine does today. */
+/** Takes the times of a noisy machine as they are: the demo shows what this machine does today. */
 async function profile(): Promise<void> {
   const batches = ["--batches", "1,2,4,8", "--serving"];
   const args = ["profile", `${FOLDER}/app.json`, "-o", profilePath, ...batches];
@@ -108,7 +109,7 @@ async function profile(): Promise<void> {
   await stratagem(...(isPathLeft ? path : args), "--force");
 }
 
-/** A broken promise does not end the demo, which shows what this machine does today. */
+/** Goes on after a broken promise: the demo shows what this machine does today. */
 async function tellTruth(): Promise<void> {
   writeSpec("app", variants, loads);
   writeFileSync(`${FOLDER}/images.bin`, images.pixels);
@@ -147,21 +148,32 @@ async function exitCodeOf(args: readonly string[], stdout: "inherit" | "ignore")
   return code ?? 1;
 }
 
-/** Serves a bundle under each load that the policy had. @returns by load what was measured. */
-function measure(name: string): Promise<LoadResult[]> {
-  const starting = startServe(`${FOLDER}/${name}.msgpack`, ["--models", MODELS], { isQuiet: true });
-  return withServer(starting, async ({ url }) => {
-    const results: LoadResult[] = [];
-    for (const [index, { loadQps: qps }] of document.points.entries()) {
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${name}: ${qps} queries/s`);
-      results.push(await loadAt(url, qps, index));
+function keepsUp({ violationRate }: Single): boolean {
+  return violationRate <= document.slo.ceiling;
+}
+
+/** Serves one model under the loads that no more accurate model carried. */
+async function measureSingle(variant: Variant, points: readonly number[]): Promise<void> {
+  await compileOne(variant);
+  const bundle = `${FOLDER}/${variant.name}.msgpack`;
+  const starting = startServe(bundle, ["--models", MODELS], { isQuiet: true });
+  await withServer(starting, async ({ url }) => {
+    for (const [order, index] of points.entries()) {
+      const qps = document.points[index]?.loadQps ?? 0;
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${variant.name}: ${qps} requests/s`);
+      const result = await loadAt(url, qps, index, order === 0 ? WARM_UP_QUERIES : 0);
+      singles[index]?.push(singleOf(variant.name, result));
     }
     if (process.stderr.isTTY) process.stderr.write("\r\x1b[K");
-    return results;
   });
 }
 
-function loadAt(url: string, qps: number, seed: number): Promise<LoadResult> {
+function loadAt(
+  url: string,
+  qps: number,
+  seed: number,
+  warmUpQueries: number,
+): Promise<LoadResult> {
   return runLoad({
     url,
     model: null,
@@ -175,7 +187,7 @@ function loadAt(url: string, qps: number, seed: number): Promise<LoadResult> {
       return { bytes, label: images.labels[image] ?? null };
     },
     maxOutstanding: 4096,
-    warmUpQueries: seed === 0 ? 200 : 0,
+    warmUpQueries,
     timeoutMs: 10_000,
     nowMs: () => performance.now(),
     onProgress: () => {},

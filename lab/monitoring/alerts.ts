@@ -79,8 +79,8 @@ function burnAlert([severity, long, short, factor]: (typeof BURNS)[number]): Ale
 function promiseAlerts(): AlertRule[] {
   const enough = `and on (model, slo_class) sum ${BY} (increase(${ALL}[1h])) > ${LEAST_ROWS}`;
   const promised = (metric: string, of: string) => `${of} ${BY} (avg_over_time(${metric}[1h]))`;
-  const most = promised("stratagem_expected_violation_ratio", "max");
-  const least = promised("stratagem_expected_accuracy_ratio", "min");
+  const most = promised('stratagem_expected_ratio{figure="violations"}', "max");
+  const least = promised('stratagem_expected_ratio{figure="accuracy"}', "min");
   return [
     {
       alert: "StratagemViolationsAbovePromise",
@@ -137,7 +137,7 @@ function workerAlerts(): AlertRule[] {
   return [
     {
       alert: "StratagemNoWorkers",
-      expr: "stratagem_workers_ready == 0",
+      expr: 'stratagem_workers{state="ready"} == 0',
       for: "1m",
       labels: { severity: "page" },
       annotations: {
@@ -166,8 +166,10 @@ function serverAlerts(): AlertRule[] {
       for: "1m",
       labels: { severity: "ticket" },
       annotations: {
-        summary: "{{ $labels.model }} follows an older bundle than its file",
-        description: "The file was refused when it was read last; the log says why.",
+        summary: "{{ $labels.instance }} follows an older {{ $labels.what }} than its file",
+        description:
+          "The file, of {{ $labels.model }} if it is a bundle, was refused when it was read last; " +
+          "the log says why.",
       },
     },
     {
@@ -192,11 +194,11 @@ function serverAlerts(): AlertRule[] {
     },
     {
       alert: "StratagemLogLinesDropped",
-      expr: "increase(stratagem_log_lines_dropped_total[15m]) > 0",
+      expr: 'increase(stratagem_log_records_total{outcome="lost"}[15m]) > 0',
       labels: { severity: "ticket" },
       annotations: {
         summary: "the {{ $labels.log }} log at {{ $labels.instance }} has gaps",
-        description: "Its reader was too slow for {{ $value }} lines within 15 minutes.",
+        description: "Its receiver was away or too slow for {{ $value }} records in 15 minutes.",
       },
     },
   ];

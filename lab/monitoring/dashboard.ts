@@ -29,19 +29,27 @@ function curve(expr: string, legend: string): Curve {
   return { expr, legend };
 }
 
+const READY = '{model=~"$model", state="ready"}';
+const TOTAL = '{model=~"$model", state="total"}';
+const SLACK = "stratagem_dispatch_slack_seconds";
+
 function rate(metric: string, by: string, more = ""): string {
   return `sum by (${by}) (rate(${metric}{model=~"$model"${more}}[${RATE}]))`;
 }
 
-function quantile(share: number, metric: string): Curve {
-  const buckets = `sum by (model, le) (rate(${metric}_bucket${OF}[${RATE}]))`;
+function quantile(share: number, metric: string, more = ""): Curve {
+  const buckets = rate(`${metric}_bucket`, "model, le", more);
   return curve(`histogram_quantile(${share}, ${buckets})`, `{{model}} p${share * 100}`);
 }
 
-function quantiles(title: string, metric: string): PanelPlan {
+function quantiles(title: string, metric: string, more = ""): PanelPlan {
   const slo = curve(`max by (model) (stratagem_slo_seconds${OF})`, "{{model}} SLO");
-  const curves = [0.5, 0.95, 0.99].map((share) => quantile(share, metric));
+  const curves = [0.5, 0.95, 0.99].map((share) => quantile(share, metric, more));
   return { title, unit: "s", about: metric, curves: [...curves, slo] };
+}
+
+function expected(figure: string): string {
+  return `stratagem_expected_ratio{model=~"$model", figure="${figure}"}`;
 }
 
 const OUT = ', outcome=~"late|dropped"';
@@ -55,14 +63,14 @@ const ROWS: readonly RowPlan[] = [
       {
         title: "Violations, measured and promised",
         unit: "percentunit",
-        about: "stratagem_expected_violation_ratio",
+        about: "stratagem_expected_ratio",
         curves: [
           curve(
             `${rate("stratagem_queries_total", "model, slo_class", OUT)} / ${ALL_ROWS}`,
             "{{model}} {{slo_class}} measured",
           ),
           curve(
-            `max by (model, slo_class) (stratagem_expected_violation_ratio${OF})`,
+            `max by (model, slo_class) (${expected("violations")})`,
             "{{model}} {{slo_class}} promised",
           ),
         ],
@@ -70,14 +78,14 @@ const ROWS: readonly RowPlan[] = [
       {
         title: "Accuracy, measured and promised",
         unit: "percentunit",
-        about: "stratagem_expected_accuracy_ratio",
+        about: "stratagem_satisfied_accuracy_total",
         curves: [
           curve(
             `${rate("stratagem_satisfied_accuracy_total", "model, slo_class")} / ${IN_TIME}`,
             "{{model}} {{slo_class}} measured",
           ),
           curve(
-            `min by (model, slo_class) (stratagem_expected_accuracy_ratio${OF})`,
+            `min by (model, slo_class) (${expected("accuracy")})`,
             "{{model}} {{slo_class}} promised",
           ),
         ],
@@ -107,18 +115,15 @@ const ROWS: readonly RowPlan[] = [
         title: "Level",
         unit: "none",
         about: "stratagem_level",
-        curves: [
-          curve(`stratagem_level${OF}`, "{{model}} {{instance}}"),
-          curve(`max by (model) (stratagem_levels${OF})`, "{{model}} levels"),
-        ],
+        curves: [curve(`stratagem_level${OF}`, "{{model}} {{instance}}")],
       },
       {
         title: "Batches by variant",
         unit: "ops",
-        about: "stratagem_decisions_total",
+        about: "stratagem_batch_size",
         isStacked: true,
         curves: [
-          curve(rate("stratagem_decisions_total", "model, task, variant"), "{{task}} {{variant}}"),
+          curve(rate("stratagem_batch_size_count", "model, task, variant"), "{{task}} {{variant}}"),
         ],
       },
       {
@@ -135,9 +140,9 @@ const ROWS: readonly RowPlan[] = [
       },
       {
         title: "Slack at the start of a batch",
-        unit: "ms",
-        about: "stratagem_dispatch_slack_ms",
-        curves: [0.01, 0.1, 0.5].map((share) => quantile(share, "stratagem_dispatch_slack_ms")),
+        unit: "s",
+        about: SLACK,
+        curves: [0.01, 0.1, 0.5].map((share) => quantile(share, SLACK)),
       },
       {
         title: "Queries dropped",
@@ -156,8 +161,8 @@ const ROWS: readonly RowPlan[] = [
     title: "Times",
     panels: [
       quantiles("Time of requests", "stratagem_request_duration_seconds"),
-      quantiles("Time in the queue", "stratagem_queue_duration_seconds"),
-      quantiles("Time of computing", "stratagem_compute_duration_seconds"),
+      quantiles("Time in the queue", "stratagem_request_phase_seconds", ', phase="queue"'),
+      quantiles("Time of computing", "stratagem_request_phase_seconds", ', phase="compute"'),
       {
         title: "Pending",
         unit: "none",
@@ -183,10 +188,10 @@ const ROWS: readonly RowPlan[] = [
       {
         title: "Workers",
         unit: "none",
-        about: "stratagem_workers_ready",
+        about: "stratagem_workers",
         curves: [
-          curve(`sum by (model) (stratagem_workers_ready${OF})`, "{{model}} ready"),
-          curve(`sum by (model) (stratagem_workers${OF})`, "{{model}} all"),
+          curve(`sum by (model) (stratagem_workers${READY})`, "{{model}} ready"),
+          curve(`sum by (model) (stratagem_workers${TOTAL})`, "{{model}} all"),
         ],
       },
       {
@@ -219,19 +224,24 @@ const ROWS: readonly RowPlan[] = [
     title: "Server",
     panels: [
       {
-        title: "HTTP requests",
+        title: "Requests by status",
         unit: "ops",
-        about: "stratagem_http_requests_total",
+        about: "stratagem_requests_total",
         isStacked: true,
-        curves: [curve(`sum by (code) (rate(stratagem_http_requests_total[${RATE}]))`, "{{code}}")],
+        curves: [
+          curve(
+            `sum by (protocol, code) (rate(stratagem_requests_total[${RATE}]))`,
+            "{{protocol}} {{code}}",
+          ),
+        ],
       },
       {
         title: "Connections",
         unit: "none",
         about: "stratagem_connections",
         curves: [
-          curve("stratagem_connections", "{{instance}}"),
-          curve("stratagem_http_requests_in_flight", "{{instance}} requests"),
+          curve("stratagem_connections", "{{instance}} {{protocol}}"),
+          curve("stratagem_requests_in_flight", "{{instance}} {{protocol}} requests"),
         ],
       },
       {
@@ -258,8 +268,7 @@ const ROWS: readonly RowPlan[] = [
         about: "process_resident_memory_bytes",
         curves: [
           curve("process_resident_memory_bytes", "{{instance}} resident"),
-          curve("stratagem_request_bytes", "{{instance}} of requests"),
-          curve("stratagem_unsent_bytes", "{{instance}} of answers"),
+          curve("stratagem_buffered_bytes", "{{instance}} {{what}}"),
         ],
       },
     ],
@@ -316,7 +325,7 @@ function panelOf(
     fieldConfig: {
       defaults: {
         unit,
-        min: unit === "ms" ? undefined : 0,
+        min: about === SLACK ? undefined : 0,
         custom: { fillOpacity: isStacked ? 30 : 0, lineWidth: 1, showPoints: "never", stacking },
       },
       overrides: [],

@@ -1,8 +1,8 @@
 /** A model as an agent has it: its file or module, and its tensors as clients see them. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
-import { datatypeOf } from "../server/tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../server/tensors/signature.ts";
+import { datatypeOf } from "../server/tensors/tensors.ts";
 
 export interface AgentModel {
   /** Name that clients use. */

@@ -5,11 +5,10 @@ import { ANYBODY, type Decision } from "../server/access/access.ts";
 import type { Need } from "../server/access/scopes.ts";
 import { secureServer } from "../server/access/secure-server.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
+import { refusedHead } from "../server/connections/connection.ts";
 import { SURPLUS_CONNECTIONS } from "../server/connections/connections.ts";
 import { Handshakes } from "../server/connections/handshakes.ts";
-import { HttpError } from "../server/connections/http-error.ts";
-import { type ParseError, parseRefusal } from "../server/connections/parse-refusal.ts";
-import { refusedHead } from "../server/connections/request-head.ts";
+import { HttpError, type ParseError, parseRefusal } from "../server/connections/http-error.ts";
 import type { AgentState } from "./agent-state.ts";
 import { handle, sendError } from "./routes.ts";
 

@@ -1,13 +1,11 @@
-/** State that all routes of an agent share, and the document that describes the agent. */
-
+/** What all routes of an agent share, and what it tells of itself. */
 import type { Notice } from "../base/notice.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
 import { deviceText } from "../exec/models/worker-device.ts";
 import type { Access } from "../server/access/access.ts";
-import type { BodyLimit } from "../server/bodies/body-limits.ts";
-import type { ByteBudget } from "../server/bodies/byte-budget.ts";
+import type { PaceLimits } from "../server/bodies/body.ts";
+import type { BodyLimit, ByteBudget } from "../server/bodies/body-memory.ts";
 import type { Connections } from "../server/connections/connections.ts";
-import type { PaceLimits } from "../server/connections/pace.ts";
 import type { AgentCounts } from "./agent-counts.ts";
 import type { DeviceChoice } from "./device-choice.ts";
 import type { Fence } from "./fence.ts";
@@ -16,8 +14,8 @@ import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
-/** Properties of an agent that do not depend on its models. */
-export interface AgentIdentity {
+/** What an agent is, whatever it holds. */
+interface AgentIdentity {
   readonly name: string;
   /** Null for any pool. */
   readonly pool: string | null;

@@ -7,7 +7,7 @@ import type { CpuFallback } from "../exec/models/model-facts.ts";
 import type { WorkerDevice } from "../exec/models/worker-device.ts";
 import { Access, type AccessOptions, exposureOf } from "../server/access/access.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
-import { ByteBudget } from "../server/bodies/byte-budget.ts";
+import { ByteBudget } from "../server/bodies/body-memory.ts";
 import { Connections } from "../server/connections/connections.ts";
 import { forceServer, stopServer } from "../server/http/stopping.ts";
 import { AgentCounts } from "./agent-counts.ts";

@@ -5,7 +5,7 @@ import type { AgentModel } from "./agent-model.ts";
 import type { ReadBatch } from "./batch-request.ts";
 import type { KeptValues } from "./kept-values.ts";
 
-export interface WrittenAnswer {
+interface WrittenAnswer {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly parts: readonly Uint8Array[];
 }

@@ -1,6 +1,6 @@
 /** Reads a batch sent by a front end: one request of the Open Inference Protocol. */
 import type { BucketAxis } from "../bundle/schema.ts";
-import { plainLength } from "../server/bodies/body-limits.ts";
+import { plainLength } from "../server/bodies/body-memory.ts";
 import {
   binaryOf,
   type Fields,

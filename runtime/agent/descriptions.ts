@@ -2,8 +2,8 @@
  * Metadata of an agent and its models in the formats of the Open Inference Protocol and of Triton.
  */
 import type { VariantModel } from "../exec/models/executor.ts";
-import { DATATYPES } from "../server/tensors/datatypes.ts";
 import type { ModelTensor } from "../server/tensors/signature.ts";
+import { DATATYPES } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
 import type { AgentState } from "./agent-state.ts";
 

@@ -8,7 +8,7 @@ import type { AskedModel, ModelCatalog } from "./model-catalog.ts";
 /** Maximum number of models, each with a process. */
 const MAX_HELD = 64;
 
-export type ModelState = "ready" | "loading" | "unavailable";
+type ModelState = "ready" | "loading" | "unavailable";
 
 /** A model as reported to front ends. */
 export interface ModelStatus {
@@ -147,7 +147,7 @@ export class HeldModels {
     this.#options.onChange();
     try {
       const found = await this.#catalog.find({ name, sha256 });
-      const isSame = before !== undefined && before.model.sha256 === found.model.sha256;
+      const isSame = before?.model.sha256 === found.model.sha256;
       if (isSame && before.cores === cores && before.model.sha256 !== null) {
         await found.close();
       } else {

@@ -1,4 +1,5 @@
-/** One batch on an agent: admitted, read, run in its turn, answered. */
+/** One batch on an agent: let in, read, run in its turn, answered. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type BatchResult,
@@ -7,14 +8,13 @@ import {
   WorkerLostError,
 } from "../exec/models/executor.ts";
 import { readBody } from "../server/bodies/body.ts";
-import type { ByteHold } from "../server/bodies/byte-budget.ts";
+import type { ByteHold } from "../server/bodies/body-memory.ts";
 import { HttpError } from "../server/connections/http-error.ts";
 import type { FailureReason } from "../server/requests/request.ts";
 import type { BatchRefusal } from "./agent-counts.ts";
 import type { AgentState } from "./agent-state.ts";
 import { writeAnswer } from "./batch-answer.ts";
 import { type ReadBatch, readBatch } from "./batch-request.ts";
-import { DEADLINE, deadlineMs } from "./deadline.ts";
 import { LEASE, type Lease, leaseOf } from "./fence.ts";
 import type { HeldModel } from "./held-model.ts";
 import type { Turn } from "./turns.ts";
@@ -210,4 +210,22 @@ function failureOf(error: unknown): { failure: unknown; reason: FailureReason | 
   }
   const isRefusal = error instanceof HttpError && error.status >= 409;
   return { failure: error, reason: isRefusal ? "shed" : undefined };
+}
+
+/** Header with the milliseconds that are left, as the request was sent. */
+const DEADLINE = "stratagem-deadline-ms";
+
+const FORM = /^\d{1,10}(?:\.\d{1,6})?$/;
+
+/**
+ * When an answer is of no use any more. @returns Infinity without the header. @throws HttpError 400
+ */
+export function deadlineMs(
+  header: string | readonly string[] | undefined,
+  arrivalMs: number,
+): number {
+  if (header === undefined) return Number.POSITIVE_INFINITY;
+  const text = String(header);
+  if (FORM.test(text)) return arrivalMs + Number(text);
+  throw new HttpError(400, `${DEADLINE}: expected milliseconds such as 12.5, got "${text}"`);
 }

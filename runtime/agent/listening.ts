@@ -2,7 +2,7 @@
 import type { Server } from "node:http";
 import { RuntimeError } from "../base/errors.ts";
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;

@@ -16,8 +16,8 @@ export type FetchModel = (asked: {
   readonly sha256: string;
 }) => Promise<string | null>;
 
-export interface CatalogOptions {
-  /** Folder of the model files. */
+interface CatalogOptions {
+  /** Where model files lie. */
   readonly folder: string;
   /** Models of a bundle, checked and opened; default none. */
   readonly variants?: readonly VariantModel[] | undefined;

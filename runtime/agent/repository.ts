@@ -1,7 +1,7 @@
 /** Triton's model repository extension: lists, loads and unloads models. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../server/bodies/body.ts";
-import { SMALL_LIMIT } from "../server/bodies/body-limits.ts";
+import { SMALL_LIMIT } from "../server/bodies/body-memory.ts";
 import { HttpError } from "../server/connections/http-error.ts";
 import { type Fields, fieldsOf } from "../server/protocol/infer-request.ts";
 import { BadRequest } from "../server/tensors/bad-request.ts";

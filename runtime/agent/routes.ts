@@ -4,8 +4,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../base/exposition.ts";
 import { RowsRefusedError } from "../exec/models/executor.ts";
+import { hasUnreadBody } from "../server/connections/connection.ts";
 import { CLOSE, HttpError, reasonText } from "../server/connections/http-error.ts";
-import { hasUnreadBody } from "../server/connections/request-head.ts";
 import { modelStatistics } from "../server/protocol/descriptions.ts";
 import { httpErrorOf } from "../server/protocol/refusal.ts";
 import { segmentsOf } from "../server/protocol/request-target.ts";

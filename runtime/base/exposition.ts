@@ -4,8 +4,8 @@ export type Labels = Readonly<Record<string, string>>;
 
 export type MetricType = "counter" | "gauge" | "histogram" | "summary";
 
-/** Starts a metric family; the samples that follow belong to it. */
-export interface FamilyHead {
+/** Opens a family: samples that follow are of it. */
+interface FamilyHead {
   readonly kind: "head";
   readonly name: string;
   readonly type: MetricType;
@@ -79,19 +79,6 @@ export function metric(
   labels: Labels = {},
 ): MetricLine[] {
   return [head(name, type, help), line(name, labels, value)];
-}
-
-/** Returns the lines of a gauge with a value for each task. */
-export function gaugeByTask(
-  name: string,
-  help: string,
-  taskNames: readonly string[],
-  values: ArrayLike<number>,
-): MetricLine[] {
-  return [
-    head(name, "gauge", help),
-    ...taskNames.map((task, index) => line(name, { task }, values[index] ?? 0)),
-  ];
 }
 
 export function head(name: string, type: MetricType, help: string): FamilyHead {

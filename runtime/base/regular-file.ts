@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 
-export interface RegularFile {
+interface RegularFile {
   readonly bytes: Buffer;
   /** Whether the file is larger than the limit; `bytes` are then not all. */
   readonly isTooLarge: boolean;

@@ -21,7 +21,6 @@ export type * from "./schema/ramsis.ts";
 export * from "./schema/row-scopes.ts";
 export type * from "./schema/serving.ts";
 export * from "./schema/themis.ts";
-export * from "./schema/worker-urls.ts";
 
 /** Version of the file format this build writes, and the newest one it reads. */
 export const FORMAT_VERSION = 1;

@@ -1,7 +1,8 @@
-/** Adds `inspect`, which both command lines have. */
+/** Commands about a bundle: `inspect`, which both command lines have, and `verify`. */
 import type { Command } from "commander";
 import type { ActionValuesOf } from "../methods/method.ts";
 import { positiveNumber, print } from "./command-line.ts";
+import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./signature-flags.ts";
 
 /**
  * Adds `inspect`.
@@ -23,4 +24,21 @@ export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): v
       const state = options.state ?? null;
       print(await inspectCommand({ path, loadQps, state }, actionValuesOf));
     });
+}
+
+/** Adds `verify` of the runtime, which has no solver to compute promises again. */
+export function addVerify(program: Command): void {
+  addSignatureFlags(
+    program
+      .command("verify")
+      .description(
+        "check integrity, schema and semantics of a bundle, and with --key its signature",
+      )
+      .argument("<bundle>", "policy bundle"),
+  ).action(async (path: string, flags: SignatureFlags) => {
+    const { verifyCommand } = await import("./verify.ts");
+    const { verifySigned } = await import("./verify-signature.ts");
+    const signature = signatureOptions(flags, () => Date.now());
+    print(await verifySigned(path, signature, () => verifyCommand(path)));
+  });
 }

@@ -3,7 +3,8 @@ import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
 import { onceNpmIsGone } from "../base/npm-parent.ts";
-import { removedCommand, removedOption } from "../settings/removed.ts";
+import type { Kind } from "../kinds/kinds.ts";
+import { removedCommand, removedOptionIn } from "../settings/removed.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** An error that is not a bug: reported in one line, with an exit code of its own. */
@@ -42,15 +43,12 @@ export async function runProgram(
     // A reader such as `head` has read enough.
     if (error.code !== "EPIPE") throw error;
   });
-  const name = process.argv[2];
+  const [name, ...words] = process.argv.slice(2);
   program
     .option("--json", "one JSON document on stdout")
     .configureHelp({ showGlobalOptions: true });
-  program.configureOutput({
-    outputError: (text, write) => write(withoutRemovedOption(name, text)),
-  });
   try {
-    const removed = removedCommand(name);
+    const removed = removedCommand(name) ?? removedOptionIn(name, words);
     if (removed !== null) throw new RuntimeError("RUNTIME_USAGE", removed);
     for (const { add } of askedVerbs(verbs, name)) await add(program);
     await program.parseAsync();
@@ -60,14 +58,7 @@ export async function runProgram(
   }
 }
 
-/** Returns an error of commander or, for a removed option, its replacement. */
-function withoutRemovedOption(command: string | undefined, text: string): string {
-  const flag = /unknown option '(--[^'=]+)/.exec(text)?.[1];
-  const removed = flag === undefined ? null : removedOption(command, flag);
-  return removed === null ? text : `error: ${removed}\n`;
-}
-
-/** Returns the commands that the first argument needs, in order; help and mistakes need all. */
+/** In their order, those that the first argument needs: help, say, and mistakes need all. */
 function askedVerbs(verbs: readonly Verb[], first: string | undefined): readonly Verb[] {
   if (first !== undefined && VERSION_FLAGS.includes(first)) return [];
   const asked = verbs.find(({ name }) => name === first);
@@ -109,7 +100,16 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError("expected a whole number above 0");
 }
 
-/** Parses an option value that has to be a finite number above 0. */
+/** Reads an option value as a setting of that kind is read. */
+export function readAs<T>({ read, expected }: Kind<T>): (text: string) => T {
+  return (text) => {
+    const value = read(text);
+    if (value === undefined) throw new InvalidArgumentError(`expected ${expected}`);
+    return value;
+  };
+}
+
+/** An option value that has to be a finite number above 0. */
 export function positiveNumber(text: string): number {
   const value = Number(text);
   if (text.trim() !== "" && value > 0 && Number.isFinite(value)) return value;

@@ -10,7 +10,7 @@ import { methodOf } from "../methods/registry.ts";
 import type { CommandResult } from "./command-result.ts";
 import { inspectServer } from "./inspect-server.ts";
 
-export interface InspectOptions {
+interface InspectOptions {
   readonly path: string;
   /** Load whose level to show; null for the summary, or for the top level with a state. */
   readonly loadQps: number | null;

@@ -9,7 +9,7 @@ import { formatReference, type RegistryReference } from "../registry/reference.t
 import { openRegistry, type RegistryOptions } from "../registry/registry.ts";
 import type { CommandResult } from "./command-result.ts";
 
-export interface PullOptions extends Pick<RegistryOptions, "auth" | "signal"> {
+interface PullOptions extends Pick<RegistryOptions, "auth" | "signal"> {
   readonly reference: RegistryReference;
   /** Folder; it is made if its parent exists. */
   readonly out: string;

@@ -1,8 +1,9 @@
-/** Adds `scaler`, which computes the number of workers for the observed load. */
-import { type Command, InvalidArgumentError } from "commander";
-import { type Address, address } from "../kinds/kinds.ts";
+/** Adds `scaler`, which says how many workers the observed load wants. */
+import { type Command, Option } from "commander";
+import { address } from "../kinds/kinds.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
-import { print, stopSignal } from "./command-line.ts";
+import { TLS_HELP, tlsFiles } from "../settings/tls-files.ts";
+import { print, readAs, stopSignal } from "./command-line.ts";
 import type { ScalerFlags } from "./scaler-options.ts";
 
 export function addScaler(program: Command): void {
@@ -22,12 +23,14 @@ export function addScaler(program: Command): void {
       several,
       [],
     )
-    .option("--cluster <url>", "nats://a,b,c of the front ends' cluster, instead of --metrics")
-    .option("--grpc <host:port>", "address for KEDA; port 0 for any", addressOf, DEFAULT)
+    .option("--cluster <url>", "nats://a,b,c where front ends tell their load, instead")
+    .addOption(
+      new Option("--grpc <host:port>", "where KEDA asks; port 0 for any")
+        .default({ host: "127.0.0.1", port: 6000 }, "127.0.0.1:6000")
+        .argParser(readAs(address)),
+    )
     .addOption(tokenOption("sources", "cluster", "metrics"))
-    .option("--tls-cert <file>", "certificate for KEDA, PEM; set caCert in KEDA")
-    .option("--tls-key <file>", "private key of the certificate, PEM")
-    .option("--tls-client-ca <file>", "certificate authorities for KEDA's certificate, PEM")
+    .addOption(new Option(`--tls ${tlsFiles.sign}`, TLS_HELP).argParser(readAs(tlsFiles)))
     .action(async (flags: ScalerFlags) => {
       const { scalerCommand } = await import("./scaler.ts");
       await scalerCommand(flags, {
@@ -38,14 +41,6 @@ export function addScaler(program: Command): void {
         onNotice: (message) => process.stderr.write(`${message}\n`),
       });
     });
-}
-
-const DEFAULT: Address = { host: "127.0.0.1", port: 6000 };
-
-function addressOf(text: string): Address {
-  const found = address.read(text);
-  if (found !== undefined) return found;
-  throw new InvalidArgumentError(`expected ${address.expected}`);
 }
 
 function several(value: string, earlier: readonly string[]): string[] {

@@ -11,7 +11,7 @@ const PATIENCE_MS = 900;
 /** The text of a front end with hundreds of variants is below 1 MiB. */
 const MOST_BYTES = 16 * 2 ** 20;
 
-export interface OpenedLoad {
+interface OpenedLoad {
   readonly source: LoadSource;
   readonly close: () => Promise<void>;
 }

@@ -1,5 +1,6 @@
 /** Inputs of `scaler`: its command line, and the process it runs in. */
 import type { Address } from "../kinds/kinds.ts";
+import type { TlsPaths } from "../server/access/tls.ts";
 import type { CommandResult } from "./command-result.ts";
 
 /** Flags of the command line. */
@@ -12,9 +13,7 @@ export interface ScalerFlags {
   readonly cluster?: string;
   readonly grpc: Address;
   readonly token?: readonly string[];
-  readonly tlsCert?: string;
-  readonly tlsKey?: string;
-  readonly tlsClientCa?: string;
+  readonly tls?: TlsPaths;
 }
 
 export interface ScalerSurroundings {

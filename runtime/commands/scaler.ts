@@ -62,27 +62,18 @@ async function policyOf(
   return path;
 }
 
-/** @throws RuntimeError RUNTIME_USAGE, RUNTIME_UNREADABLE, RUNTIME_ACCESS */
-async function credentialsOf({
-  tlsCert,
-  tlsKey,
-  tlsClientCa,
-}: ScalerFlags): Promise<ServerCredentials> {
-  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) {
-    return ServerCredentials.createInsecure();
-  }
-  if (tlsCert === undefined || tlsKey === undefined) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --tls-cert and --tls-key together");
-  }
-  const [cert, key] = await Promise.all([pemOf(tlsCert), pemOf(tlsKey)]);
-  const ca = tlsClientCa === undefined ? null : await pemOf(tlsClientCa);
+/** @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_ACCESS */
+async function credentialsOf({ tls }: ScalerFlags): Promise<ServerCredentials> {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const [cert, key] = await Promise.all([pemOf(tls.cert), pemOf(tls.key)]);
+  const ca = tls.clientCa === undefined ? null : await pemOf(tls.clientCa);
   try {
     const pair = [{ cert_chain: cert, private_key: key }];
     return ServerCredentials.createSsl(ca, pair, ca !== null);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    const expected = `expected the private key of ${tlsCert}`;
-    throw new RuntimeError("RUNTIME_ACCESS", `${tlsKey}: ${expected}: ${reason}`);
+    const expected = `expected the private key of ${tls.cert}`;
+    throw new RuntimeError("RUNTIME_ACCESS", `${tls.key}: ${expected}: ${reason}`);
   }
 }
 

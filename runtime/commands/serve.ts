@@ -5,18 +5,18 @@ import { settleCollection } from "../base/heap-collection.ts";
 import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import { storeFolder } from "../features/sources/store-folder.ts";
-import type { ClusterOptions } from "../host/opened-cluster.ts";
+import type { ClusterOptions } from "../host/opened-sources.ts";
 import { hardwareJson, hardwareText } from "../host/pool-hardware.ts";
 import type { DeviceOptions, WorkerVariable } from "../host/serving-devices.ts";
 import { type ServerOptions, type StartedServer, startServer } from "../host/start-server.ts";
 import { splitPair, splitPoolDevice } from "../kinds/device-kinds.ts";
-import { flagOf } from "../kinds/setting.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type ElsewhereOptions, parsePoolUrls } from "../remote/elsewhere.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { LogState } from "../server/logs/log.ts";
+import { LineSink } from "../server/logs/line-sink.ts";
+import { Log, type LogState } from "../server/logs/log.ts";
 import { readSettingsFile } from "../settings/file.ts";
 import { LIMIT_KEYS } from "../settings/limits.ts";
 import { type Resolved, resolveSettings } from "../settings/resolve.ts";
@@ -24,7 +24,6 @@ import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
-import { openLogs, type ServeLogs } from "./serve-logs.ts";
 
 /** Subfolder of the store with the serials of accepted bundles. */
 const SERIALS = "serials";
@@ -37,8 +36,8 @@ export interface ServeTools {
   readonly gateOf?: ServerOptions["gateOf"];
 }
 
-export interface ServeSurroundings {
-  /** Aborting it stops the server, which first answers accepted requests. */
+interface ServeSurroundings {
+  /** Aborting it stops the server: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
@@ -103,12 +102,10 @@ async function serveWith(
 
 /** Returns the settings with the changes that administrators have made since the start. */
 function inForce({ values, sources }: Resolved, { level, format }: LogState): Resolved {
-  const now = { logLevel: level, logFormat: format };
-  const changed = (["logLevel", "logFormat"] as const).filter((key) => values[key] !== now[key]);
-  const changes = changed.map((key) => [key, "an administrator"] as const);
+  if (level === values.log.level && format === values.log.format) return { values, sources };
   return {
-    values: { ...values, ...now },
-    sources: { ...sources, ...Object.fromEntries(changes) },
+    values: { ...values, log: { level, format } },
+    sources: { ...sources, log: "an administrator" },
   };
 }
 
@@ -193,21 +190,13 @@ function workerVariable(text: string): WorkerVariable {
 
 /** @throws RuntimeError RUNTIME_USAGE if a setting requires another. */
 function accessOf(settings: SettingValues): AccessOptions {
-  const { tlsCert, tlsKey, tlsClientCa, tokens, corsOrigins } = settings;
+  const { tls, tokens, corsOrigins } = settings;
   const { clientRate, clientBurst, clientConcurrency } = settings;
-  if ((tlsCert === null) !== (tlsKey === null) || (tlsClientCa !== null && tlsCert === null)) {
-    const found = Object.entries({ tlsCert, tlsKey, tlsClientCa }).flatMap(([key, value]) => {
-      return value === null ? [] : flagOf(key);
-    });
-    const message = `expected --tls-cert and --tls-key, got only ${found.join(" and ")}`;
-    throw new RuntimeError("RUNTIME_USAGE", message);
-  }
   if (clientBurst !== null && clientRate === null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected limit clientRate beside clientBurst");
   }
-  const ca = tlsClientCa === null ? {} : { clientCa: tlsClientCa };
   return {
-    ...(tlsCert === null || tlsKey === null ? {} : { tls: { cert: tlsCert, key: tlsKey, ...ca } }),
+    ...(tls === null ? {} : { tls }),
     ...(tokens === null ? {} : { tokens }),
     ...(corsOrigins === null ? {} : { corsOrigins }),
     ...(clientRate === null ? {} : { clientRate }),
@@ -265,4 +254,18 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+interface ServeLogs {
+  readonly log: Log;
+  readonly options: Pick<ServerOptions, "stderr" | "log" | "onNotice">;
+  /** Ends once all is written, or has waited for a second. */
+  close(): Promise<void>;
+}
+
+function openLogs({ log: state }: SettingValues): ServeLogs {
+  const stderr = new LineSink();
+  const epochMs = () => performance.timeOrigin + performance.now();
+  const log = new Log({ sink: stderr, ...state, epochMs });
+  return { log, options: { log, stderr, onNotice: log.notice }, close: () => stderr.close() };
 }

@@ -5,33 +5,28 @@ import { print } from "./command-line.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface TokenFlags {
-  readonly token?: true;
-  readonly name?: string;
+  /** Name of whose it is. */
+  readonly token?: string;
   readonly scopes: string;
   readonly expires?: string;
 }
 
 export function withTokens(command: Command): Command {
   return command
-    .option("--token", "make a token for serve --tokens, and its line for the file")
-    .option("--name <name>", "name of the client: letters, digits and . _ @ + -")
-    .option("--scopes <scopes>", "scopes, separated by commas: infer, admin, metrics", "infer")
-    .option("--expires <time>", "expiry, such as 2027-01-31 (default: never)");
+    .option(
+      "--token <name>",
+      "make a token of that name for serve --tokens, and the line of its file",
+    )
+    .option("--scopes <scopes>", "what it is for: infer, admin, metrics, with commas", "infer")
+    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
 }
 
 /** Returns null without --token. @throws RuntimeError RUNTIME_USAGE */
 export async function tokenOf({
-  token,
-  name,
+  token: name,
   ...flags
 }: TokenFlags): Promise<CommandResult | null> {
-  if (token === undefined) return null;
-  if (name === undefined) {
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      "expected --name beside --token: the name of the client",
-    );
-  }
+  if (name === undefined) return null;
   const { tokenCommand } = await import("./token.ts");
   return tokenCommand({ name, ...flags });
 }
@@ -43,9 +38,6 @@ export function addTokens(program: Command): void {
   ).action(async (flags: TokenFlags) => {
     const result = await tokenOf(flags);
     if (result !== null) return print(result);
-    throw new RuntimeError(
-      "RUNTIME_USAGE",
-      "expected --token; use stratagem keygen to make signing keys",
-    );
+    throw new RuntimeError("RUNTIME_USAGE", "expected --token NAME; stratagem keygen makes keys");
   });
 }

@@ -11,7 +11,7 @@ import type { CommandResult } from "./command-result.ts";
 const PREFIX = "stg_";
 const SECRET_BYTES = 32;
 
-export interface TokenCommand {
+interface TokenCommand {
   readonly name: string;
   /** Separated by commas. */
   readonly scopes: string;

@@ -1,13 +1,13 @@
 /** Adds `worker`, which both command lines have. */
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { address, bytes, count, type Kind } from "../kinds/kinds.ts";
-import { LOG_FORMATS } from "../server/logs/log.ts";
+import { type Command, Option } from "commander";
+import { address, bytes, count } from "../kinds/kinds.ts";
+import { DEFAULT_LOG, LOG_HELP, logState } from "../settings/logs.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
-import { print, stopSignal } from "./command-line.ts";
+import { TLS_HELP, tlsFiles } from "../settings/tls-files.ts";
+import { print, readAs, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./worker.ts";
 
 const MIB = 2 ** 20;
-const file = "<file>";
 
 export function addWorker(program: Command): void {
   program
@@ -39,26 +39,19 @@ export function addWorker(program: Command): void {
         .default(256 * MIB, "256MiB")
         .argParser(readAs(bytes({ most: 1024 * MIB }))),
     )
-    .option(`--tokens ${file}`, "hashed tokens of front ends, as for serve")
-    .option(`--tls-cert ${file}`, "certificate chain of the worker, PEM")
-    .option(`--tls-key ${file}`, "private key of the certificate, PEM")
-    .option(`--tls-client-ca ${file}`, "certificate authorities for front ends, PEM")
-    .option("--cluster <url>", "nats://a,b,c of its cluster")
+    .option("--tokens <file>", "tokens that front ends have to show, as serve has them")
+    .addOption(new Option(`--tls ${tlsFiles.sign}`, TLS_HELP).argParser(readAs(tlsFiles)))
+    .option("--cluster <url>", "nats://a,b,c of the cluster that it is a worker of")
     .addOption(tokenOption("cluster"))
-    .option("--url <url>", "URL for front ends of the cluster (default: that of --http)")
-    .option("--store <folder>", "folder for models of the cluster (default: that of serve)")
-    .addOption(new Option("--log-format <name>").choices(LOG_FORMATS).default("text"))
+    .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
+    .option("--store <folder>", "where models of the cluster are kept (default: as serve)")
+    .addOption(
+      new Option(`--log ${logState.sign}`, LOG_HELP)
+        .default(DEFAULT_LOG, `${logState.write(DEFAULT_LOG)}`)
+        .argParser(readAs(logState)),
+    )
     .action(async (command: WorkerCommand) => {
       const { workerCommand } = await import("./worker.ts");
       await workerCommand(command, { signal: stopSignal(), onReady: print });
     });
-}
-
-/** Reads a value of a flag as a setting of that kind is read. */
-function readAs<T>({ read, expected }: Kind<T>): (text: string) => T {
-  return (text) => {
-    const value = read(text);
-    if (value === undefined) throw new InvalidArgumentError(`expected ${expected}`);
-    return value;
-  };
 }

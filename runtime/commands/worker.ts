@@ -34,22 +34,20 @@ export interface WorkerCommand {
   readonly memory: number | undefined;
   readonly maxBody: number;
   readonly tokens: string | undefined;
-  readonly tlsCert: string | undefined;
-  readonly tlsKey: string | undefined;
-  readonly tlsClientCa: string | undefined;
-  /** `nats://a,b,c`; undefined without a cluster. */
+  readonly tls: AccessOptions["tls"] | undefined;
+  /** As `nats://a,b,c`; undefined where nobody has to find it. */
   readonly cluster: string | undefined;
   readonly token: readonly string[] | undefined;
   readonly url: string | undefined;
   readonly store: string | undefined;
-  readonly logFormat: LogState["format"];
+  readonly log: LogState;
 }
 
 /** Name of the default pool in bundles. */
 const DEFAULT_POOL = "default";
 
-export interface WorkerSurroundings {
-  /** Aborting it stops the worker, which first answers accepted batches. */
+interface WorkerSurroundings {
+  /** Aborting it stops the worker: what was accepted is answered first. */
   readonly signal: AbortSignal;
   /** Called once it has loaded its models. */
   readonly onReady: (result: CommandResult) => void;
@@ -62,7 +60,7 @@ export async function workerCommand(
 ): Promise<void> {
   const sink = new LineSink();
   const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink, level: "info", format: command.logFormat, epochMs });
+  const log = new Log({ sink, ...command.log, epochMs });
   const files = new OpenedModels();
   let cluster: ClusterWorker | null = null;
   try {
@@ -162,15 +160,11 @@ function deviceOf(device: string): AgentOptions["device"] {
   throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);
 }
 
-/** @throws RuntimeError RUNTIME_USAGE if a flag requires another. */
-function accessOf({ tlsCert, tlsKey, tlsClientCa, tokens: file }: WorkerCommand): AccessOptions {
-  const tokens = file === undefined ? {} : { tokens: file };
-  if (tlsCert !== undefined && tlsKey !== undefined) {
-    const ca = tlsClientCa === undefined ? {} : { clientCa: tlsClientCa };
-    return { ...tokens, tls: { cert: tlsCert, key: tlsKey, ...ca } };
-  }
-  if (tlsCert === undefined && tlsKey === undefined && tlsClientCa === undefined) return tokens;
-  throw new RuntimeError("RUNTIME_USAGE", "expected --tls-cert and --tls-key together");
+function accessOf({ tls, tokens }: WorkerCommand): AccessOptions {
+  return {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(tls === undefined ? {} : { tls }),
+  };
 }
 
 function readyResult({ url, document }: Agent): CommandResult {

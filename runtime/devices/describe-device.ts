@@ -1,4 +1,4 @@
-/** Names what models run on: a processor, or an accelerator and its driver. */
+/** Names the device that models run on: a processor, or an accelerator with its driver. */
 import type { DeviceDescription } from "../bundle/schema.ts";
 import { type DeviceOfWorker, deviceEnvironment } from "./device-environment.ts";
 import { modelEnvironment } from "./model-environment.ts";
@@ -6,8 +6,8 @@ import { processorName } from "./names.ts";
 import { nvidiaDevice } from "./nvidia-smi.ts";
 
 /**
- * @returns null for WebGPU, which does not report its device, without nvidia-smi, without such a
- * device, or if several GPUs differ and it is not known which is meant.
+ * @returns null for WebGPU, which does not report its device, if nvidia-smi or the device is
+ * missing, or if several different GPUs match.
  */
 export async function describeDevice(device: DeviceOfWorker): Promise<DeviceDescription | null> {
   if (device.provider === "cpu") return { name: processorName(), driver: null };

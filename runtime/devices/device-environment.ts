@@ -1,15 +1,12 @@
-/** Says what environment a worker has for its device. */
+/** Environment variables that select a worker's device. */
 import { isNvidia, type Provider } from "../bundle/schema.ts";
 
-/** As far as drivers are concerned. */
+/** Device of a worker as far as drivers need it. */
 export interface DeviceOfWorker {
   readonly provider: Provider;
-  /**
-   * Which one: an index, or what NVIDIA calls a device or a part of it (`GPU-…`, `MIG-…`); null for
-   * the default one.
-   */
+  /** Index, or NVIDIA's name of a device or instance (`GPU-…`, `MIG-…`); null for the default. */
   readonly id: string | null;
-  /** Variables that it has beside the server's. */
+  /** Variables in addition to the server's. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -17,8 +14,8 @@ const VISIBLE = "CUDA_VISIBLE_DEVICES";
 const ORDER = "CUDA_DEVICE_ORDER";
 
 /**
- * Variables of a worker beside those of the server. A worker on a device of NVIDIA's sees no other:
- * an index counts among those that the server sees.
+ * Variables of a worker in addition to the server's. A worker on an NVIDIA device sees only that
+ * one; an index refers to the devices that the server sees.
  * @param own environment of the server.
  */
 export function deviceEnvironment(
@@ -26,7 +23,7 @@ export function deviceEnvironment(
   own: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> {
   if (!isNvidia(provider) || id === null) return { ...environment };
-  // CUDA counts the fastest first, whoever tells of devices by where they are.
+  // By default CUDA orders devices by speed, unlike tools that list them.
   const order = own[ORDER] ?? "PCI_BUS_ID";
   const seen = own[VISIBLE]?.split(",").map((one) => one.trim()) ?? [];
   const visible = /^\d+$/.test(id) ? (seen[Number(id)] ?? id) : id;

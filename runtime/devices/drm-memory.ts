@@ -1,17 +1,17 @@
 /**
- * Memory of accelerators as Linux tells it of a process, whatever the maker: the texts of
- * /proc/PID/fdinfo (Documentation/gpu/drm-usage-stats.rst of the kernel).
+ * Memory of a process on accelerators of any maker as Linux reports it in /proc/PID/fdinfo
+ * (Documentation/gpu/drm-usage-stats.rst of the kernel).
  */
 
-/** Memory of the device itself: of AMD, of Intel's older and newer drivers. */
+/** Device memory in the drivers of AMD, and in Intel's older and newer ones. */
 const OWN = /^(vram|local)/;
 const REGION = /^drm-(memory|resident)-([^\s:]+):\s*(\d+)(?: ([A-Za-z]+))?$/;
 const UNITS: Readonly<Record<string, number>> = { "": 1, KiB: 2 ** 10, MiB: 2 ** 20 };
 
 /**
  * @param files one text for each descriptor of the process.
- * @returns bytes on the devices, or where these have none of their own, in the memory that they
- * share with the processor; null where no descriptor is of an accelerator that tells.
+ * @returns bytes of device memory, or of shared memory on devices without memory of their own; null
+ * if no descriptor reports memory of an accelerator.
  */
 export function drmMemoryBytes(files: readonly string[]): number | null {
   const byClient = new Map<string, Map<string, number>>();
@@ -19,7 +19,7 @@ export function drmMemoryBytes(files: readonly string[]): number | null {
     const client = /^drm-client-id:\s*(\S+)/m.exec(text)?.[1];
     if (client === undefined) continue;
     const device = /^drm-pdev:\s*(\S+)/m.exec(text)?.[1] ?? "";
-    // Descriptors that were duplicated tell the same again.
+    // Duplicated descriptors report the same memory again.
     byClient.set(`${device} ${client}`, bytesByRegion(text));
   }
   const regions = [...byClient.values()].flatMap((one) => [...one]);
@@ -29,7 +29,7 @@ export function drmMemoryBytes(files: readonly string[]): number | null {
   return (isShared ? regions : own).reduce((sum, [, bytes]) => sum + bytes, 0);
 }
 
-/** "memory" is what older drivers call what is resident. */
+/** Older drivers say "memory" for "resident". */
 function bytesByRegion(text: string): Map<string, number> {
   const byRegion = new Map<string, number>();
   for (const kind of ["memory", "resident"]) {

@@ -1,4 +1,4 @@
-/** Samples accelerators and the memory that workers have on them, from time to time. */
+/** Samples accelerators, and the memory of workers on them, periodically. */
 import { existsSync, readdirSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { drmMemoryBytes } from "./drm-memory.ts";
@@ -6,7 +6,7 @@ import { modelEnvironment } from "./model-environment.ts";
 import { type GpuSample, memoryByPid, sampleGpus } from "./nvidia-smi.ts";
 
 const INTERVAL_MS = 5000;
-/** An older sample says nothing any more: the driver hangs. */
+/** Age beyond which a sample is ignored, because the driver hangs. */
 const STALE_MS = 15_000;
 const DRM = "/dev/dri";
 
@@ -16,7 +16,7 @@ export interface DeviceSample {
   readonly bytesByPid: ReadonlyMap<number, number>;
 }
 
-/** Takes samples until it is closed, or until it knows that there is nothing to read here. */
+/** Samples until closed, or until it finds that nothing can be read. */
 export class GpuSampler {
   readonly #pids: () => readonly number[];
   readonly #hasDrm = hasDrm();
@@ -25,13 +25,13 @@ export class GpuSampler {
   #latest: { readonly sample: DeviceSample; readonly sinceMs: number } | null = null;
   #isClosed = false;
 
-  /** @param pids processes whose memory is wanted, asked for at each sample. */
+  /** @param pids returns the processes whose memory is measured, for each sample. */
   constructor(pids: () => readonly number[]) {
     this.#pids = pids;
     void this.#look();
   }
 
-  /** The latest; null if there is none, or none of late. */
+  /** Latest sample; null if missing or outdated. */
   get sample(): DeviceSample | null {
     if (this.#latest === null || performance.now() - this.#latest.sinceMs > STALE_MS) return null;
     return this.#latest.sample;
@@ -53,7 +53,7 @@ export class GpuSampler {
       }
       this.#latest = { sample: { gpus, bytesByPid }, sinceMs: performance.now() };
     } catch (error) {
-      // Any other failure may pass.
+      // Other failures may be temporary.
       this.#hasNvidia &&= !isMissing(error);
     }
     if (this.#isClosed || !(this.#hasNvidia || this.#hasDrm)) return;
@@ -69,7 +69,7 @@ function hasDrm(): boolean {
   return existsSync(DRM) && readdirSync(DRM).some((name) => name.startsWith("renderD"));
 }
 
-/** Texts of the descriptors of a process; empty for one that has ended. */
+/** Texts of a process's descriptors; empty if it has ended. */
 async function descriptorsOf(pid: number): Promise<string[]> {
   const folder = `/proc/${pid}/fdinfo`;
   const names = await readdir(folder).catch(() => []);

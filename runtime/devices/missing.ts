@@ -1,36 +1,36 @@
 /**
- * Says in one line why a device is of no use, and the command that mends it: what onnxruntime says
- * names a line of its source, or a file that nobody has asked for.
+ * Explains in one line why a device cannot be used and how to repair it; messages of onnxruntime
+ * name lines of its source or internal files.
  */
-/** What was found on the machine, as far as the provider needs it. */
+/** State of the machine, as far as the provider needs it. */
 export interface DeviceFacts {
   readonly platform: string;
   readonly arch: string;
   readonly drivers: DriverFiles;
-  /** Why each library cannot be loaded, by name or path; null for one that can. */
+  /** Load error of each library by name or path; null if it can be loaded. */
   readonly libraries: Readonly<Record<string, string | null>>;
 }
 
-/** Files that name Vulkan's drivers. */
+/** Files that declare Vulkan drivers. */
 export interface DriverFiles {
   readonly variable: "VK_DRIVER_FILES" | "VK_ICD_FILENAMES";
-  /** By that variable; null where it is not set. */
+  /** Files listed in the variable; null if it is not set. */
   readonly named: readonly string[] | null;
-  /** Of those named, which are not there. */
+  /** Listed files that do not exist. */
   readonly absent: readonly string[];
-  /** Where the loader looks if none are named. */
+  /** Default folders of the loader. */
   readonly folders: readonly string[];
-  /** What it finds there. */
+  /** Files found there. */
   readonly found: readonly string[];
 }
 
 export type Accelerator = "cuda" | "tensorrt" | "webgpu";
 
-/** The driver of NVIDIA. */
+/** NVIDIA's driver library. */
 export const CUDA_DRIVER = "libcuda.so.1";
 export const VULKAN_LOADER = "libvulkan.so.1";
 
-/** Whether it is the device that is at fault, rather than the model. */
+/** Whether an error comes from the device rather than the model. */
 export function isOfDevice(provider: Accelerator, reason: string): boolean {
   if (/no available backend|backend not found/i.test(reason)) return true;
   if (provider === "webgpu") return /WebGPU (adapter|device)/i.test(reason);
@@ -38,8 +38,8 @@ export function isOfDevice(provider: Accelerator, reason: string): boolean {
 }
 
 /**
- * @param reason what onnxruntime said.
- * @returns null where nothing is known to be missing.
+ * @param reason message of onnxruntime.
+ * @returns null if no missing part is known.
  */
 export function missingPart(
   provider: Accelerator,
@@ -68,22 +68,22 @@ function missingDriver(drivers: DriverFiles, hasCuda: boolean): string {
   const remedy = "install a newer driver of the GPU, such as mesa-vulkan-drivers";
   const first = absent[0];
   if (first !== undefined) {
-    return `${variable} names ${first}, which is not there: name the file of a Vulkan driver`;
+    return `${variable} names ${first}, which does not exist: set it to the file of a Vulkan driver`;
   }
   if (named !== null || found.length > 0) {
     const files = (named ?? found).join(", ");
-    const may = "whether this user may open /dev/dri/renderD*, as a member of the group render";
-    return `the Vulkan drivers ${files} have no GPU that WebGPU accepts; look ${may}, or ${remedy}`;
+    const may = "whether this user can open /dev/dri/renderD* (group render)";
+    return `the Vulkan drivers ${files} have no GPU that WebGPU accepts; check ${may}, or ${remedy}`;
   }
   const looked = `no Vulkan driver is in ${folders.join(", ")}`;
   if (hasCuda) {
-    const graphics = "NVIDIA's is there without its part for graphics: in a container set";
+    const graphics = "NVIDIA's driver is installed without graphics support: in a container, set";
     return `${looked}; ${graphics} NVIDIA_DRIVER_CAPABILITIES=all`;
   }
-  return `${looked}; ${remedy}, or name one in VK_DRIVER_FILES`;
+  return `${looked}; ${remedy}, or set VK_DRIVER_FILES`;
 }
 
-/** Of onnxruntime, by provider; each stands beside the binding. */
+/** Libraries of onnxruntime by provider, in the folder of the binding. */
 export const PROVIDER_LIBRARIES: Readonly<Record<"cuda" | "tensorrt", readonly string[]>> = {
   cuda: ["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
   tensorrt: [
@@ -96,7 +96,7 @@ export const PROVIDER_LIBRARIES: Readonly<Record<"cuda" | "tensorrt", readonly s
 const INSTALL =
   "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12";
 
-/** Packages of NVIDIA's repository, by how libraries begin. */
+/** Packages in NVIDIA's repository by prefix of the library. */
 const PACKAGES: readonly (readonly [RegExp, string])[] = [
   [/^libcudnn/, "libcudnn9-cuda-12"],
   [/^libnv(infer|onnx)/, "libnvinfer10 libnvinfer-plugin10 libnvonnxparsers10"],
@@ -127,7 +127,7 @@ function missingOfCuda(
     return `NVIDIA's driver (${CUDA_DRIVER}) ${stateOf(driverError)}: ${remedy}`;
   }
   if (/failure (100|101)\b|no CUDA-capable device/.test(reason)) {
-    return "this process sees no NVIDIA GPU: look at nvidia-smi -L and CUDA_VISIBLE_DEVICES";
+    return "this process sees no NVIDIA GPU: check nvidia-smi -L and CUDA_VISIBLE_DEVICES";
   }
   if (/failure 35\b|driver version is insufficient/i.test(reason)) {
     return "NVIDIA's driver is too old for CUDA 12: apt-get install --only-upgrade nvidia-driver";
@@ -139,10 +139,10 @@ function absentLibrary(library: string, of: string | null): string {
   const whose = of === null ? "" : `, which ${of} needs,`;
   const [, packages = "cuda-libraries-12-9"] = PACKAGES.find(([name]) => name.test(library)) ?? [];
   const from = packages === "nvidia-driver" ? "" : " (from NVIDIA's repository)";
-  return `${library}${whose} is not there: apt-get install ${packages}${from}`;
+  return `${library}${whose} is missing: apt-get install ${packages}${from}`;
 }
 
-/** The library that a loader's message is about. */
+/** Extracts the library from a loader's message. */
 function libraryIn(message: string): string | null {
   const [before = "", after] = message.split(": cannot open", 2);
   const word = before.split(/[\s/]/).at(-1) ?? "";
@@ -150,7 +150,7 @@ function libraryIn(message: string): string | null {
 }
 
 function stateOf(error: string): string {
-  return /No such file/.test(error) ? "is not there" : `cannot be loaded (${briefly(error)})`;
+  return /No such file/.test(error) ? "is missing" : `cannot be loaded (${briefly(error)})`;
 }
 
 function briefly(error: string): string {

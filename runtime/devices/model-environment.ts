@@ -1,8 +1,8 @@
-/** Says what of the environment processes get that run models or ask devices. */
+/** Environment of processes that run models or query devices. */
 
 /**
- * What of the server's environment they get, because libraries, drivers and onnxruntime ask for it.
- * All else stays: credentials, and what would change Node (`NODE_OPTIONS`).
+ * Variables of the server that are passed on, because libraries, drivers and onnxruntime need them.
+ * Others are not, such as credentials and Node's own (`NODE_OPTIONS`).
  */
 const PASSED_NAMES: ReadonlySet<string> = new Set([
   ...["PATH", "HOME", "TMPDIR", "TZ", "LANG", "LANGUAGE", "SYSTEMROOT"],
@@ -10,28 +10,28 @@ const PASSED_NAMES: ReadonlySet<string> = new Set([
   ...["DRI_PRIME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_DATA_DIRS"],
 ]);
 /**
- * Of languages and memory; of onnxruntime and its threads; of CUDA and its cache; of Vulkan, for
- * WebGPU.
+ * Prefixes of passed variables: locale and memory; onnxruntime and its threads; CUDA and its cache;
+ * Vulkan, for WebGPU.
  */
 const PASSED_PREFIXES: readonly string[] = [
   ...["LC_", "MALLOC_"],
   ...["ORT_", "OMP_", "KMP_"],
   ...["CUDA_", "CUDNN_", "CUBLAS_", "NVIDIA_", "NCCL_"],
   ...["VK_", "MESA_", "DAWN_"],
-  // Where NVIDIA's driver keeps compiled shaders, those of Vulkan too.
+  // Cache of compiled shaders of NVIDIA's driver, including Vulkan's.
   "__GL_SHADER_DISK_CACHE",
 ];
 
 /**
- * Without it, builds of onnxruntime send what they do to their maker, and keep a database in the
- * home and a file in the folder for temporary ones.
+ * Without it, some builds of onnxruntime send telemetry to their maker and write a database to the
+ * home folder and a temporary file.
  */
 const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
 
-/** What of this process's environment one that runs models gets. */
-export function modelEnvironment(from: NodeJS.ProcessEnv = process.env): Record<string, string> {
+/** Environment for a process that runs models. */
+export function modelEnvironment(): Record<string, string> {
   const passed: Record<string, string> = { ...NO_TELEMETRY };
-  for (const [name, value] of Object.entries(from)) {
+  for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && isPassed(name)) passed[name] = value;
   }
   return passed;

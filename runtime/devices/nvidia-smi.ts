@@ -1,4 +1,4 @@
-/** Asks nvidia-smi, the program that comes with NVIDIA's driver, about GPUs and MIG instances. */
+/** Queries GPUs and MIG instances with nvidia-smi, a program of NVIDIA's driver. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { DeviceDescription } from "../bundle/schema.ts";
@@ -6,7 +6,7 @@ import { nameOf } from "./names.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
-/** A GPU at one moment; null where nvidia-smi has no figure. */
+/** State of a GPU; null where nvidia-smi has no value. */
 export interface GpuSample {
   /** "GPU-…". */
   readonly uuid: string;
@@ -24,12 +24,12 @@ interface ListedDevice {
   readonly uuid: string;
 }
 
-/** A driver that wakes up takes seconds. */
+/** A suspended driver takes seconds to wake up. */
 const TIMEOUT_MS = 20_000;
 const MIB = 2 ** 20;
 const SAMPLED = "uuid,utilization.gpu,memory.total,memory.used,power.draw,power.limit";
 
-/** @throws Error with the code ENOENT where nvidia-smi is missing; others where it fails. */
+/** @throws Error with code ENOENT if nvidia-smi is missing, and other errors. */
 export async function sampleGpus(env: Environment): Promise<GpuSample[]> {
   const rows = await query(`--query-gpu=${SAMPLED}`, env);
   return rows.map(([uuid = "", utilization, total, used, power, limit]) => ({
@@ -42,7 +42,7 @@ export async function sampleGpus(env: Environment): Promise<GpuSample[]> {
   }));
 }
 
-/** Memory of all GPUs together by the id of the process. @throws Error as sampleGpus does. */
+/** Memory per process over all GPUs. @throws Error as sampleGpus does. */
 export async function memoryByPid(env: Environment): Promise<Map<number, number>> {
   const byPid = new Map<number, number>();
   for (const [pid, used] of await query("--query-compute-apps=pid,used_memory", env)) {
@@ -54,10 +54,10 @@ export async function memoryByPid(env: Environment): Promise<Map<number, number>
 
 /**
  * Finds the GPU or MIG instance that CUDA means by an id.
- * @param id one entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of a UUID. @param
- * isInBusOrder whether CUDA counts in the order of the PCI bus, as nvidia-smi does; otherwise it
- * counts the fastest first.
- * @returns null without nvidia-smi, without such a device, or if it is not sure which it is.
+ * @param id entry of CUDA_VISIBLE_DEVICES: a number, or the beginning of a UUID. @param
+ * isInBusOrder whether CUDA uses the order of the PCI bus, as nvidia-smi does; otherwise it orders
+ * by speed.
+ * @returns null if nvidia-smi or the device is missing, or the id is ambiguous.
  */
 export async function nvidiaDevice(
   id: string,
@@ -88,7 +88,7 @@ function found(
   return meant.length === 1 ? meant[0] : undefined;
 }
 
-/** Reads `nvidia-smi -L`: a line for each GPU, followed by one for each MIG instance of it. */
+/** Parses `nvidia-smi -L`: a line for each GPU, followed by one for each of its MIG instances. */
 function listedDevices(text: string): ListedDevice[] {
   let gpu = "";
   return text.split("\n").flatMap((line) => {
@@ -118,7 +118,7 @@ async function run(args: readonly string[], env: Environment): Promise<string> {
   return (await promisify(execFile)("nvidia-smi", [...args], options)).stdout;
 }
 
-/** Null for a field such as "[N/A]". */
+/** Null for a value such as "[N/A]". */
 function scaled(field: string | undefined, factor: number): number | null {
   const value = Number.parseFloat(field ?? "");
   return Number.isFinite(value) ? value * factor : null;

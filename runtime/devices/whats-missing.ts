@@ -1,4 +1,4 @@
-/** Looks on the machine for what a device that failed may lack. */
+/** Examines the machine for what a failed device may lack. */
 import { execFile } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,8 +14,8 @@ import {
 } from "./missing.ts";
 
 /**
- * Loads each library into a process that may crash of it, and prints why it cannot be loaded, or
- * null. Node refuses a library that was loaded because it is no module of Node's.
+ * Loads each library in a process of its own, which may crash, and prints the error per library or
+ * null. Node rejects a loaded library because it is not a module of Node.
  */
 const LOAD_ALL = `
 const { RTLD_LAZY, RTLD_GLOBAL } = require("node:os").constants.dlopen;
@@ -28,14 +28,14 @@ const errors = process.argv.slice(1).map((path) => {
   return null;
 });
 console.log(JSON.stringify(errors));`;
-/** Drivers of accelerators that sleep take seconds. */
+/** A suspended driver takes seconds to wake up. */
 const TIMEOUT_MS = 20_000;
 
 /**
- * Tries to load the libraries of the provider and of its driver, one by one.
- * @param reason what onnxruntime said.
- * @param engine path of the package onnxruntime-node.
- * @returns what is missing and how to mend it, in one line; null where that is not known.
+ * Tries to load the libraries of the provider and its driver one by one.
+ * @param reason message of onnxruntime.
+ * @param engine returns the path of the package onnxruntime-node.
+ * @returns what is missing and how to repair it, in one line; null if unknown.
  */
 export async function whatIsMissing(
   { provider }: { readonly provider: Accelerator | "cpu" },
@@ -59,7 +59,7 @@ export async function whatIsMissing(
   return missingPart(provider, reason, facts);
 }
 
-/** Why each cannot be loaded, null for one that can; null if the process has crashed. */
+/** Load error of each library, null if it can be loaded; null for all if the process crashed. */
 function loadErrors(paths: readonly string[]): Promise<(string | null)[] | null> {
   const options = { cwd: "/", timeout: TIMEOUT_MS, killSignal: "SIGKILL" } as const;
   return new Promise((resolve) => {
@@ -69,12 +69,14 @@ function loadErrors(paths: readonly string[]): Promise<(string | null)[] | null>
   });
 }
 
-/** Used if no process could try: says only whether the file is there. */
+/** Fallback without a process: only checks whether the file exists. */
 function absence(path = ""): string | null {
   return path.includes("/") && !existsSync(path) ? "No such file" : null;
 }
 
-/** Where the Vulkan loader looks on Linux (its LoaderDriverInterface.md), beside the home. */
+/**
+ * Folders of the Vulkan loader on Linux (its LoaderDriverInterface.md), except those in the home.
+ */
 function driverFiles(env: NodeJS.ProcessEnv): DriverFiles {
   const variable = env["VK_DRIVER_FILES"] ? "VK_DRIVER_FILES" : "VK_ICD_FILENAMES";
   const listed = env[variable] || null;

@@ -1,4 +1,4 @@
-/** The features of the server: a feature is one folder, and one line here. */
+/** List of the server's features; each is a folder. */
 import { canary } from "./canary/feature.ts";
 import { decisionLog } from "./decision-log/feature.ts";
 import { drift } from "./drift/feature.ts";

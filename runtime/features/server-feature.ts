@@ -1,4 +1,4 @@
-/** A feature of the server before it is open: its settings, and how it is opened by them. */
+/** Interface of the server's features: their settings and how they are opened. */
 
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
@@ -12,92 +12,94 @@ import type { LogState } from "../server/logs/log.ts";
 import type { RecordedEntry } from "../server/requests/recorded-entry.ts";
 import type { RunningServer } from "../server/serve.ts";
 
-export type Settings = Readonly<Record<string, Setting>>;
-export type ValuesOf<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
+type Settings = Readonly<Record<string, Setting>>;
+type ValuesOf<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** What the server lets a feature see before it serves. */
-export interface FeatureSeams {
-  /** Milliseconds of a clock that does not go back. */
+/** What the server provides to a feature before it serves. */
+export interface FeatureContext {
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970. */
+  /** Added to `nowMs` for milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly onNotice: Notice;
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
-  /** For what OpenTelemetry's variables say, and secrets. */
+  /** Environment, for OpenTelemetry's variables and secrets. */
   readonly environment: NodeJS.ProcessEnv;
-  /** What `onNotice` writes to, as far as it may be changed; left out where it is nothing. */
+  /** Log that `onNotice` writes to; omitted if its settings cannot be changed. */
   readonly log?: LogState | undefined;
-  /** Where that goes; left out where it goes elsewhere. */
+  /** Stream of that log; omitted if it has another destination. */
   readonly stderr?: LineSink | undefined;
   /**
-   * The gate between two bundles. @param allowed what may become worse; null for nothing.
+   * Opens a gate between two bundles. @param allowed tolerances; null for none.
    * @throws RuntimeError RUNTIME_USAGE
    */
   readonly gateOf?: ((allowed: string | null) => Promise<PromiseGate>) | undefined;
 }
 
-/** What a bundle promises less than the one before it, in words: nothing where it may follow. */
+/**
+ * Compares the promises of two bundles. Resolves to descriptions of the worse ones; empty if the
+ * second may replace the first.
+ */
 export type PromiseGate = (before: Bundle, after: Bundle) => Promise<readonly string[]>;
 
-/** A bundle with its workers, as the host has opened it. */
+/** A hosted bundle with its workers. */
 export interface Hosted {
   readonly bundle: Bundle;
-  /** Of its file. */
+  /** SHA-256 of the bundle's file. */
   readonly sha256: string;
   readonly application: Application;
   /** Model files that its workers have open. */
   readonly files: { close(): Promise<void> };
-  /** Rejects when a worker has failed at its start. */
+  /** Rejects if a worker fails to start. */
   readonly failed: Promise<never>;
 }
 
-/** The server of bundles once it listens. */
+/** The running server. */
 export interface Host {
   readonly server: RunningServer;
-  /** Bundles that are served, in the order of the options. */
+  /** Served bundles in the order of the options. */
   hosted(): readonly Hosted[];
-  /** Whether the server has one bundle, so that notices need not name it. */
+  /** Whether there is a single bundle, so that notices need not name it. */
   readonly isOnly: boolean;
   readonly nowMs: () => number;
   readonly onNotice: Notice;
-  /** Reads a bundle and checks its signature. @throws BundleError, RuntimeError */
+  /** Reads a bundle and verifies its signature. @throws BundleError, RuntimeError */
   load(path: string): Promise<TrustedBundle>;
   /**
    * Opens a bundle beside the one at a place, on workers of its own.
-   * @throws what opening workers throws, with nothing left open.
+   * @throws errors of starting workers, after closing everything.
    */
   hostBeside(loaded: TrustedBundle, place: number, onNotice: Notice): Promise<Hosted>;
-  /** Serves one that was opened beside it in the place of another. @throws what `take` throws. */
+  /** Replaces the bundle at a place by one opened beside it. @throws errors of `take`. */
   adopt(place: number, next: Hosted, take: () => Replaced): Promise<void>;
 }
 
-/** Receives each event that a core is told, and what it answers. */
+/** Receives each event of a core with its outputs. */
 export type Recorder = (entry: RecordedEntry) => void;
 
 export interface ServingFeature extends OpenFeature {
-  /** Makes what receives all that the core of a bundle is told, and what that says. */
+  /** Creates a recorder for the core of a bundle. */
   recorder?(bundle: Bundle): Recorder;
-  /** Files that it writes may have been moved. */
+  /** Called when its log files may have been moved. */
   reopened?(): void;
   serving?(host: Host): void | Promise<void>;
-  /** The server is about to close: nothing is begun any more. */
+  /** Called before the server closes: nothing new must be started. */
   stopping?(): void;
 }
 
 export interface ServerFeature<S extends Settings = Settings, L extends Settings = Settings> {
   readonly name: string;
-  /** Of its settings. */
+  /** Heading of its settings. */
   readonly title: string;
-  /** Flags, variables and keys of the file, which nobody else names. */
+  /** Settings as options, variables and file keys, unique among features. */
   readonly settings: S;
-  /** Settings that are limits. */
   readonly limits: L;
-  /** Loads its code. @returns null where it is not asked for. @throws RuntimeError */
-  open(values: ValuesOf<S & L>, seams: FeatureSeams): Promise<ServingFeature | null>;
+  /** Loads and opens the feature. @returns null if it is not enabled. @throws RuntimeError */
+  open(values: ValuesOf<S & L>, context: FeatureContext): Promise<ServingFeature | null>;
 }
 
-/** The feature itself, with the types of its settings found out. */
+/** Returns its argument with the types of its settings inferred. */
 export function serverFeature<S extends Settings, L extends Settings>(
   feature: ServerFeature<S, L>,
 ): ServerFeature<S, L> {
@@ -105,20 +107,20 @@ export function serverFeature<S extends Settings, L extends Settings>(
 }
 
 /**
- * Opens features, each by its values among those given; what is not given has its fallback.
- * @throws what opening one throws, with none left open.
+ * Opens features with their values among those given, or defaults.
+ * @throws the error of one of them, after closing the others.
  */
 export async function openFeatures(
   features: readonly ServerFeature[],
   given: Readonly<Record<string, unknown>>,
-  seams: FeatureSeams,
+  context: FeatureContext,
 ): Promise<ServingFeature[]> {
   const open: ServingFeature[] = [];
   try {
     for (const feature of features) {
       const all = Object.entries({ ...feature.settings, ...feature.limits });
       const values = all.map(([key, { fallback }]) => [key, given[key] ?? fallback]);
-      const opened = await feature.open(Object.fromEntries(values), seams);
+      const opened = await feature.open(Object.fromEntries(values), context);
       if (opened !== null) open.push(opened);
     }
     return open;

@@ -1,10 +1,14 @@
-/** All bundles of a server: opened together, and remembered once they serve. */
-
+/** The bundles that a server hosts: opened together, their traffic, and their signatures. */
+import type { MetricLine } from "../base/exposition.ts";
 import { instantMs } from "../base/instant.ts";
+import { expiryLines } from "../base/metric-families.ts";
 import type { Notice } from "../base/notice.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
 import { loadTrusted } from "../bundles/trusted-bundle.ts";
+import type { MetricValue } from "../describe/metrics-lines.ts";
+import { trafficCounts } from "../describe/traffic-counts.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
+import type { TrafficByApplication } from "../features/cluster/shares/share-texts.ts";
 import { expectUrlsOfPools } from "../remote/elsewhere.ts";
 import {
   expectFolders,
@@ -71,4 +75,39 @@ export async function rememberOnceStarted(
   } catch (error) {
     onNotice(error instanceof Error ? error.message : String(error), "error");
   }
+}
+
+interface Hosted {
+  readonly bundle: { readonly application: string };
+  readonly application: { readonly endpoint: { metricLines(): MetricLine[] } };
+}
+
+/** The same figures as `/metrics` has, whatever the method counts them by. */
+export function hostedTraffic(hosted: readonly Hosted[]): TrafficByApplication {
+  const told = hosted.flatMap(({ bundle, application: { endpoint } }) => {
+    const counts = trafficCounts(endpoint.metricLines().flatMap(metricValue), bundle.application);
+    return counts === null ? [] : [[bundle.application, counts] as const];
+  });
+  return Object.fromEntries(told);
+}
+
+function metricValue(line: MetricLine): MetricValue[] {
+  if (line.kind !== "sample") return [];
+  const { name, labels, value } = line;
+  return [{ name, labels: new Map(Object.entries(labels)), value }];
+}
+
+/** As far as it is looked at. */
+export interface SignedApplication {
+  readonly application: { readonly name: string };
+  readonly claims: Pick<Claims, "expiresAt"> | null;
+}
+
+/** None where no signature is asked for. */
+export function signatureLines(served: readonly SignedApplication[]): MetricLine[] {
+  return served.flatMap(({ application, claims }) => {
+    if (claims === null) return [];
+    const untilMs = instantMs(claims.expiresAt) ?? Number.POSITIVE_INFINITY;
+    return expiryLines("signature", untilMs / 1000, { model: application.name });
+  });
 }

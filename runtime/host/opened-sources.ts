@@ -1,7 +1,8 @@
-/** Opens the sources of a server's bundles; loads nothing of them where all bundles are files. */
+/** Sources of policies and the cluster that a server opens before its bundles. */
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
 import type { Trust } from "../bundles/trust/trust.ts";
+import type { ClusterFrontEnd, ClusterSettings } from "../features/cluster/cluster-front-end.ts";
 import type { PolicySources, SourceSettings } from "../features/sources/policy-sources.ts";
 import { policyUrlOf } from "../features/sources/policy-url.ts";
 
@@ -40,4 +41,20 @@ export async function openedSources(
     nowEpochMs: Date.now,
     onNotice,
   });
+}
+
+export interface ClusterOptions {
+  /** Left out, workers are those of this machine, or of URLs. */
+  readonly cluster?: ClusterSettings | undefined;
+}
+
+/** @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE */
+export async function openedCluster(
+  { cluster }: ClusterOptions,
+  nowMs: () => number,
+  onNotice: Notice = () => {},
+): Promise<ClusterFrontEnd | null> {
+  if (cluster === undefined) return null;
+  const { ClusterFrontEnd } = await import("../features/cluster/cluster-front-end.ts");
+  return ClusterFrontEnd.open({ ...cluster, nowMs, onNotice });
 }

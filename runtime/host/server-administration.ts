@@ -28,7 +28,7 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
     reload: async (name) => {
       const reloading = started();
       if (name !== undefined && !reloading.has(name)) return null;
-      return tellReloaded(await reloading.reload(name), onNotice);
+      return reportReloaded(await reloading.reload(name), onNotice);
     },
     config,
     state: () => stateOf(started(), access),
@@ -69,7 +69,7 @@ function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): o
   return { key: keyId, serial, issuedAt, expiresAt, scope };
 }
 
-function tellReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
+function reportReloaded(reloaded: Reloaded, onNotice: Notice): Reloaded {
   onNotice(reloaded.notice, reloaded.isFollowed ? "info" : "error");
   return reloaded;
 }

@@ -1,21 +1,20 @@
 /** What a server of bundles is started with, and what it then is. */
-
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
-import type { FeatureSeams, ServerFeature } from "../features/server-feature.ts";
+import type { FeatureContext, ServerFeature } from "../features/server-feature.ts";
 import type { SourceSettings } from "../features/sources/policy-sources.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
-import type { GrpcOptions } from "../server/grpc/door.ts";
+import type { GrpcOptions } from "../server/grpc/listener.ts";
 import type { Reloaded } from "../server/http/admin-hooks.ts";
-import type { DoorAddress } from "../server/http/doors.ts";
+import type { ListenAddress } from "../server/http/listener.ts";
 import type { LineSink } from "../server/logs/line-sink.ts";
 import type { LogState } from "../server/logs/log.ts";
 import type { RunningServer } from "../server/serve.ts";
 import type { SettingValues } from "../settings/table.ts";
-import type { ClusterOptions } from "./opened-cluster.ts";
+import type { ClusterOptions } from "./opened-sources.ts";
 import type { PoolHardware } from "./pool-hardware.ts";
 import type { WorkersOptions } from "./server-workers.ts";
 
@@ -47,9 +46,9 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Who may come in; left out, everybody, over connections that are not encrypted. */
   readonly access?: AccessOptions;
   /** Where administrators are served, and nobody else; left out, with the rest. */
-  readonly adminAt?: DoorAddress | undefined;
+  readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
-  readonly metricsAt?: DoorAddress | undefined;
+  readonly metricsAt?: ListenAddress | undefined;
   /** The settings in force, as administrators are told them. */
   readonly config?: () => object;
   /** For what an operator should see, such as a lost worker. */
@@ -69,7 +68,7 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Computes a level above the highest one; left out where there is no solver. */
   readonly generateLevel?: GenerateLevel | undefined;
   /** The gate between two bundles; left out where there is none. */
-  readonly gateOf?: FeatureSeams["gateOf"];
+  readonly gateOf?: FeatureContext["gateOf"];
 }
 
 export interface StartedServer extends RunningServer {
@@ -105,6 +104,6 @@ export interface ServedBundle {
 /** The clock of a server, that of the process unless its options have another. */
 export function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
   if (nowMs !== undefined) return { nowMs, epochOffsetMs };
-  const ownMs = () => performance.now();
-  return { nowMs: ownMs, loopNowMs: ownMs, epochOffsetMs };
+  const processNowMs = performance.now.bind(performance);
+  return { nowMs: processNowMs, loopNowMs: processNowMs, epochOffsetMs };
 }

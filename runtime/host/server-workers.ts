@@ -195,7 +195,6 @@ export class Workers implements WorkerStarter {
     return {
       ...handlers,
       onModelFacts: (facts, { provider }) => this.#facts.onModelFacts(facts, provider),
-      onStarted: (tookMs) => this.#facts.onStarted(tookMs),
       onRun: (slot, rows) => this.#runs.onRun(this.#poolBySlot[slot] ?? 0, rows),
       onStartFailed: (reason, retryMs) => {
         onNotice(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`, "warn");
@@ -256,30 +255,24 @@ function fileBytes(variant: VariantModel): number {
 
 class PoolRuns {
   readonly #names: readonly string[];
-  readonly #batches: number[];
   readonly #rows: number[];
 
   /** @param names of the pools, in their order. */
   constructor(names: readonly string[]) {
     this.#names = names;
-    this.#batches = names.map(() => 0);
     this.#rows = names.map(() => 0);
   }
 
   /** @param pool by index. */
   onRun(pool: number, rows: number): void {
-    this.#batches[pool] = (this.#batches[pool] ?? 0) + 1;
     this.#rows[pool] = (this.#rows[pool] ?? 0) + rows;
   }
 
   metricLines(): MetricLine[] {
-    const family = (name: string, help: string, counts: readonly number[]) => [
-      head(name, "counter", help),
-      ...this.#names.map((pool, index) => line(name, { pool }, counts[index] ?? 0)),
-    ];
+    const name = "stratagem_pool_rows_total";
     return [
-      ...family("stratagem_pool_batches_total", "Batches given to a pool's workers", this.#batches),
-      ...family("stratagem_pool_rows_total", "Rows of these batches", this.#rows),
+      head(name, "counter", "Rows of the batches given to a pool's workers"),
+      ...this.#names.map((pool, index) => line(name, { pool }, this.#rows[index] ?? 0)),
     ];
   }
 }

@@ -1,5 +1,4 @@
-/** Opens a server of bundles in this process: its doors, and its workers beside it. */
-
+/** Opens a server of bundles in this process: its listeners, and its workers beside it. */
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
 import { Trust } from "../bundles/trust/trust.ts";
@@ -20,10 +19,13 @@ import { Access } from "../server/access/access.ts";
 import { droppedLines } from "../server/logs/line-sink.ts";
 import { openServer, type RunningServer } from "../server/serve.ts";
 import { type HostedBundle, type HostingOptions, hostBeside } from "./hosted-bundle.ts";
-import { hostedBundles, rememberOnceStarted } from "./hosted-bundles.ts";
-import { hostedTraffic } from "./hosted-traffic.ts";
-import { openedCluster } from "./opened-cluster.ts";
-import { openedSources, policiesOf } from "./opened-sources.ts";
+import {
+  hostedBundles,
+  hostedTraffic,
+  rememberOnceStarted,
+  signatureLines,
+} from "./hosted-bundles.ts";
+import { openedCluster, openedSources, policiesOf } from "./opened-sources.ts";
 import { Reloading } from "./reloading.ts";
 import { adminOf, expectStarted } from "./server-administration.ts";
 import { ServerGpus } from "./server-gpus.ts";
@@ -34,7 +36,6 @@ import {
   type StartedServer,
 } from "./server-options.ts";
 import { devicesText } from "./serving-devices.ts";
-import { signatureLines } from "./signature-lines.ts";
 
 export type { ServedBundle, ServerOptions, StartedServer } from "./server-options.ts";
 
@@ -119,7 +120,7 @@ async function startWith(
     },
   );
   gpus.look();
-  tellLimits(onNotice);
+  reportMissingLimit(onNotice);
   const refresh = () => access.refresh();
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;
@@ -212,7 +213,7 @@ function describedOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOpt
   };
 }
 
-function tellLimits(onNotice: Notice): void {
+function reportMissingLimit(onNotice: Notice): void {
   if (hasLimits()) return;
   onNotice("workers have no limit of memory: this system cannot set one", "warn");
 }

@@ -1,6 +1,6 @@
-/** What workers tell of their start and of the models they loaded: as notices and as metrics. */
+/** What workers report of the models they loaded, as notices and as metrics. */
 
-import { head, line, type MetricLine, metric } from "../base/exposition.ts";
+import { head, line, type MetricLine } from "../base/exposition.ts";
 import type { Notice } from "../base/notice.ts";
 import type { Provider } from "../bundle/schema.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
@@ -11,7 +11,6 @@ export class WorkerFacts {
   readonly #onNotice: Notice;
   /** Of GPUs, by variant and provider, as the first worker told of it. */
   readonly #told = new Map<string, { readonly facts: ModelFacts; readonly provider: Provider }>();
-  #lastStartMs: number | null = null;
 
   constructor(variants: readonly Pick<VariantModel, "name">[], onNotice: Notice) {
     this.#variants = variants;
@@ -29,17 +28,8 @@ export class WorkerFacts {
     this.#onNotice(`${this.#nameOf(facts.variant)}: ${told}; ${remedy}`, "warn");
   }
 
-  onStarted(tookMs: number): void {
-    this.#lastStartMs = tookMs;
-  }
-
   metricLines(): MetricLine[] {
-    const start = "stratagem_worker_start_seconds";
-    const lines =
-      this.#lastStartMs === null
-        ? []
-        : metric(start, "gauge", "What the last worker took to be ready", this.#lastStartMs / 1000);
-    if (this.#told.size === 0) return lines;
+    if (this.#told.size === 0) return [];
     const name = "stratagem_model_cpu_nodes";
     const samples = [...this.#told.values()]
       .sort((a, b) => a.facts.variant - b.facts.variant)
@@ -47,7 +37,7 @@ export class WorkerFacts {
         return line(name, { variant: this.#nameOf(facts.variant), provider }, countOf(facts));
       });
     const help = "Nodes that run on the CPU though their workers are on a GPU; NaN for some";
-    return [...lines, head(name, "gauge", help), ...samples];
+    return [head(name, "gauge", help), ...samples];
   }
 
   #nameOf(variant: number): string {

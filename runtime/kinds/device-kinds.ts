@@ -1,4 +1,4 @@
-/** Kinds of values that say on what workers run. */
+/** Kinds of settings about devices and workers. */
 import { DEVICE_FORM, parseDevice } from "../bundle/schema.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
 import { parseProviderOptions } from "../exec/onnx/provider-options.ts";
@@ -9,7 +9,7 @@ function isDevice(text: string): boolean {
   return text === AUTO || parseDevice(text) !== null;
 }
 
-/** Of all pools, or of one by its name. */
+/** Devices of all pools, or of one by its name. */
 export const devices: Kind<readonly string[]> = listOf({
   sign: "<device>",
   expected: `${AUTO}, or ${DEVICE_FORM}, after a pool and "=" for that pool alone, each once`,
@@ -19,27 +19,27 @@ export const devices: Kind<readonly string[]> = listOf({
 
 const VARIABLE = /^(?:[^=]+:)?[A-Za-z_][A-Za-z0-9_]*=/;
 
-/** Of all workers, or of those of a pool. */
+/** Variables of all workers, or of those of a pool. */
 export const workerVariables: Kind<readonly string[]> = listOf({
   sign: "<name=value>",
   expected: "a variable such as VK_DRIVER_FILES=/etc/vulkan/icd.d/x.json, or gpu:NAME=VALUE",
   isOne: (text) => VARIABLE.test(text),
 });
 
-/** Of workers that are servers, as `parsePoolUrls` reads them. */
+/** URLs of remote workers in the form of `parsePoolUrls`. */
 export const workerUrls: Kind<readonly string[]> = listOf({
   sign: "<pool=url,url>",
   expected: POOL_URLS_FORM,
   isOne: (text) => parsePoolUrls(text) !== undefined,
 });
 
-/** `pool=device`, of which the pool may have "=" in its name; the name is empty for all pools. */
+/** Splits `pool=device`, where the pool may contain "="; the name is empty for all pools. */
 export function splitPoolDevice(text: string): { readonly name: string; readonly value: string } {
   const at = text.lastIndexOf("=");
   return { name: text.slice(0, Math.max(0, at)), value: text.slice(at + 1) };
 }
 
-/** As `parseProviderOptions` reads them. */
+/** Provider options in the form of `parseProviderOptions`. */
 export const providerOptions: Kind<string> = {
   sign: "<name=value>",
   expected: "options such as preferredLayout=NHWC,enableRobustness=false, each once",
@@ -56,7 +56,7 @@ function areOptions(text: string): boolean {
   }
 }
 
-/** `a=b` of which b may hold more of them. */
+/** Splits `a=b`, where b may contain "=". */
 export function splitPair(text: string): { readonly name: string; readonly value: string } {
   const at = Math.max(0, text.indexOf("="));
   return { name: text.slice(0, at), value: text.slice(at + 1) };
@@ -66,11 +66,11 @@ interface OneOfList {
   readonly sign: string;
   readonly expected: string;
   readonly isOne: (text: string) => boolean;
-  /** Whether they go together; left out, all do. */
+  /** Whether the combination is valid; by default always. */
   readonly isEach?: (texts: readonly string[]) => boolean;
 }
 
-/** Texts that may have commas; a variable has semicolons between them. */
+/** List of texts that may contain commas; a variable separates them by semicolons. */
 export function listOf({
   sign,
   expected,

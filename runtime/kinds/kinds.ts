@@ -1,27 +1,27 @@
-/** Kinds of values that settings have: how they are read, wherever they are written, and told. */
+/** Kinds of settings' values: how they are read from any source, and written. */
 import { isIPv6 } from "node:net";
 
 export interface Kind<T> {
-  /** Of a flag's value, in its help. */
+  /** Placeholder of the value in the help of an option. */
   readonly sign: string;
-  /** What is allowed, as in "expected …". */
+  /** Allowed values, as in "expected …". */
   readonly expected: string;
   /**
-   * @param value text of a flag or a variable, or what a file holds.
-   * @returns undefined for what is not allowed.
+   * @param value text of an option or a variable, or a value in a file.
+   * @returns undefined if not allowed.
    */
   read(value: unknown): T | undefined;
-  /** All that is allowed, where that is a few words. */
+  /** All allowed values, if there are few. */
   readonly choices?: readonly string[];
-  /** Whether its flag may be given again, for more of them. */
+  /** Whether the option can be repeated. */
   readonly isList?: boolean;
-  /** Whether each of them may have commas. */
+  /** Whether an item of the list may contain commas. */
   readonly hasCommas?: boolean;
-  /** As `read` takes it. */
+  /** Returns a value that `read` accepts. */
   write(value: T): string | number | boolean | readonly (string | number)[];
 }
 
-export interface Bounds {
+interface Bounds {
   readonly least?: number;
   readonly most?: number;
 }
@@ -29,7 +29,7 @@ export interface Bounds {
 /** HOST:PORT. */
 export interface Address {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
 }
 
@@ -41,7 +41,7 @@ const BYTES_BY_UNIT: Readonly<Record<string, number>> = {
 };
 const QUANTITY = /^(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]{0,4})$/;
 
-/** A whole number. */
+/** An integer. */
 export function count({ least = 0, most = Number.MAX_SAFE_INTEGER }: Bounds = {}): Kind<number> {
   return {
     sign: "<n>",
@@ -53,10 +53,10 @@ export function count({ least = 0, most = Number.MAX_SAFE_INTEGER }: Bounds = {}
 
 /** Milliseconds, written with a unit. */
 export function duration({ least = 0, most = 2 ** 31 - 1 }: Bounds = {}): Kind<number> {
-  const usual = `${boundsText(least, most === 2 ** 31 - 1 ? undefined : most, msText)}`;
+  const bounds = `${boundsText(least, most === 2 ** 31 - 1 ? undefined : most, msText)}`;
   return {
     sign: "<time>",
-    expected: `a time such as 250ms, 30s or 5min${usual}`,
+    expected: `a time such as 250ms, 30s or 5min${bounds}`,
     read: (value) => within(quantityOf(value, MS_BY_UNIT, "ms"), { least, most }),
     write: msText,
   };
@@ -64,10 +64,10 @@ export function duration({ least = 0, most = 2 ** 31 - 1 }: Bounds = {}): Kind<n
 
 /** Bytes, written with a unit. */
 export function bytes({ least = 1, most = 2 ** 50 }: Bounds = {}): Kind<number> {
-  const usual = boundsText(least, most === 2 ** 50 ? undefined : most, bytesText);
+  const bounds = boundsText(least, most === 2 ** 50 ? undefined : most, bytesText);
   return {
     sign: "<bytes>",
-    expected: `bytes such as 64KiB, 512MiB or 8GiB${usual}`,
+    expected: `bytes such as 64KiB, 512MiB or 8GiB${bounds}`,
     read: (value) => {
       const found = quantityOf(value, BYTES_BY_UNIT, "B");
       return within(found, { least, most, isWhole: true });
@@ -76,12 +76,12 @@ export function bytes({ least = 1, most = 2 ** 50 }: Bounds = {}): Kind<number> 
   };
 }
 
-/** Memory of a process that runs models; less than Node and onnxruntime take is a mistake. */
+/** Memory limit of a process that runs models; Node and onnxruntime alone need the minimum. */
 export const processMemory = bytes({ least: 2 ** 28 });
 
 const SHARE = /^(\d{1,3}(?:\.\d{1,9})?)(%?)$/;
 
-/** A part of all, 0..1; of a text also in hundredths. */
+/** A share, 0..1; a text may use percent. */
 export const share: Kind<number> = {
   sign: "<share>",
   expected: "a share such as 0.01 or 1%, at most 100%",
@@ -103,7 +103,7 @@ export function oneOf<const T extends string>(choices: readonly T[]): Kind<T> {
   };
 }
 
-/** @param sign such as `<file>`. @param what it is. */
+/** @param sign such as `<file>`. @param what description of allowed values. */
 export function text(sign: string, what: string): Kind<string> {
   return {
     sign,
@@ -113,7 +113,7 @@ export function text(sign: string, what: string): Kind<string> {
   };
 }
 
-/** Several texts; in a variable with commas between them. */
+/** List of texts; a variable separates them by commas. */
 export function texts(sign: string, what: string): Kind<readonly string[]> {
   return {
     sign,
@@ -124,20 +124,6 @@ export function texts(sign: string, what: string): Kind<readonly string[]> {
       const isList = Array.isArray(list) && list.length > 0;
       if (!isList) return undefined;
       return list.every((one) => typeof one === "string" && one !== "") ? list : undefined;
-    },
-    write: (value) => value,
-  };
-}
-
-/** Whole numbers; in a text with commas between them. */
-export function counts(sign: string, what: string): Kind<readonly number[]> {
-  return {
-    sign,
-    expected: what,
-    read: (value) => {
-      const list = Array.isArray(value) ? value : String(value).split(",");
-      const found = list.map((one) => within(numberOf(one), { least: 0, isWhole: true }));
-      return found.every((one) => one !== undefined) ? found : undefined;
     },
     write: (value) => value,
   };
@@ -207,7 +193,7 @@ function bytesText(size: number): string {
   return withUnit(size, BYTES_BY_UNIT);
 }
 
-/** In the largest unit of which it is a whole number. */
+/** Uses the largest unit with an integer value. */
 function withUnit(value: number, sizes: Readonly<Record<string, number>>): string {
   const fitting = Object.entries(sizes).filter(([, size]) => value % size === 0 && value >= size);
   const [unit, size] = fitting.at(-1) ?? Object.entries(sizes)[0] ?? ["", 1];

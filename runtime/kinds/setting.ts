@@ -1,16 +1,16 @@
-/** A setting of `serve`: one row of the table that flags, variables, files and docs come from. */
+/** A setting of `serve`, from which options, variables, file keys and docs are derived. */
 import type { Kind } from "./kinds.ts";
 
 export interface Setting<T = unknown, D extends T | null = T | null> {
   readonly kind: Kind<T>;
   readonly fallback: D;
-  /** What null stands for; left out where there is a fallback. */
+  /** Meaning of null; omitted if there is a default. */
   readonly otherwise?: string;
-  /** What it is: a phrase without a full stop. */
+  /** Description: a phrase without a full stop. */
   readonly help: string;
 }
 
-/** @param help what it is. @param otherwise what null stands for. */
+/** @param help description. @param otherwise meaning of null. */
 export function setting<T>(
   kind: Kind<T>,
   fallback: null,
@@ -30,18 +30,18 @@ export function setting<T>(
 export type ValueOf<S> =
   S extends Setting<infer T, infer D> ? (D extends null ? T | null : T) : never;
 
-/** Settings that belong together, by their keys in a file. */
+/** Related settings by their keys in a file. */
 export interface SettingGroup {
   readonly title: string;
   readonly settings: Readonly<Record<string, Setting>>;
 }
 
-/** `--server-name` of `serverName`. */
+/** Option `--server-name` for `serverName`. */
 export function flagOf(key: string): string {
   return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** `STRATAGEM_SERVER_NAME` of `serverName`. */
+/** Variable `STRATAGEM_SERVER_NAME` for `serverName`. */
 export function variableOf(key: string): string {
   return `STRATAGEM_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Says who we are once a registry asks: by name and password, or by a token of the server that the
- * registry names. Source: distribution's specification of token authentication.
+ * Authenticates requests after a registry has asked for it: by name and password, or by a token of
+ * the server that the registry names. Source: distribution's specification of token authentication.
  */
 
 import { RuntimeError } from "../base/errors.ts";
@@ -11,20 +11,23 @@ import type { FoundCredentials } from "./credentials.ts";
 import { bodyOf, send } from "./http-client.ts";
 import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
-export interface AuthorizerOptions {
-  /** As messages name the registry. */
+interface AuthorizerOptions {
+  /** Name of the registry in messages. */
   readonly where: string;
-  /** Of the registry: what it says in the clear must not send us elsewhere in the clear. */
+  /**
+   * Protocol of the registry; a TLS registry cannot redirect the authentication to an unencrypted
+   * server.
+   */
   readonly protocol: "http:" | "https:";
-  /** Such as `repository:team/policy:pull`, where a challenge does not name one. */
+  /** Such as `repository:team/policy:pull`; used if a challenge does not name a scope. */
   readonly scope: string;
-  /** Called whenever a registry asks: what was true a day ago may have changed. */
+  /** Called for each challenge, because credentials can change. */
   readonly credentials: () => Promise<FoundCredentials | null>;
   readonly signal?: AbortSignal | undefined;
 }
 
 const MAX_TOKEN_BYTES = 2 ** 20;
-/** As we call ourselves to servers of tokens. */
+/** Client id for token servers. */
 const CLIENT = "stratagem";
 
 export class Authorizer {
@@ -36,15 +39,15 @@ export class Authorizer {
     this.#options = options;
   }
 
-  /** What to send with a request to the registry; undefined until it has asked. */
+  /** Authorization header for requests to the registry; undefined before the first challenge. */
   get header(): string | undefined {
     return this.#header;
   }
 
   /**
-   * Answers what a registry asks for, in the header of its refusal; `header` is another then.
-   * @throws RuntimeError RUNTIME_CREDENTIALS where there is nothing, or no more, to say.
-   * @throws TransientError where a server of tokens does not answer.
+   * Answers a challenge and replaces `header`.
+   * @throws RuntimeError RUNTIME_CREDENTIALS without (further) credentials.
+   * @throws TransientError if a token server does not answer.
    */
   async answer(asked: string | undefined): Promise<void> {
     const challenges = challengesOf(asked);
@@ -59,15 +62,15 @@ export class Authorizer {
     this.#header = header;
   }
 
-  /** Why a registry does not let us in, though we said who we are, or since we did not. */
+  /** Error for a registry that denies access, with or without credentials. */
   refusal(): RuntimeError {
     const { where, scope } = this.#options;
     const found = this.#found;
     const message =
       found === null
-        ? "it wants to know who asks; log in, so that docker's config.json has the registry, or " +
+        ? "it requires credentials; log in so that docker's config.json lists the registry, or " +
           "set STRATAGEM_REGISTRY_USERNAME and STRATAGEM_REGISTRY_PASSWORD"
-        : `it does not take the credentials from ${found.from}, or not for ${scope}`;
+        : `it rejects the credentials from ${found.from} for ${scope}`;
     return new RuntimeError("RUNTIME_CREDENTIALS", `${where}: ${message}`);
   }
 
@@ -84,14 +87,14 @@ export class Authorizer {
     return this.#tokenOf(await send(url, { ...request, signal }), realm);
   }
 
-  /** @throws RuntimeError RUNTIME_REGISTRY where nothing may be sent there. */
+  /** @throws RuntimeError RUNTIME_REGISTRY if the token server's URL is not allowed. */
   #realm(text: string): URL {
     const { where, protocol } = this.#options;
     const realm = URL.canParse(text) ? new URL(text) : null;
     const isOpen = realm?.protocol === "http:" && protocol === "http:";
     if (realm !== null && (realm.protocol === "https:" || isOpen)) return realm;
     const found = JSON.stringify(text.slice(0, 200));
-    throw registryError(where, `expected a server of tokens by ${protocol}, got ${found}`);
+    throw registryError(where, `expected the ${protocol} URL of a token server, got ${found}`);
   }
 
   async #tokenOf(answer: HttpAnswer, { host }: URL): Promise<string> {
@@ -101,11 +104,12 @@ export class Authorizer {
     const isTransient = status === 429 || status >= 500;
     if (isTransient) throw new TransientError(`${host}: ${wordsOf(status, bytes)}`);
     if (status === 401 || status === 403) throw this.refusal();
-    // Its words may have the token in them, so they are not told.
-    if (status !== 200) throw registryError(where, `${host}, which gives tokens, said ${status}`);
+    // The body may contain the token, so it is not reported.
+    if (status !== 200)
+      throw registryError(where, `token server ${host} responded with status ${status}`);
     const token = tokenIn(bytes.toString());
     if (token !== null) return token;
-    throw registryError(where, `expected a token from ${host}, got another answer`);
+    throw registryError(where, `expected a token from ${host}, got an invalid response`);
   }
 }
 
@@ -127,7 +131,10 @@ function tokenRequest(
   return { method: "GET", url, headers };
 }
 
-/** Undefined where the registry asks for something else, or we have nothing to say. */
+/**
+ * Header for basic authentication; undefined if the registry requires another scheme or credentials
+ * are missing.
+ */
 function basicOf(
   challenges: readonly Challenge[],
   credentials: Credentials | null,
@@ -141,7 +148,7 @@ function basic({ username, password }: { readonly username: string; readonly pas
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
-/** Null where an answer has none that can be sent on. */
+/** Reads the token of a response; null if missing or invalid. */
 function tokenIn(text: string): string | null {
   try {
     const { token, access_token: accessToken } = JSON.parse(text);

@@ -1,16 +1,16 @@
-/** What a registry asks for before it answers: its WWW-Authenticate. Source: RFC 9110 §11. */
+/** Parses WWW-Authenticate headers. Source: RFC 9110 §11. */
 
 export interface Challenge {
   /** In lower case, such as `basic` or `bearer`. */
   readonly scheme: string;
-  /** By name, in lower case. */
+  /** By lower-case name. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
 const MAX_LENGTH = 8192;
 const TOKEN = /[\w!#$%&'*+.^`|~-]/;
 
-/** All challenges of a header, in its order; none of what is not one. */
+/** Parses the challenges of a header in their order, skipping invalid parts. */
 export function challengesOf(header: string | undefined): Challenge[] {
   const text = (header ?? "").slice(0, MAX_LENGTH);
   const found: { scheme: string; parameters: Map<string, string> }[] = [];
@@ -48,7 +48,7 @@ function skipSpaces(text: string, from: number): number {
   return at;
 }
 
-/** A token, or a text in quotes with what backslashes hide. */
+/** Reads a token or a quoted text with backslash escapes. */
 function valueAt(text: string, from: number): { readonly value: string; readonly next: number } {
   if (text[from] !== '"') {
     const value = tokenAt(text, from);

@@ -1,4 +1,4 @@
-/** Asks a program that keeps credentials, `docker-credential-NAME`, as docker and podman do. */
+/** Runs a credential helper, `docker-credential-NAME`, as docker and podman do. */
 import { spawn } from "node:child_process";
 import { RuntimeError } from "../base/errors.ts";
 import type { Credentials } from "./credential-kinds.ts";
@@ -6,14 +6,14 @@ import type { Credentials } from "./credential-kinds.ts";
 const NAME = /^\w[\w.-]{0,63}$/;
 const MAX_ANSWER_BYTES = 2 ** 20;
 const TIMEOUT_MS = 30_000;
-/** What helpers say, in place of JSON, where they know nobody. */
+/** Output of helpers, in place of JSON, for unknown servers. */
 const UNKNOWN = "credentials not found";
-/** The name that stands for a token in place of a password. */
+/** User name that marks the secret as a token. */
 const TOKEN_NAME = "<token>";
 
 /**
- * Null where the helper knows of none. What it says is never told, but that it said nothing useful.
- * @param server as the helper knows the registry.
+ * Asks a helper; null if it has no credentials. Its output never appears in messages.
+ * @param server name of the registry for the helper.
  * @throws RuntimeError RUNTIME_CREDENTIALS
  */
 export async function helpedCredentials(
@@ -26,7 +26,7 @@ export async function helpedCredentials(
   const { code, text } = await answerOf(program, server, environment);
   if (code !== 0) {
     if (text.includes(UNKNOWN)) return null;
-    throw refusal(program, `expected credentials of ${server}, but it ended with ${code}`);
+    throw refusal(program, `expected credentials for ${server}, but it exited with code ${code}`);
   }
   const found = parsed(text);
   if (found === null) throw refusal(program, `expected JSON with Username and Secret`);
@@ -50,10 +50,10 @@ function answerOf(
     });
     child.on("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "ENOENT" ? "no such program" : (error.code ?? "it failed");
-      reject(refusal(program, `expected a helper for credentials, got: ${reason}`));
+      reject(refusal(program, `expected a credential helper, got: ${reason}`));
     });
     child.on("close", (code) => resolve({ code, text }));
-    // One that reads nothing is told by how it ends.
+    // A helper that does not read its input is judged by its exit code.
     child.stdin.on("error", () => {});
     child.stdin.end(server);
   });

@@ -1,8 +1,8 @@
-/** How somebody shows a registry who they are. */
+/** Kinds of credentials for a registry. */
 
 export type Credentials =
   | { readonly kind: "password"; readonly username: string; readonly password: string }
-  /** Exchanged for tokens of a registry, as `docker login` may keep it. */
+  /** Exchanged for access tokens, as stored by `docker login`. */
   | { readonly kind: "identity"; readonly token: string }
-  /** Sent to the registry as it is. */
+  /** Sent to the registry unchanged. */
   | { readonly kind: "bearer"; readonly token: string };

@@ -1,6 +1,6 @@
 /**
- * Who we are to a registry: as it was given, as variables say, or as the files have it that docker,
- * podman, ORAS and others write when somebody logs in. Asked for only once a registry wants it.
+ * Finds credentials for a registry: given ones, variables, or the files that docker, podman, ORAS
+ * and others write at login. Called only when a registry requires them.
  */
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -10,44 +10,44 @@ import { helpedCredentials } from "./credential-helper.ts";
 import type { Credentials } from "./credential-kinds.ts";
 import type { RegistryReference } from "./reference.ts";
 
-/** Credentials, and where they are from, as messages name it. */
+/** Credentials with their source for messages. */
 export interface FoundCredentials {
   readonly credentials: Credentials;
   readonly from: string;
 }
 
 export interface RegistryAuth {
-  /** Goes before anything else. */
+  /** Takes precedence over all other sources. */
   readonly given?: Credentials | undefined;
-  /** A file as docker's config.json; left out for those that are usual. */
+  /** File in the form of docker's config.json; omitted for the default files. */
   readonly file?: string | undefined;
-  /** Variables; left out for none. */
+  /** Environment variables; omitted for none. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
 }
 
-export const USERNAME_VARIABLE = "STRATAGEM_REGISTRY_USERNAME";
-export const PASSWORD_VARIABLE = "STRATAGEM_REGISTRY_PASSWORD";
+const USERNAME_VARIABLE = "STRATAGEM_REGISTRY_USERNAME";
+const PASSWORD_VARIABLE = "STRATAGEM_REGISTRY_PASSWORD";
 const TOKEN_VARIABLE = "STRATAGEM_REGISTRY_TOKEN";
 
 const MAX_FILE_BYTES = 2 ** 20;
-/** The name under which docker keeps the account of its own registry. */
+/** Key of Docker Hub's account in docker's file. */
 const DOCKER_HUB = "https://index.docker.io/v1/";
 const DOCKER_HUB_HOSTS = new Set(["docker.io", "index.docker.io", "registry-1.docker.io"]);
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Null where nobody said who we are: most registries answer anybody then, as far as they may.
- * @throws RuntimeError RUNTIME_CREDENTIALS for a file or a helper that is not as they should be.
+ * Returns null without credentials; most registries allow anonymous access to some content.
+ * @throws RuntimeError RUNTIME_CREDENTIALS for an invalid file or a failing helper.
  */
 export async function credentialsFor(
   reference: Pick<RegistryReference, "host" | "repository">,
   { given, file, environment = {} }: RegistryAuth,
 ): Promise<FoundCredentials | null> {
   if (given !== undefined) return { credentials: given, from: "the command line" };
-  const ofVariables = variableCredentials(environment);
-  if (ofVariables !== null) return ofVariables;
-  const places = file === undefined ? usualFiles(environment) : [file];
+  const fromVariables = variableCredentials(environment);
+  if (fromVariables !== null) return fromVariables;
+  const places = file === undefined ? defaultFiles(environment) : [file];
   for (const path of places) {
     const config = await configOf(path, file !== undefined);
     if (config === null) continue;
@@ -57,7 +57,7 @@ export async function credentialsFor(
   return null;
 }
 
-/** @throws RuntimeError RUNTIME_CREDENTIALS for half of an account. */
+/** @throws RuntimeError RUNTIME_CREDENTIALS if only one of name and password is set. */
 function variableCredentials(environment: NodeJS.ProcessEnv): FoundCredentials | null {
   const token = environment[TOKEN_VARIABLE] ?? "";
   if (token !== "") return { credentials: { kind: "bearer", token }, from: TOKEN_VARIABLE };
@@ -65,13 +65,13 @@ function variableCredentials(environment: NodeJS.ProcessEnv): FoundCredentials |
   const password = environment[PASSWORD_VARIABLE] ?? "";
   if (username === "" && password === "") return null;
   if (username === "" || password === "") {
-    throw refusal(USERNAME_VARIABLE, `expected ${PASSWORD_VARIABLE} beside it, and both`);
+    throw refusal(USERNAME_VARIABLE, `expected both this variable and ${PASSWORD_VARIABLE}`);
   }
   return { credentials: { kind: "password", username, password }, from: USERNAME_VARIABLE };
 }
 
-/** In the order in which they are looked into. */
-function usualFiles(environment: NodeJS.ProcessEnv): string[] {
+/** Default files in the order of precedence. */
+function defaultFiles(environment: NodeJS.ProcessEnv): string[] {
   const named = environment["REGISTRY_AUTH_FILE"] ?? "";
   if (named !== "") return [named];
   const docker = environment["DOCKER_CONFIG"] ?? "";
@@ -83,13 +83,13 @@ function usualFiles(environment: NodeJS.ProcessEnv): string[] {
   ];
 }
 
-/** Null where there is none and nobody named it. */
+/** Reads a file; null if a default file does not exist. */
 async function configOf(path: string, isNamed: boolean): Promise<Fields | null> {
   const file = await readRegularFile(path, MAX_FILE_BYTES).catch((error) => {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!isNamed && (code === "ENOENT" || code === "ENOTDIR")) return null;
     const reason = code === "ENOENT" ? "no such file" : (code ?? message);
-    throw refusal(path, `expected a file of credentials, got: ${reason}`);
+    throw refusal(path, `expected a credentials file, got: ${reason}`);
   });
   if (file === null) return null;
   if (file.isTooLarge) throw refusal(path, `expected at most ${MAX_FILE_BYTES} bytes`);
@@ -97,7 +97,7 @@ async function configOf(path: string, isNamed: boolean): Promise<Fields | null> 
     const config: unknown = JSON.parse(file.bytes.toString());
     if (isFields(config)) return config;
   } catch {
-    // What is wrong with it is not told: the words of the error may have a password in them.
+    // The parser's message is omitted because it may quote a password.
   }
   throw refusal(path, "expected JSON such as docker's config.json");
 }
@@ -128,7 +128,7 @@ async function credentialsIn(
   return helpedCredentials(credsStore, name, environment);
 }
 
-/** Under which a registry may be listed: with more of the repository first, as podman has it. */
+/** Keys under which a registry may be listed, the longest repository path first, as in podman. */
 function namesOf(host: string, repository: string): string[] {
   const folders = repository.split("/");
   const names = folders.map((_, cut) => {
@@ -139,7 +139,7 @@ function namesOf(host: string, repository: string): string[] {
   return [...names, host, ...hub, ...urls];
 }
 
-/** Null where the entry only says that a helper has them. */
+/** Reads an entry; null if a helper has its credentials. */
 function credentialsOf(entry: Fields, where: string): Credentials | null {
   const { auth, username, password, identitytoken, registrytoken } = entry;
   if (isText(registrytoken)) return { kind: "bearer", token: registrytoken };
@@ -149,12 +149,12 @@ function credentialsOf(entry: Fields, where: string): Credentials | null {
   return { kind: "password", username, password };
 }
 
-/** Of base64 of `name:password`. */
+/** Decodes base64 of `name:password`. */
 function decoded(auth: string, where: string): Credentials {
   const text = Buffer.from(auth, "base64").toString();
   const colon = text.indexOf(":");
   if (colon <= 0) throw refusal(`${where}.auth`, "expected base64 of name:password");
-  // Docker ends some with zeros.
+  // Docker pads some passwords with zero bytes.
   const password = text.slice(colon + 1).replaceAll("\0", "");
   return { kind: "password", username: text.slice(0, colon), password };
 }

@@ -1,6 +1,6 @@
 /**
- * Content of a registry into a file: from where an earlier try was cut, as it comes, and compared
- * with its digest as it then lies on the disk.
+ * Downloads a blob into a file: resumes an earlier attempt and verifies the digest of the file on
+ * disk.
  */
 
 import { constants } from "node:fs";
@@ -12,25 +12,25 @@ import { Filling } from "./filling.ts";
 import { digestError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
-export interface WantedBlob {
-  /** As 64 hexadecimal digits in lower case. */
+interface WantedBlob {
+  /** 64 lower-case hexadecimal digits. */
   readonly sha256: string;
-  /** Bytes that it has, where that is known; more are not taken. */
+  /** Exact size in bytes, if known. */
   readonly size?: number | undefined;
 }
 
 export interface DownloadOptions {
-  /** Whether what an earlier try left in the file is kept; left out, it is not. */
+  /** Whether to resume an earlier attempt; by default false. */
   readonly resume?: boolean | undefined;
 }
 
 const FLAGS = constants.O_RDWR | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Brings a blob into a file of its own, which is on the disk then. What is cut stays for the next
- * try; what has another digest goes.
- * @param path of a file that nobody else reads yet; a link there is refused.
- * @returns bytes that came from the registry.
+ * Downloads a blob into a file and syncs it. An interrupted download stays for the next attempt;
+ * content with a wrong digest is removed.
+ * @param path of a file that is not read yet; a link is refused.
+ * @returns bytes received from the registry.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_UNWRITABLE.
  */
 export async function download(
@@ -48,7 +48,7 @@ export async function download(
     if (await hasDigest(file, wanted)) return first.receivedBytes;
     let { receivedBytes } = first;
     if (first.isKept) {
-      // What an earlier try left was something else, so all is asked for once.
+      // The earlier attempt left other content, so start again once.
       const again = await filled(new Filling(transport, url, wanted, file, 0), file, path);
       receivedBytes += again.receivedBytes;
     }
@@ -61,7 +61,7 @@ export async function download(
   }
 }
 
-/** Fills the file; it is on the disk then. */
+/** Fills and syncs the file. */
 async function filled(filling: Filling, file: FileHandle, path: string): Promise<Filling> {
   await naming(path, async () => {
     await filling.fill();
@@ -81,14 +81,14 @@ async function hasDigest(file: FileHandle, { sha256 }: WantedBlob): Promise<bool
   return (await digestOf(file)).sha256 === sha256;
 }
 
-/** What the system says of a file is told with its name. */
+/** Adds the path to the system's errors. */
 async function naming<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const isOfSystem = error instanceof Error && "syscall" in error;
     if (!isOfSystem) throw error;
-    const expected = "expected a file that can be written";
+    const expected = "expected a writable file";
     throw new RuntimeError("RUNTIME_UNWRITABLE", `${path}: ${expected}, got: ${causeOf(error)}`);
   }
 }

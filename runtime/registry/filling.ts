@@ -1,4 +1,4 @@
-/** Fills a file with what a registry sends, in as many tries as it takes while each brings more. */
+/** Fills a file with a blob, in as many requests as needed while each makes progress. */
 
 import type { FileHandle } from "node:fs/promises";
 import { causeOf, type HttpAnswer } from "../base/http-client.ts";
@@ -10,7 +10,7 @@ interface Wanted {
   readonly size?: number | undefined;
 }
 
-/** Without a known size; as much as a model may have. */
+/** Limit if the size is unknown, the maximum size of a model. */
 const MAX_BYTES = 2 ** 31 - 1;
 const CONTENT_RANGE = /^bytes (\d{1,15})-/;
 
@@ -19,13 +19,13 @@ export class Filling {
   readonly #url: URL;
   readonly #wanted: Wanted;
   readonly #file: FileHandle;
-  /** Bytes that the best of all tries has brought. */
+  /** Largest number of bytes reached by any request. */
   #furthest: number;
   #bytes: number;
   #isKept: boolean;
   #receivedBytes = 0;
 
-  /** @param kept bytes that are in the file, and are kept. */
+  /** @param kept bytes of the file to keep. */
   constructor(transport: Transport, url: URL, wanted: Wanted, file: FileHandle, kept: number) {
     const { size = MAX_BYTES } = wanted;
     this.#transport = transport;
@@ -37,26 +37,26 @@ export class Filling {
     this.#isKept = this.#bytes > 0;
   }
 
-  /** How many are in the file, from its start. */
+  /** Length of the content in the file. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many came, those that came again among them. */
+  /** Bytes received, including repeated ones. */
   get receivedBytes(): number {
     return this.#receivedBytes;
   }
 
-  /** Whether some of them were there before. */
+  /** Whether the file still has content of an earlier attempt. */
   get isKept(): boolean {
     return this.#isKept;
   }
 
-  /** @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS; the system's of the file. */
+  /** @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, and the system's errors. */
   async fill(): Promise<void> {
     const { size } = this.#wanted;
     let isEnd = this.#bytes === size;
-    while (!isEnd) isEnd = await this.#transport.retrying(this.#what, () => this.#goOn());
+    while (!isEnd) isEnd = await this.#transport.retrying(this.#what, () => this.#continueFrom());
     if (size === undefined || this.#bytes === size) return;
     throw this.#error(`expected ${size} bytes, got ${this.#bytes}`);
   }
@@ -65,15 +65,18 @@ export class Filling {
     return `sha256:${this.#wanted.sha256}`;
   }
 
-  /** @returns whether that was the end. @throws TransientError if it brought nothing. */
-  async #goOn(): Promise<boolean> {
+  /**
+   * Sends one request. @returns whether the blob is complete. @throws TransientError without
+   * progress.
+   */
+  async #continueFrom(): Promise<boolean> {
     const from = this.#bytes;
     const headers = from === 0 ? {} : { range: `bytes=${from}-` };
     const answer = await this.#transport.ask({ method: "GET", url: this.#url, headers });
     const start = await this.#startOf(answer, from);
     if (start < from) this.#isKept = false;
     this.#bytes = start;
-    // There is no such range: all is asked for next.
+    // The range does not exist: the next request is for the whole blob.
     if (answer.status === 416) return false;
     const cut = await this.#copy(answer);
     if (cut === null) return true;
@@ -83,7 +86,7 @@ export class Filling {
     throw cut;
   }
 
-  /** Where the bytes of an answer belong. */
+  /** Returns the offset at which a response starts. */
   async #startOf(answer: HttpAnswer, from: number): Promise<number> {
     const { status, headers } = answer;
     if (status === 200) return 0;
@@ -95,10 +98,10 @@ export class Filling {
     const range = CONTENT_RANGE.exec(headers["content-range"] ?? "");
     if (range !== null && Number(range[1]) === from) return from;
     answer.body.destroy();
-    throw this.#error(`expected the bytes from ${from} on, got ${headers["content-range"]}`);
+    throw this.#error(`expected the bytes from ${from}, got ${headers["content-range"]}`);
   }
 
-  /** @returns why the answer was cut; null if it was not. */
+  /** @returns the reason of an interruption; null if the response was complete. */
   async #copy({ body }: HttpAnswer): Promise<TransientError | null> {
     const limit = this.#wanted.size ?? MAX_BYTES;
     const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();

@@ -1,6 +1,6 @@
 /**
- * One request to a registry as it is: nothing is followed, tried again or decompressed, since
- * digests are of the bytes that were stored.
+ * Sends one request to a registry without redirects, retries or decompression, because digests
+ * refer to the stored bytes.
  */
 import {
   causeOf,
@@ -14,11 +14,13 @@ import { packageVersion } from "../base/version.ts";
 import { TransientError } from "./registry-errors.ts";
 
 const IDLE_MS = 30_000;
-/** A registry digests and stores what was sent before it answers. */
+/**
+ * Idle time after an upload, because a registry hashes and stores the content before it responds.
+ */
 const IDLE_AFTER_SENDING_MS = 300_000;
 const USER_AGENT = `stratagem/${packageVersion()}`;
 
-/** @throws RedirectError; TransientError without an answer; the reason of an aborted signal. */
+/** @throws RedirectError; TransientError without a response; the reason of an aborted signal. */
 export async function send(url: URL, request: HttpRequest): Promise<HttpAnswer> {
   const { headers, body, signal } = request;
   const idleMs = body === undefined ? IDLE_MS : IDLE_AFTER_SENDING_MS;
@@ -32,7 +34,7 @@ export async function send(url: URL, request: HttpRequest): Promise<HttpAnswer> 
   }
 }
 
-/** As `firstBytes`. @throws TransientError if it is cut. */
+/** Reads a body up to a limit. @throws TransientError if interrupted. */
 export async function bodyOf({ body }: HttpAnswer, maxBytes: number) {
   return firstBytes(body, maxBytes).catch((error: unknown) => {
     throw new TransientError(causeOf(error));

@@ -1,37 +1,39 @@
-/** Manifests: what an artifact consists of. Source: the image specification of OCI, 1.1. */
+/**
+ * Manifests, which list the content of an artifact. Source: the image specification of OCI, 1.1.
+ */
 import { createHash } from "node:crypto";
 import { EMPTY, INDEX, MANIFEST } from "./media-types.ts";
 import { registryError } from "./registry-errors.ts";
 
-/** Some content of a registry. */
+/** Reference to content in a registry. */
 export interface Descriptor {
   readonly mediaType: string;
   /** `sha256:` and 64 digits. */
   readonly digest: string;
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number;
   readonly artifactType?: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface Manifest {
-  /** Of an artifact that says none, that of its configuration. */
+  /** The media type of the configuration if the manifest states none. */
   readonly artifactType: string;
   readonly layers: readonly Descriptor[];
 }
 
-/** As registries have it. */
+/** Limit of registries. */
 export const MAX_MANIFEST_BYTES = 4 * 2 ** 20;
 const MAX_DESCRIPTORS = 4096;
 const MAX_SIZE = 2 ** 40;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
-/** What an artifact without a configuration has for one. */
+/** Configuration of artifacts without one. */
 export const EMPTY_BYTES = Buffer.from("{}");
 export const EMPTY_CONFIG = descriptorOf(EMPTY, EMPTY_BYTES);
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @param annotations left out for none. */
+/** @param annotations omitted for none. */
 export function descriptorOf(
   mediaType: string,
   bytes: Uint8Array,
@@ -46,14 +48,14 @@ export function digestOfBytes(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
-/** Without the name of the algorithm. */
+/** Digest without the prefix `sha256:`. */
 export function sha256Of({ digest }: Pick<Descriptor, "digest">): string {
   return digest.slice("sha256:".length);
 }
 
 /**
- * The bytes of a manifest: the same for the same content, with no time in it, so that what is
- * pushed twice is one artifact.
+ * Encodes a manifest. The bytes depend on the content only and contain no time, so that pushing
+ * twice creates one artifact.
  */
 export function manifestBytes({
   artifactType,
@@ -76,12 +78,12 @@ export function indexBytes(manifests: readonly Descriptor[]): Buffer {
   return Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests }));
 }
 
-/** @param where as messages name it. @throws RuntimeError RUNTIME_REGISTRY for another document. */
+/** @param where name in messages. @throws RuntimeError RUNTIME_REGISTRY for other documents. */
 export function readManifest(bytes: Uint8Array, where: string): Manifest {
   const document = documentOf(bytes, where);
   const { mediaType, artifactType, config, layers } = document;
   if (mediaType === INDEX || document["manifests"] !== undefined) {
-    throw registryError(where, "expected one artifact, got an index of several");
+    throw registryError(where, "expected a single artifact, got an index");
   }
   const kind = typeof artifactType === "string" ? artifactType : fieldsOf(config)["mediaType"];
   return {
@@ -90,7 +92,7 @@ export function readManifest(bytes: Uint8Array, where: string): Manifest {
   };
 }
 
-/** What an index lists. @throws RuntimeError RUNTIME_REGISTRY for another document. */
+/** Returns the entries of an index. @throws RuntimeError RUNTIME_REGISTRY for other documents. */
 export function readIndex(bytes: Uint8Array, where: string): readonly Descriptor[] {
   return descriptorsOf(documentOf(bytes, where)["manifests"], `${where}: manifests`);
 }
@@ -100,7 +102,7 @@ function documentOf(bytes: Uint8Array, where: string): Fields {
   try {
     document = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw registryError(where, "expected a manifest in JSON, got something else");
+    throw registryError(where, "expected a manifest in JSON");
   }
   const fields = fieldsOf(document);
   if (fields["schemaVersion"] === 2) return fields;
@@ -111,7 +113,7 @@ function descriptorsOf(value: unknown, where: string): Descriptor[] {
   if (Array.isArray(value) && value.length <= MAX_DESCRIPTORS) {
     return value.map((one: unknown, at) => readDescriptor(one, `${where}[${at}]`));
   }
-  throw registryError(where, `expected a list of at most ${MAX_DESCRIPTORS}`);
+  throw registryError(where, `expected a list of at most ${MAX_DESCRIPTORS} entries`);
 }
 
 function readDescriptor(value: unknown, where: string): Descriptor {
@@ -121,7 +123,7 @@ function readDescriptor(value: unknown, where: string): Descriptor {
     throw registryError(`${where}.digest`, "expected sha256: and 64 hexadecimal digits");
   }
   if (typeof size !== "number" || !Number.isInteger(size) || size < 0 || size > MAX_SIZE) {
-    throw registryError(`${where}.size`, `expected a whole number from 0 to ${MAX_SIZE}`);
+    throw registryError(`${where}.size`, `expected an integer from 0 to ${MAX_SIZE}`);
   }
   const texts = Object.entries(fieldsOf(annotations)).flatMap(([name, text]) => {
     return typeof text === "string" ? [[name, text] as const] : [];

@@ -1,4 +1,4 @@
-/** A policy as an artifact: its bundle, the files that it names, its signature and provenance. */
+/** A policy as an artifact: bundle, files that it names, signature and provenance. */
 import type { Sidecar } from "../bundles/shipping/sidecars.ts";
 import { type Descriptor, type Manifest, sha256Of } from "./manifest.ts";
 import { POLICY, PROVENANCE, SIGNATURE, TITLE } from "./media-types.ts";
@@ -11,20 +11,19 @@ export const SIDECAR_TYPES: Readonly<Record<Sidecar, string>> = {
 
 export interface PolicyArtifact {
   readonly bundle: Descriptor;
-  /** The name that the bundle was pushed with, without directories; null without one. */
+  /** File name of the pushed bundle, without directories; null if not stated. */
   readonly title: string | null;
-  /** Of those that are layers. */
+  /** Sidecars that are layers of the artifact. */
   readonly sidecars: Readonly<Partial<Record<Sidecar, Descriptor>>>;
-  /** All layers by their SHA-256: the bundle says which of them are its models. */
+  /** All layers by SHA-256; the bundle names those that are its models. */
   readonly layers: ReadonlyMap<string, Descriptor>;
 }
 
 const FILE_NAME = /^(?!\.{1,2}$)[^\\/\p{Cc}]{1,255}$/u;
 
 /**
- * What is what in a manifest. Names that it gives to models are not believed: those are the
- * bundle's to say.
- * @throws RuntimeError RUNTIME_REGISTRY if it is another artifact.
+ * Interprets a manifest. Names that it gives to models are ignored: the bundle names them.
+ * @throws RuntimeError RUNTIME_REGISTRY for other artifacts.
  */
 export function policyArtifact({ artifactType, layers }: Manifest, where: string): PolicyArtifact {
   const [bundle, second] = layers.filter(({ mediaType }) => mediaType === POLICY);
@@ -39,7 +38,10 @@ export function policyArtifact({ artifactType, layers }: Manifest, where: string
   const title = bundle.annotations?.[TITLE] ?? null;
   if (title !== null && !FILE_NAME.test(title)) {
     const found = JSON.stringify(title.slice(0, 200));
-    throw registryError(where, `expected a name of the bundle without directories, got ${found}`);
+    throw registryError(
+      where,
+      `expected a file name of the bundle without directories, got ${found}`,
+    );
   }
   return {
     bundle,

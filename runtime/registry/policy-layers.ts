@@ -1,4 +1,4 @@
-/** The layers of a policy that is pushed: the bundle, then its models and what is about it. */
+/** Layers of a pushed policy: the bundle, its models and sidecars. */
 import { basename } from "node:path";
 import type { PartFile } from "../bundles/shipping/part-files.ts";
 import { SIDECARS, type Sidecar, sidecarOf } from "../bundles/shipping/sidecars.ts";
@@ -8,14 +8,14 @@ import { SIDECAR_TYPES } from "./policy-artifact.ts";
 import type { Sent } from "./upload.ts";
 
 export interface ShippedPolicy {
-  /** Its file, which was read and checked. */
+  /** File of the verified bundle. */
   readonly bundle: { readonly path: string; readonly byteCount: number; readonly sha256: string };
   readonly parts: readonly PartFile[];
-  /** What lies beside it. */
+  /** Sidecar files by kind. */
   readonly sidecars: Readonly<Partial<Record<Sidecar, Uint8Array>>>;
 }
 
-/** In an order that depends on nothing else. */
+/** Returns the layers in a deterministic order. */
 export function policyLayers({ bundle, parts, sidecars }: ShippedPolicy): Sent[] {
   const { path, byteCount, sha256 } = bundle;
   const name = basename(path);
@@ -36,7 +36,7 @@ function fileLayer(
   return { descriptor, body: { path, bytes } };
 }
 
-/** @param name of the bundle's file. */
+/** @param name file name of the bundle. */
 export function sidecarLayers(
   name: string,
   sidecars: ShippedPolicy["sidecars"],

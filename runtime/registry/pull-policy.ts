@@ -1,6 +1,6 @@
 /**
- * Brings a policy into a folder: everything is there and checked before the first file is put in
- * its place, and the bundle is put there last.
+ * Pulls a policy into a folder: all files are downloaded and verified before the first is moved to
+ * its name, and the bundle is moved last.
  */
 
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
@@ -20,28 +20,28 @@ import type { Registry } from "./registry.ts";
 import { registryError } from "./registry-errors.ts";
 import { sidecarLayer } from "./sidecar-layers.ts";
 
-/** A file that lies in the folder now. */
+/** A file in the folder after a pull. */
 export interface PulledFile {
   readonly file: string;
   readonly sha256: string;
   readonly bytes: number;
-  /** False where it was there. */
+  /** False if it was already there. */
   readonly wasFetched: boolean;
 }
 
-export interface PulledPolicy {
-  /** Of the manifest: `sha256:` and 64 digits. */
+interface PulledPolicy {
+  /** Digest of the manifest: `sha256:` and 64 digits. */
   readonly digest: string;
   /** Path of the bundle. */
   readonly path: string;
   readonly bundle: Bundle;
-  /** The bundle last. */
+  /** All files, the bundle last. */
   readonly files: readonly PulledFile[];
 }
 
 /**
- * Judges a bundle by its signature, before anything of it is decoded; what it gives judges the
- * bundle that was decoded. Either throws for what is not to be followed.
+ * Verifies a bundle's signature before anything is decoded; the returned function verifies the
+ * decoded bundle. Both throw to reject it.
  */
 export type JudgePulled = (
   bundle: Uint8Array,
@@ -49,23 +49,23 @@ export type JudgePulled = (
   place: string,
 ) => Promise<(bundle: Bundle) => void>;
 
-/** A file that is put in its place; from null where it is there. */
+/** A file to be moved to its name; `from` is null if it is already there. */
 interface Arrival extends PulledFile {
   readonly from: string | null;
 }
 
-/** What is not whole yet; the rest of the name is its digest, so that the next pull goes on. */
+/** Prefix of incomplete files, followed by the digest, so that the next pull can resume. */
 const PARTIAL = ".stratagem-partial-";
-/** From then on what no pull has come back for goes. */
+/** Age at which abandoned incomplete files are removed. */
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
-const USUAL_NAME = "bundle.msgpack";
+const DEFAULT_NAME = "bundle.msgpack";
 
 /**
- * Only files that the bundle names are written, its signature and its provenance, all in the folder
- * itself; what is there already with the right content stays.
- * @param judge called before models are fetched; left out, whatever is signed or not is pulled.
+ * Writes only files that the bundle names, the bundle and its sidecars, all directly in the folder;
+ * files that already have the right content stay.
+ * @param judge called before models are fetched; omitted to pull without verifying signatures.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_MODEL,
- * RUNTIME_UNWRITABLE. @throws BundleError for a bundle that is refused.
+ * RUNTIME_UNWRITABLE. @throws BundleError for an invalid bundle.
  */
 export async function pullPolicy(
   registry: Registry,
@@ -78,8 +78,8 @@ export async function pullPolicy(
   const artifact = policyArtifact(found.manifest, where);
   await naming(folder, () => makeFolder(folder));
   const pull = new Pull(registry, folder, where);
-  const name = artifact.title ?? USUAL_NAME;
-  const bundleFile = await pull.bring(name, artifact.bundle, MAX_BUNDLE_BYTES);
+  const name = artifact.title ?? DEFAULT_NAME;
+  const bundleFile = await pull.fetch(name, artifact.bundle, MAX_BUNDLE_BYTES);
   const sidecars = await pull.sidecars(artifact, found.digest, name);
   const signature = sidecars.find(({ file }) => file === sidecarOf(name, "signature"));
   const expectSame = await judge?.(
@@ -95,16 +95,16 @@ export async function pullPolicy(
     return sidecars.every((one) => one.file !== file);
   });
   await naming(folder, () => settle(folder, files, gone));
-  const told = files.map(({ from: _, ...file }) => file);
-  return { digest: found.digest, path: join(folder, name), bundle, files: told };
+  const pulled = files.map(({ from: _, ...file }) => file);
+  return { digest: found.digest, path: join(folder, name), bundle, files: pulled };
 }
 
-/** What one pull brings into its folder. */
+/** Downloads of one pull. */
 class Pull {
   readonly #registry: Registry;
   readonly #folder: string;
   readonly #where: string;
-  /** Of partial files that are taken. */
+  /** Names of incomplete files in use. */
   readonly #taken = new Set<string>();
 
   constructor(registry: Registry, folder: string, where: string) {
@@ -113,38 +113,41 @@ class Pull {
     this.#where = where;
   }
 
-  /** @param maxBytes of what is no model; left out for those. */
-  async bring(file: string, layer: Descriptor, maxBytes?: number): Promise<Arrival> {
+  /** @param maxBytes limit of a bundle or sidecar; omitted for models. */
+  async fetch(file: string, layer: Descriptor, maxBytes?: number): Promise<Arrival> {
     const { digest, size } = layer;
     if (maxBytes !== undefined && size > maxBytes) {
       const expected = `expected at most ${maxBytes} bytes of ${file}`;
       throw registryError(this.#where, `${expected}, got ${size}`);
     }
     const sha256 = sha256Of(layer);
-    const told = { file, sha256, bytes: size };
+    const pulled = { file, sha256, bytes: size };
     if (await isFileOf(join(this.#folder, file), sha256)) {
-      return { ...told, wasFetched: false, from: null };
+      return { ...pulled, wasFetched: false, from: null };
     }
     const from = join(this.#folder, this.#partialName(sha256));
     await this.#registry.blob(digest, from, { size, resume: true });
-    return { ...told, wasFetched: true, from };
+    return { ...pulled, wasFetched: true, from };
   }
 
-  /** @throws RuntimeError RUNTIME_MODEL if the artifact lacks one. */
+  /** @throws RuntimeError RUNTIME_MODEL if the artifact lacks a model. */
   async models(bundle: Bundle, { layers }: PolicyArtifact, name: string): Promise<Arrival[]> {
     const own = [name, ...SIDECARS.map((sidecar) => sidecarOf(name, sidecar))];
     const arrivals: Arrival[] = [];
     for (const { file, sha256 } of partsOf(bundle)) {
       const lower = file.toLowerCase();
       if (lower.startsWith(PARTIAL) || own.some((one) => one.toLowerCase() === lower)) {
-        throw registryError(this.#where, `expected models with names of their own, got "${file}"`);
+        throw registryError(
+          this.#where,
+          `expected model names other than those of the bundle and its sidecars, got "${file}"`,
+        );
       }
       const layer = layers.get(sha256);
       if (layer === undefined) {
         const expected = `expected a layer with ${file}, SHA-256 ${sha256}, which the bundle names`;
         throw new RuntimeError("RUNTIME_MODEL", `${this.#where}: ${expected}; push it again`);
       }
-      arrivals.push(await this.bring(file, layer));
+      arrivals.push(await this.fetch(file, layer));
     }
     return arrivals;
   }
@@ -154,12 +157,12 @@ class Pull {
     for (const sidecar of SIDECARS) {
       const layer = await sidecarLayer(this.#registry, artifact, digest, sidecar);
       if (layer === null) continue;
-      arrivals.push(await this.bring(sidecarOf(name, sidecar), layer, MAX_SIDECAR_BYTES));
+      arrivals.push(await this.fetch(sidecarOf(name, sidecar), layer, MAX_SIDECAR_BYTES));
     }
     return arrivals;
   }
 
-  /** Of two files with one content each has its own. */
+  /** Gives each of two files with the same content its own name. */
   #partialName(sha256: string): string {
     let name = `${PARTIAL}${sha256}`;
     while (this.#taken.has(name)) name = `${name}-again`;
@@ -168,12 +171,12 @@ class Pull {
   }
 }
 
-/** Where it is until all are put in their places. */
+/** Path of a file before the final renames. */
 function placeOf(folder: string, { from, file }: Arrival): string {
   return from ?? join(folder, file);
 }
 
-/** One that came and is refused does not stay. */
+/** Loads the bundle; removes a downloaded one if it is rejected. */
 async function checkedBundle(arrival: Arrival, folder: string, where: string): Promise<Bundle> {
   const { from } = arrival;
   const path = placeOf(folder, arrival);
@@ -186,7 +189,7 @@ async function checkedBundle(arrival: Arrival, folder: string, where: string): P
   }
 }
 
-/** @param gone files of another policy, which would be taken for this one's. */
+/** @param gone sidecars of another policy, which would be taken for this one's. */
 async function settle(
   folder: string,
   files: readonly Arrival[],
@@ -206,7 +209,7 @@ async function place(folder: string, { file, sha256, from }: Arrival): Promise<v
     await rename(from, join(folder, file));
   } catch (error) {
     const isGone = (error as NodeJS.ErrnoException).code === "ENOENT";
-    // Another pull of the same has put it there meanwhile.
+    // A concurrent pull of the same policy has already moved it.
     if (!isGone || !(await isFileOf(join(folder, file), sha256))) throw error;
   }
 }
@@ -217,7 +220,7 @@ async function makeFolder(folder: string): Promise<void> {
   });
 }
 
-/** Makes the renames durable, where a folder can be opened for that. */
+/** Makes the renames durable on systems that can open folders. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
@@ -242,7 +245,7 @@ async function naming<T>(folder: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const expected = "expected a folder that can be written to";
+    const expected = "expected a writable folder";
     throw new RuntimeError("RUNTIME_UNWRITABLE", `${folder}: ${expected}, got: ${causeOf(error)}`);
   }
 }

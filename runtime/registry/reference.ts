@@ -1,22 +1,22 @@
-/** Names of artifacts in registries: `oci://host[:port]/repository[:tag][@sha256:…]`. */
+/** References to artifacts in registries: `oci://host[:port]/repository[:tag][@sha256:…]`. */
 import { RuntimeError } from "../base/errors.ts";
 import { printable } from "./registry-errors.ts";
 
 export interface RegistryReference {
-  /** Of the registry: `http:` where its host is this machine, or the reference says so. */
+  /** Protocol: `http:` for registries on this machine, or if the reference says so. */
   readonly protocol: "http:" | "https:";
-  /** Host and port, as the reference has them. */
+  /** Host and optional port. */
   readonly host: string;
   /** Such as `team/policies`. */
   readonly repository: string;
-  /** Null where a digest alone is given. */
+  /** Null if only a digest is given. */
   readonly tag: string | null;
-  /** `sha256:` and 64 digits: what was pushed under it, and nothing else ever. */
+  /** `sha256:` and 64 digits, which identify the content. */
   readonly digest: string | null;
 }
 
-/** Where neither a tag nor a digest is given. */
-const USUAL_TAG = "latest";
+/** Tag of references without tag and digest. */
+const DEFAULT_TAG = "latest";
 const MAX_LENGTH = 1024;
 const EXPECTED =
   "a reference such as oci://registry.example:5000/team/policy:1.2 or …/policy@sha256:…";
@@ -29,21 +29,16 @@ const PROTOCOL_BY_SCHEME = {
 type Scheme = keyof typeof PROTOCOL_BY_SCHEME;
 
 const SCHEME = /^(oci(?:\+https?)?:)\/\//;
-/** A name or an address, and a port; anything else that may stand in a URL is refused. */
+/** A name or an address with an optional port; other parts of URLs are rejected. */
 const HOST = /^(?:[a-z\d](?:[a-z\d.-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/i;
 const COMPONENT = /^[a-z\d]+(?:(?:\.|_|__|-+)[a-z\d]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const THIS_MACHINE = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(?::\d+)?$/i;
 
-/** Whether a place is one of a registry, by its scheme. */
-export function isRegistryReference(place: string): boolean {
-  return SCHEME.test(place);
-}
-
 /**
- * Reads a reference, with or without its scheme. `oci://` means TLS, but for this machine's own
- * registries; `oci+http://` and `oci+https://` say it whatever the host.
+ * Parses a reference with or without scheme. `oci://` means TLS, except for registries on this
+ * machine; `oci+http://` and `oci+https://` state the protocol explicitly.
  * @throws RuntimeError RUNTIME_USAGE
  */
 export function parseReference(text: string): RegistryReference {
@@ -63,22 +58,22 @@ export function parseReference(text: string): RegistryReference {
     (digest === null || DIGEST.test(digest));
   if (!isSound || !isScheme(scheme)) refuse(text);
   const protocol = PROTOCOL_BY_SCHEME[scheme] ?? (THIS_MACHINE.test(host) ? "http:" : "https:");
-  const named = tag ?? (digest === null ? USUAL_TAG : null);
+  const named = tag ?? (digest === null ? DEFAULT_TAG : null);
   return { protocol, host, repository, tag: named, digest };
 }
 
-/** As `parseReference` reads it, with its scheme. */
+/** Formats a reference with its scheme. */
 export function formatReference({ protocol, host, ...name }: RegistryReference): string {
-  const usual = THIS_MACHINE.test(host) ? "http:" : "https:";
-  const scheme = protocol === usual ? "oci:" : `oci+${protocol}`;
+  const defaultProtocol = THIS_MACHINE.test(host) ? "http:" : "https:";
+  const scheme = protocol === defaultProtocol ? "oci:" : `oci+${protocol}`;
   const tag = name.tag === null ? "" : `:${name.tag}`;
   const digest = name.digest === null ? "" : `@${name.digest}`;
   return `${scheme}//${host}/${name.repository}${tag}${digest}`;
 }
 
-/** What a registry is asked for: by digest where there is one, since tags move. */
+/** Name to request: the digest if given, because tags can move. */
 export function wantedOf({ tag, digest }: RegistryReference): string {
-  return digest ?? tag ?? USUAL_TAG;
+  return digest ?? tag ?? DEFAULT_TAG;
 }
 
 function isScheme(scheme: string): scheme is Scheme {
@@ -86,8 +81,8 @@ function isScheme(scheme: string): scheme is Scheme {
 }
 
 /**
- * A first part without a dot or a port is a folder of Docker's own registry, which has no name; a
- * port may be too large, and an address none.
+ * Requires a name of a host: a first part without dot and port is a folder of Docker Hub, and ports
+ * and addresses may be invalid.
  */
 function isHost(host: string): boolean {
   const hasName = /[.:]/.test(host) || host.toLowerCase() === "localhost";
@@ -95,7 +90,7 @@ function isHost(host: string): boolean {
 }
 
 function refuse(text: string): never {
-  // Somebody may have put a password into it.
-  const told = printable(text.slice(0, 200)).replace(/\/\/[^/]*@/, "//…@");
-  throw new RuntimeError("RUNTIME_USAGE", `${told}: expected ${EXPECTED}`);
+  // The text may contain a password.
+  const shown = printable(text.slice(0, 200)).replace(/\/\/[^/]*@/, "//…@");
+  throw new RuntimeError("RUNTIME_USAGE", `${shown}: expected ${EXPECTED}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Artifacts that are about another one, such as signatures that came later: by the registry's own
- * list, or where it has none by a tag. Source: the distribution specification of OCI, 1.1.
+ * Referrers: artifacts about another one, such as later signatures. Uses the registry's API, or a
+ * tag if it has none. Source: the distribution specification of OCI, 1.1.
  */
 import { bodyOf } from "./http-client.ts";
 import { type Descriptor, indexBytes, MAX_MANIFEST_BYTES, readIndex } from "./manifest.ts";
@@ -9,7 +9,7 @@ import { registryError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 import { uploadManifest } from "./upload.ts";
 
-/** None where nothing is about it. @param digest of the artifact that they are about. */
+/** Lists the referrers. @param digest of the artifact they refer to. */
 export async function referrersOf(
   transport: Transport,
   base: string,
@@ -19,7 +19,7 @@ export async function referrersOf(
   return listed ?? (await taggedReferrers(transport, base, digest));
 }
 
-/** Adds to the list by tag, of a registry that has no list of its own. */
+/** Adds an entry to the list under a tag, for registries without the API. */
 export async function tagReferrer(
   transport: Transport,
   base: string,
@@ -40,12 +40,12 @@ async function taggedReferrers(
   return (await indexAt(transport, `${base}/manifests/${tagOf(digest)}`)) ?? [];
 }
 
-/** As a tag may be written. */
+/** Converts a digest into a valid tag. */
 function tagOf(digest: string): string {
   return digest.replace(":", "-");
 }
 
-/** Null where there is none. */
+/** Reads an index; null if missing. */
 async function indexAt(transport: Transport, path: string): Promise<readonly Descriptor[] | null> {
   const url = transport.urlOf(path);
   return transport.retrying(path, async () => {
@@ -56,7 +56,11 @@ async function indexAt(transport: Transport, path: string): Promise<readonly Des
     }
     if (answer.status !== 200) return transport.refuse(path, answer);
     const { bytes, isTooLarge } = await bodyOf(answer, MAX_MANIFEST_BYTES);
-    if (isTooLarge) throw registryError(transport.where, `${path}: expected a shorter list`);
+    if (isTooLarge)
+      throw registryError(
+        transport.where,
+        `${path}: expected a list of at most ${MAX_MANIFEST_BYTES} bytes`,
+      );
     return readIndex(bytes, `${transport.where}: ${path}`);
   });
 }

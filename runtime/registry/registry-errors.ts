@@ -1,14 +1,14 @@
-/** What a registry said, or that it said nothing, in one line without anything secret. */
+/** Describes failures of a registry in one line without secrets. */
 import { RuntimeError } from "../base/errors.ts";
 
-/** Of an answer that is to be told; more of it is not read. */
+/** Limit of an error body that is read for its message. */
 export const MAX_WORDS_BYTES = 2 ** 16;
-const MAX_TOLD = 300;
+const MAX_WORDS = 300;
 const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu;
 
-/** A connection that failed, or an answer that was cut: the same may succeed a moment later. */
+/** A failed connection or interrupted response; a later attempt may succeed. */
 export class TransientError extends Error {
-  /** As the registry asks for it; null where it does not. */
+  /** Wait requested by the registry; null if none. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, retryAfterMs: number | null = null) {
@@ -18,30 +18,30 @@ export class TransientError extends Error {
   }
 }
 
-/** @param where what was asked for, such as a reference. */
+/** @param where what was requested, such as a reference. */
 export function registryError(where: string, message: string): RuntimeError {
   return new RuntimeError("RUNTIME_REGISTRY", `${where}: ${printable(message)}`);
 }
 
-/** On one line, whatever somebody put into it. */
+/** Replaces control characters, so that a text stays on one line. */
 export function printable(text: string): string {
   return text.replaceAll(UNPRINTABLE, " ").trim();
 }
 
 export function digestError(where: string, expected: string, found: string): RuntimeError {
   const message = `expected the content with SHA-256 ${expected}, got ${found}`;
-  return new RuntimeError("RUNTIME_DIGEST", `${where}: ${message}; nothing of it is used`);
+  return new RuntimeError("RUNTIME_DIGEST", `${where}: ${message}; the content was discarded`);
 }
 
-/** What an answer other than the wanted one says: its errors, as registries list them. */
+/** Describes an error response by the errors it lists, in the format of registries. */
 export function wordsOf(status: number, body: Uint8Array): string {
   const text = new TextDecoder().decode(body);
-  const told = listedErrors(text) ?? text;
-  const words = printable(told).slice(0, MAX_TOLD);
-  return words === "" ? `it said ${status}` : `it said ${status}: ${words}`;
+  const description = listedErrors(text) ?? text;
+  const words = printable(description).slice(0, MAX_WORDS);
+  return words === "" ? `status ${status}` : `status ${status}: ${words}`;
 }
 
-/** Null where the text is not what registries answer with. */
+/** Returns null if the text is not in the format of registries. */
 function listedErrors(text: string): string | null {
   try {
     const { errors }: { readonly errors?: unknown } = JSON.parse(text);

@@ -1,4 +1,4 @@
-/** A repository of a registry: what a reference names, its content, and what is pushed to it. */
+/** Client of one repository in a registry: reads, downloads and pushes its content. */
 import { Authorizer } from "./authorizer.ts";
 import { credentialsFor, type RegistryAuth } from "./credentials.ts";
 import { type DownloadOptions, download } from "./download.ts";
@@ -19,43 +19,43 @@ import { formatReference, parseReference, type RegistryReference, wantedOf } fro
 import { referrersOf, tagReferrer } from "./referrers.ts";
 import { digestError, registryError } from "./registry-errors.ts";
 import { Transport } from "./transport.ts";
-import { type Sent, toldDigest, uploadBlob, uploadManifest } from "./upload.ts";
+import { type Sent, statedDigest, uploadBlob, uploadManifest } from "./upload.ts";
 
 export interface RegistryOptions {
-  /** Who we are; left out, whoever the usual files say, and nothing of variables. */
+  /** Credentials; omitted for those in the default files. */
   readonly auth?: RegistryAuth | undefined;
-  /** Aborting it ends whatever is under way, with its reason. */
+  /** Aborts running operations, with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** Of the first pause before something is tried again; left out, a quarter of a second. */
+  /** First pause before a retry, by default 250 ms. */
   readonly retryMs?: number | undefined;
-  /** Whether it is to be pushed to; left out, it is not. */
+  /** Whether to request push access; by default false. */
   readonly isPushed?: boolean | undefined;
 }
 
-/** A manifest as the registry has it. */
+/** Manifest as stored in the registry. */
 export interface FetchedManifest {
-  /** Of its bytes: `sha256:` and 64 digits. */
+  /** `sha256:` and 64 digits. */
   readonly digest: string;
-  /** For the next question; null where the registry gives none. */
+  /** For conditional requests; null if the registry sends none. */
   readonly etag: string | null;
   readonly manifest: Manifest;
   readonly bytes: Buffer;
 }
 
-/** What has been pushed. */
-export interface PushedManifest {
+/** Result of a push. */
+interface PushedManifest {
   readonly digest: string;
-  /** Of the manifest itself. */
+  /** Size of the manifest. */
   readonly bytes: number;
-  /** Of the layers, in their order, whether each was sent; the others were there. */
+  /** Whether each layer was uploaded; others already existed. */
   readonly wasSent: readonly boolean[];
 }
 
 const RETRY_MS = 250;
 
 /**
- * Opens what a reference names; nothing is asked before something is wanted.
- * @throws RuntimeError RUNTIME_USAGE if it is no reference.
+ * Opens a repository without sending requests yet.
+ * @throws RuntimeError RUNTIME_USAGE for an invalid reference.
  */
 export function openRegistry(
   reference: string | RegistryReference,
@@ -89,8 +89,8 @@ export class Registry {
   }
 
   /**
-   * What the reference names now.
-   * @param etag that of the last answer; left out for none. @returns null where it still holds.
+   * Fetches the manifest that the reference names.
+   * @param etag of the last response; omitted for none. @returns null if unchanged.
    * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST
    */
   async manifest(etag?: string | null): Promise<FetchedManifest | null> {
@@ -98,7 +98,7 @@ export class Registry {
   }
 
   /**
-   * The same of another manifest of the repository, such as that of a signature.
+   * Fetches another manifest of the repository, such as that of a signature.
    * @param digest `sha256:` and 64 digits.
    */
   async manifestOf(digest: string): Promise<FetchedManifest> {
@@ -107,16 +107,16 @@ export class Registry {
     throw registryError(this.#transport.where, `${digest}: expected a manifest, got none`);
   }
 
-  /** Artifacts that are about one of the repository. @param digest of its manifest. */
+  /** Lists artifacts that refer to another one. @param digest of the latter's manifest. */
   referrers(digest: string): Promise<readonly Descriptor[]> {
     return referrersOf(this.#transport, this.#base, digest);
   }
 
   /**
-   * Brings content into a file that nobody reads yet; it is what its digest says, and on the disk.
+   * Downloads content into a file that is not read yet, verifies and syncs it.
    * @param digest `sha256:` and 64 digits. @param path of the file.
-   * @param options `resume` keeps what an earlier try left; `size` is what it has to have.
-   * @returns bytes that came from the registry.
+   * @param options `resume` continues an earlier attempt; `size` is the expected size.
+   * @returns bytes received from the registry.
    * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST, RUNTIME_UNWRITABLE
    */
   blob(
@@ -130,9 +130,9 @@ export class Registry {
   }
 
   /**
-   * Pushes an artifact, its content first, under the tag of the reference, or else by its digest.
-   * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS; RUNTIME_DIGEST where the reference
-   * names another digest, before anything is sent.
+   * Pushes an artifact, content first, under the tag of the reference or else by digest.
+   * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS; RUNTIME_DIGEST, before anything is
+   * sent, if the reference names another digest.
    */
   async push(artifactType: string, layers: readonly Sent[]): Promise<PushedManifest> {
     const { digest: named, tag } = this.reference;
@@ -147,8 +147,8 @@ export class Registry {
   }
 
   /**
-   * Pushes an artifact that is about another one, and lists it there: by the registry itself, or
-   * by the tag that stands for a list.
+   * Pushes an artifact that refers to another one and lists it as a referrer: through the
+   * registry's API, or under a tag.
    * @returns how it is listed.
    */
   async pushReferrer(
@@ -189,11 +189,11 @@ export class Registry {
         answer.body.resume();
         return null;
       }
-      if (answer.status !== 200) return this.#transport.refuse("its manifest", answer);
+      if (answer.status !== 200) return this.#transport.refuse("manifest", answer);
       const { bytes, isTooLarge } = await bodyOf(answer, MAX_MANIFEST_BYTES);
       if (isTooLarge) throw registryError(where, `expected at most ${MAX_MANIFEST_BYTES} bytes`);
       const digest = digestOfBytes(bytes);
-      const named = isDigest(name) ? name : toldDigest(answer.headers);
+      const named = isDigest(name) ? name : statedDigest(answer.headers);
       if (named !== null && digest !== named) {
         throw digestError(where, hexOf(named), hexOf(digest));
       }
@@ -203,7 +203,7 @@ export class Registry {
   }
 }
 
-/** Docker's own registry answers under another name than references have. */
+/** Docker Hub's API has another host name than its references. */
 function serverOf(host: string): string {
   return host === "docker.io" || host === "index.docker.io" ? "registry-1.docker.io" : host;
 }

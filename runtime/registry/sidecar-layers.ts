@@ -1,11 +1,11 @@
-/** Finds what is about a pulled policy: among its layers, or what was pushed for it later. */
+/** Finds the sidecars of a pulled policy among its layers or its referrers. */
 import type { Sidecar } from "../bundles/shipping/sidecars.ts";
 import type { Descriptor } from "./manifest.ts";
 import { type PolicyArtifact, SIDECAR_TYPES } from "./policy-artifact.ts";
 import type { Registry } from "./registry.ts";
 
 /**
- * Null where there is none. Of several that were pushed later, the last that is listed.
+ * Returns null if missing. Among several referrers, the last one listed counts.
  * @param digest of the policy's manifest.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS, RUNTIME_DIGEST
  */

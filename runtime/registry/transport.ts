@@ -1,4 +1,4 @@
-/** Requests to one registry: who we are is added, redirects followed, what failed tried again. */
+/** Sends requests to one registry with authentication, redirects and retries. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   causeOf,
@@ -11,14 +11,14 @@ import type { Authorizer } from "./authorizer.ts";
 import { bodyOf, send } from "./http-client.ts";
 import { MAX_WORDS_BYTES, registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
-export interface TransportOptions {
-  /** As messages name the registry. */
+interface TransportOptions {
+  /** Name of the registry in messages. */
   readonly where: string;
   /** Protocol, host and port of the registry. */
   readonly origin: URL;
   readonly authorizer: Authorizer;
   readonly signal?: AbortSignal | undefined;
-  /** Of the first pause before something is tried again; each one after is twice as long. */
+  /** First pause before a retry; doubles with each further one. */
   readonly retryMs: number;
 }
 
@@ -27,10 +27,10 @@ interface Asked extends Pick<HttpRequest, "method" | "headers" | "body"> {
 }
 
 const MAX_REDIRECTS = 5;
-/** Tries of the same thing, the first included. */
+/** Attempts per operation, including the first. */
 const MAX_TRIES = 4;
 const LONGEST_PAUSE_MS = 30_000;
-/** What may be answered a moment later. */
+/** Statuses after which a later attempt may succeed. */
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 export class Transport {
@@ -44,15 +44,15 @@ export class Transport {
     return this.#options.where;
   }
 
-  /** Of the registry. @param path such as `/v2/team/policy/manifests/latest`. */
+  /** URL on the registry. @param path such as `/v2/team/policy/manifests/latest`. */
   urlOf(path: string): URL {
     return new URL(path, this.#options.origin);
   }
 
   /**
-   * What the registry, or where it sends us, answers, whatever its status, but for what is
-   * transient. Its body has to be read or destroyed.
-   * @throws TransientError; RuntimeError RUNTIME_CREDENTIALS where we are not let in.
+   * Sends a request, after redirects and authentication, and returns the response with any
+   * non-transient status. The caller must read or destroy the body.
+   * @throws TransientError; RuntimeError RUNTIME_CREDENTIALS if access is denied.
    */
   async ask(asked: Asked): Promise<HttpAnswer> {
     const answer = await this.#followed(asked);
@@ -67,8 +67,8 @@ export class Transport {
   }
 
   /**
-   * Does something until it succeeds, or fails with what is not transient, a few times.
-   * @throws RuntimeError RUNTIME_REGISTRY with the last reason; the signal's once it is aborted.
+   * Retries an operation a few times while it fails with TransientError.
+   * @throws RuntimeError RUNTIME_REGISTRY with the last reason, or the reason of an aborted signal.
    */
   async retrying<T>(what: string, work: () => Promise<T>): Promise<T> {
     const { signal, retryMs, where } = this.#options;
@@ -80,14 +80,14 @@ export class Transport {
         signal?.throwIfAborted();
         if (!(error instanceof TransientError)) throw error;
         if (tries === MAX_TRIES) {
-          throw registryError(where, `${what}: ${error.message}, ${MAX_TRIES} times`);
+          throw registryError(where, `${what}: ${error.message}, after ${MAX_TRIES} attempts`);
         }
         await this.#pause(error.retryAfterMs ?? retryMs * 2 ** (tries - 1));
       }
     }
   }
 
-  /** @throws RuntimeError RUNTIME_REGISTRY, or RUNTIME_CREDENTIALS for what we may not. */
+  /** @throws RuntimeError RUNTIME_REGISTRY, or RUNTIME_CREDENTIALS if access is denied. */
   async refuse(what: string, answer: HttpAnswer): Promise<never> {
     const { where, authorizer } = this.#options;
     const { bytes } = await bodyOf(answer, MAX_WORDS_BYTES);
@@ -103,13 +103,13 @@ export class Transport {
 
   async #followed({ url, headers, ...asked }: Asked): Promise<HttpAnswer> {
     const { origin, authorizer, signal, where } = this.#options;
-    // Credentials are for the registry, not for a server that it names.
+    // Credentials are sent to the registry only, not to servers that it redirects to.
     const header = url.origin === origin.origin ? authorizer.header : undefined;
     const own = header === undefined ? {} : { authorization: header };
     const request = { ...asked, headers: { ...headers, ...own }, signal };
     return send(url, { ...request, maxRedirects: MAX_REDIRECTS }).catch((error: unknown) => {
       if (!(error instanceof RedirectError)) throw error;
-      throw registryError(where, `expected an answer, or to be sent to one by ${url.protocol}`);
+      throw registryError(where, `expected a response or a redirect within ${url.protocol}`);
     });
   }
 

@@ -1,19 +1,20 @@
-/** Content into a registry: whole, and only what it does not have yet. */
+/** Uploads content that a registry does not have yet. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { HttpBody } from "../base/http-client.ts";
 import { type Descriptor, digestOfBytes } from "./manifest.ts";
 import { registryError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
-/** Of a blob or a manifest: what is sent, and what the registry is told of it. */
+/** A blob or manifest to upload, with its descriptor. */
 export interface Sent {
   readonly descriptor: Descriptor;
   readonly body: HttpBody;
 }
 
 /**
+ * Uploads a blob.
  * @param base path of the repository, such as `/v2/team/policy`.
- * @returns whether it was sent; false where the registry had it.
+ * @returns whether it was sent; false if the registry already had it.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS
  */
 export async function uploadBlob(
@@ -38,8 +39,9 @@ export async function uploadBlob(
 }
 
 /**
- * @param name tag or digest under which it is found then.
- * @returns whether the registry lists it with what it is about, if it is about something.
+ * Uploads a manifest.
+ * @param name tag or digest of the manifest.
+ * @returns whether the registry lists it as a referrer, if it refers to another artifact.
  * @throws RuntimeError RUNTIME_REGISTRY, RUNTIME_CREDENTIALS
  */
 export async function uploadManifest(
@@ -55,18 +57,21 @@ export async function uploadManifest(
     const answer = await transport.ask({ method: "PUT", url, headers, body });
     if (answer.status !== 201) return transport.refuse(name, answer);
     answer.body.resume();
-    const [digest, found] = [digestOfBytes(body), toldDigest(answer.headers)];
+    const [digest, found] = [digestOfBytes(body), statedDigest(answer.headers)];
     if (found !== null && found !== digest) {
-      throw registryError(transport.where, `expected it to keep ${digest}, it says ${found}`);
+      throw registryError(
+        transport.where,
+        `expected the registry to store ${digest}, got ${found}`,
+      );
     }
     return { isListed: answer.headers["oci-subject"] !== undefined };
   });
 }
 
-/** What a registry says that the digest is; null where it says none that we know. */
-export function toldDigest(headers: IncomingHttpHeaders): string | null {
-  const told = headers["docker-content-digest"];
-  return typeof told === "string" && told.startsWith("sha256:") ? told : null;
+/** Digest stated in a response; null if missing or of another algorithm. */
+export function statedDigest(headers: IncomingHttpHeaders): string | null {
+  const digest = headers["docker-content-digest"];
+  return typeof digest === "string" && digest.startsWith("sha256:") ? digest : null;
 }
 
 async function isThere(transport: Transport, base: string, digest: string): Promise<boolean> {
@@ -77,19 +82,19 @@ async function isThere(transport: Transport, base: string, digest: string): Prom
   return answer.status === 200;
 }
 
-/** Where the registry wants it. */
+/** Requests the URL for an upload. */
 async function uploadPlace(transport: Transport, base: string): Promise<URL> {
   const url = transport.urlOf(`${base}/blobs/uploads/`);
   const answer = await transport.ask({ method: "POST", url, body: new Uint8Array() });
-  if (answer.status !== 202) return transport.refuse("an upload", answer);
+  if (answer.status !== 202) return transport.refuse("upload", answer);
   answer.body.resume();
   const { location = "" } = answer.headers;
   const place = URL.canParse(location, url.href) ? new URL(location, url) : null;
   if (place?.protocol === "https:" || place?.protocol === url.protocol) return place;
-  throw registryError(transport.where, `expected a place for an upload by ${url.protocol}`);
+  throw registryError(transport.where, `expected an upload URL within ${url.protocol}`);
 }
 
-/** What the place says beside stays as it is. */
+/** Adds the digest to the query of an upload URL. */
 function withDigest(place: URL, digest: string): URL {
   const url = new URL(place);
   url.search = `${url.search}${url.search === "" ? "?" : "&"}digest=${encodeURIComponent(digest)}`;

@@ -1,68 +1,65 @@
-/** What is asked of a v2 server that is a worker, and what it answers. */
+/** Requests to a v2 server that is a worker, and its responses. */
 
 import type { TensorInfo } from "../bundle/schema.ts";
 import type { GivenTensor, RemoteTensors, SentTensor } from "../exec/tensors/v2-codec.ts";
 
-/** Of questions that are no batches, and no heartbeats. */
+/** Time limit of requests other than batches and heartbeats. */
 export const QUESTION_MS = 30_000;
-/** Time that a model may take to load. */
+/** Time limit of loading a model. */
 export const LOAD_MS = 600_000;
 
-/** A batch as one inference request. */
+/** A batch as an inference request. */
 export interface AskedBatch {
   /** Name of the model on the server. */
   readonly model: string;
-  /** Never used for another batch. */
+  /** Unique among all batches. */
   readonly id: string;
   readonly inputs: readonly SentTensor[];
   readonly outputs: readonly TensorInfo[];
-  /** Outputs, by index, that stay on the server; left out, none. */
+  /** Indices of outputs that stay on the server; omitted for none. */
   readonly stays?: ReadonlySet<number>;
-  /** Null where nothing is fenced. */
+  /** Null without leases. */
   readonly lease: string | null;
-  /** Time after which nobody waits for the answer, ms. */
+  /** Time after which the answer is useless, ms. */
   readonly timeLeftMs: number;
 }
 
 export interface BatchAnswer {
   readonly outputs: readonly GivenTensor[];
-  /** Time of the run on the server; null where it does not say. */
+  /** Time of the run on the server; null if not stated. */
   readonly wallMs: number | null;
-  /** Processor time of that run; null where it does not say. */
+  /** Processor time of the run; null if not stated. */
   readonly cpuMs: number | null;
 }
 
 export interface DescribedModel extends RemoteTensors {
-  /** SHA-256 of its file; null where the server does not say. */
+  /** SHA-256 of the model file; null if not stated. */
   readonly sha256: string | null;
 }
 
-/** A batch that the server has, or is about to. */
+/** A batch that was sent or is being sent. */
 export interface OpenAnswer {
-  /**
-   * @throws ServerRefusal for what the server says instead; Error where the connection failed.
-   */
+  /** @throws ServerRefusal for an error response; Error for a failed connection. */
   readonly answer: Promise<BatchAnswer>;
-  /** Gives it up: `answer` is rejected, and what comes later is dropped. */
+  /** Aborts: rejects `answer` and drops a later response. */
   abort(reason: string): void;
 }
 
-/** What the server itself said, in place of an answer. */
+/** Error response of a server. */
 export class ServerRefusal extends Error {
-  /** As HTTP has it. */
   readonly status: number;
-  /** Rows of the batch that are at fault; null where the server does not say. */
+  /** Rows of the batch that caused the error; null if not stated. */
   readonly rows: readonly number[] | null;
 
   constructor(status: number, words: string, rows: readonly number[] | null = null) {
-    super(`it said ${status}: ${words}`);
+    super(`status ${status}: ${words}`);
     this.name = "ServerRefusal";
     this.status = status;
     this.rows = rows;
   }
 }
 
-/** A server that cannot be a worker as it is, and will not be one by waiting. */
+/** A server that cannot be a worker because of its configuration; waiting does not help. */
 export class RemoteMistake extends Error {
   constructor(message: string) {
     super(message);
@@ -70,14 +67,14 @@ export class RemoteMistake extends Error {
   }
 }
 
-/** Numbers that one ms has room for: those of a process that follows do not meet ours. */
+/** Numbers reserved per millisecond, so that a later process does not repeat those of this one. */
 const NUMBERS_PER_MS = 1000;
 
 let nextNumber = Date.now() * NUMBERS_PER_MS;
 
 /**
- * Name of a batch, `<front end>-<number>`, never used twice: all executors of a process count
- * together, and one that is started under its name later counts on from there.
+ * Makes a unique id of a batch, `<front end>-<number>`: all executors of a process share the
+ * counter, and a later process with the same name continues above it.
  * @param frontEnd name of this process among those that use the same workers.
  */
 export function nextBatchId(frontEnd: string): string {

@@ -1,8 +1,8 @@
-/** The time that a batch of another machine may take. */
+/** Time limit of a batch on a remote worker. */
 import type { BatchPace, TimedBatch } from "../exec/limits/batch-pace.ts";
 import { LONGEST_TIMER_MS } from "../exec/limits/worker-limits.ts";
 
-/** A timer that comes so late says that this process itself was held up. */
+/** Delay of a timer that shows that this process itself was blocked. */
 const HELD_UP_MS = 50;
 
 export class BatchTimer {
@@ -13,7 +13,7 @@ export class BatchTimer {
   #timer: NodeJS.Timeout | undefined;
   #isOver = false;
 
-  /** @param onHung told once, unless it is answered or ended before. */
+  /** @param onHung called once, unless the batch is answered or ended before. */
   constructor(pace: BatchPace, timed: TimedBatch, onHung: (limitMs: number) => void) {
     this.#pace = pace;
     this.#timed = timed;
@@ -37,8 +37,8 @@ export class BatchTimer {
   }
 
   /**
-   * Timers run before connections are read: when this process has paused, the answer may be there
-   * already. So whoever waits looks again after reading.
+   * Waits and then reads sockets once more: timers run before sockets are read, so after a pause of
+   * this process the answer may already be there.
    */
   #wait(wantedMs: number): void {
     const waitMs = Math.min(wantedMs, LONGEST_TIMER_MS);
@@ -47,7 +47,9 @@ export class BatchTimer {
     this.#timer = setTimeout(onDue, waitMs).unref();
   }
 
-  /** The time for which this process was held up does not count; limits may have become wider. */
+  /**
+   * Excludes the time in which this process was blocked, and rechecks limits, which may have grown.
+   */
   #onDue(dueMs: number): void {
     if (this.#isOver) return;
     const heldUpMs = performance.now() - dueMs;

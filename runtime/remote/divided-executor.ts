@@ -1,4 +1,4 @@
-/** One executor of two: slots of pools of this machine, and slots of pools elsewhere. */
+/** Combines executors for local pools and for remote pools into one. */
 import { assert } from "../core/assert.ts";
 import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
 import type {
@@ -7,10 +7,10 @@ import type {
 } from "../exec/pool/assigned-pool.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "../exec/pool/worker-pool.ts";
 
-/** Starts an executor whose slots are counted from 0 on. */
+/** Starts an executor whose slots are numbered from 0. */
 type Start<E, H> = (handlers: H) => Promise<E>;
 
-/** Slots of all, and what starts an executor of just those. */
+/** Global slots of one executor, and the function that starts it. */
 export interface ExecutorPart<E, H> {
   readonly slots: readonly number[];
   readonly start: Start<E, H>;
@@ -21,7 +21,9 @@ interface StartedPart<E> {
   readonly executor: E;
 }
 
-/** Starts one after the other. @throws what one of them throws; those before it are closed. */
+/**
+ * Starts the executors sequentially. @throws the error of one of them, after closing the others.
+ */
 export async function startDivided(
   parts: readonly ExecutorPart<ProcessExecutor, ProcessExecutorHandlers>[],
   handlers: ProcessExecutorHandlers,
@@ -29,7 +31,7 @@ export async function startDivided(
   return new DividedExecutor(await startAll(parts, (slots) => handlersOf(handlers, slots)));
 }
 
-/** As `startDivided`, of workers that hold what they are assigned. */
+/** Variant of `startDivided` for workers with assigned models. */
 export async function startDividedAssigned(
   parts: readonly ExecutorPart<AssignedProcessExecutor, AssignedProcessHandlers>[],
   handlers: AssignedProcessHandlers,
@@ -59,7 +61,7 @@ async function startAll<E extends ProcessExecutor, H>(
   }
 }
 
-/** The same handlers, told of the slots of all. */
+/** Translates slots of one executor into global slots. */
 function handlersOf(
   handlers: ProcessExecutorHandlers,
   slots: readonly number[],
@@ -78,13 +80,13 @@ function handlersOf(
 
 function slotOf(slots: readonly number[], own: number): number {
   const slot = slots[own];
-  assert(slot !== undefined, "an executor tells of slots that it has");
+  assert(slot !== undefined, "an executor reports its own slots");
   return slot;
 }
 
 interface Place<E> {
   readonly executor: E;
-  /** As its executor counts it. */
+  /** Slot number within its executor. */
   readonly own: number;
 }
 
@@ -101,18 +103,18 @@ class DividedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
 
   run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const { executor, own } = this.placeOf(slot);
-    // What stays elsewhere nobody here could take.
+    // Outputs cannot stay on a worker if stages run on different executors.
     const { stays: _, ...comingBack } = batch;
     return executor.run(own, this.#parts.length > 1 ? comingBack : batch, onComputed);
   }
 
   pids() {
-    const told = new Map(this.#parts.map(({ executor }) => [executor, executor.pids()]));
+    const pidsByExecutor = new Map(this.#parts.map(({ executor }) => [executor, executor.pids()]));
     const slots = Array.from({ length: this.#places.size }, (_, slot) => {
       const { executor, own } = this.placeOf(slot);
-      return told.get(executor)?.slots[own];
+      return pidsByExecutor.get(executor)?.slots[own];
     });
-    return { slots, standbys: [...told.values()].flatMap(({ standbys }) => standbys) };
+    return { slots, standbys: [...pidsByExecutor.values()].flatMap(({ standbys }) => standbys) };
   }
 
   async close(): Promise<void> {

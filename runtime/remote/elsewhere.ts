@@ -1,4 +1,4 @@
-/** Which pools of a bundle have their workers on other machines, and who says where. */
+/** Determines which pools of a bundle have remote workers, and their URLs. */
 
 import { RuntimeError } from "../base/errors.ts";
 import { isWorkerUrl, type Pool, WORKER_URL_FORM } from "../bundle/schema.ts";
@@ -9,43 +9,43 @@ import {
   workersAt,
 } from "./remote-workers.ts";
 
-/** URLs of the workers of one pool, or of the only one. */
+/** URLs of the workers of one pool. */
 interface PoolUrls {
-  /** Null where the bundles have one pool. */
+  /** Null if bundles have a single pool. */
   readonly pool: string | null;
   readonly urls: readonly string[];
 }
 
 export interface ElsewhereOptions {
-  /** Before what bundles say of their pools; left out for that alone. */
+  /** URLs that override those of bundles; omitted for none. */
   readonly workerUrls?: readonly PoolUrls[] | undefined;
-  /** Who knows the workers of pools without URLs; left out, those are processes of this machine. */
+  /** Source of workers for pools without URLs; omitted if those are local processes. */
   readonly remoteWorkers?: RemoteWorkers | undefined;
-  /** Path of the file with the token that workers are shown; left out for none. */
+  /** Path of the file with the token for workers; omitted for none. */
   readonly workerToken?: string | undefined;
-  /** Name of this server among those that use the same workers; left out for host and process. */
+  /** Name of this server among those that use the same workers; by default host and process. */
   readonly frontEnd?: string | undefined;
 }
 
 export interface Elsewhere {
-  /** By the index of the pool. */
+  /** By pool index. */
   readonly isElsewhere: readonly boolean[];
   readonly workers: RemoteWorkers;
 }
 
-/** `[POOL=]URL,URL…`; undefined for what is not. */
+/** Parses `[POOL=]URL,URL…`; undefined if invalid. */
 export function parsePoolUrls(text: string): PoolUrls | undefined {
   const at = text.indexOf("=");
-  // A URL may have "=" in its path, behind its scheme.
+  // A URL may contain "=" after its scheme.
   const hasPool = at > 0 && !text.slice(0, at).includes("://");
   const urls = (hasPool ? text.slice(at + 1) : text).split(",");
   if (!urls.every(isWorkerUrl)) return undefined;
   return { pool: hasPool ? text.slice(0, at) : null, urls };
 }
 
-export const POOL_URLS_FORM = `${WORKER_URL_FORM}; several with commas, and POOL= before them`;
+export const POOL_URLS_FORM = `${WORKER_URL_FORM}; several separated by commas, optionally after POOL=`;
 
-/** @returns null where all workers are of this machine. */
+/** @returns null if all workers are local. */
 export function elsewhereOf(
   pools: readonly Pick<Pool, "name" | "urls">[],
   { workerUrls = [], remoteWorkers }: ElsewhereOptions,
@@ -74,8 +74,8 @@ function urlsOf(
 }
 
 /**
- * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE where URLs are of a pool that
- * there is not, or of none though there are several.
+ * Checks that URLs belong to existing pools. @param pools of all bundles. @throws RuntimeError
+ * RUNTIME_USAGE for an unknown pool, or a missing pool name if there are several.
  */
 export function expectUrlsOfPools(
   pools: readonly Pick<Pool, "name">[],
@@ -86,7 +86,7 @@ export function expectUrlsOfPools(
   for (const { pool, urls } of workerUrls) {
     const isKnown = pool === null ? names.length === 1 : names.includes(pool);
     if (isKnown) continue;
-    const found = pool === null ? `${urls[0]} without one` : `"${pool}"`;
+    const found = pool === null ? `${urls[0]} without a pool` : `"${pool}"`;
     throw new RuntimeError("RUNTIME_USAGE", `--workers: expected a pool (${known}), got ${found}`);
   }
 }

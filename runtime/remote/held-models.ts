@@ -1,4 +1,4 @@
-/** The models of one worker: under which names it has them, and whether they are the ones. */
+/** Finds the models of bundles on a remote worker, and verifies them. */
 import { basename, extname } from "node:path";
 import type { VariantModel } from "../exec/models/executor.ts";
 import { oneLine } from "../exec/models/loaded-model.ts";
@@ -7,22 +7,22 @@ import type { Fields } from "../exec/tensors/v2-codec.ts";
 import { RemoteMistake } from "./asked-batch.ts";
 import type { HttpConnection } from "./http-connection.ts";
 
-/** What is asked of a worker with a model that it is to load. */
+/** Request to a worker to hold a model. */
 export interface Holding {
-  /** Cores of its batches; null to leave it to the worker. */
+  /** Cores for its batches; null to leave the choice to the worker. */
   readonly cores: number | null;
-  /** Whether to load it though the worker has it: with other cores than before. */
+  /** Whether to reload an existing model, with another number of cores. */
   readonly isAnew: boolean;
-  /** As it is sent; null where nothing is fenced. */
+  /** Lease to send; null without leases. */
   readonly lease: string | null;
 }
 
 /**
- * Finds a variant on a server: under its own name, else that of its file. Where it is under
- * neither, or is another file, the server is asked to load it.
- * @returns the name, and whether it was loaded for it.
- * @throws RemoteMistake if it is another model, or the server makes batches of its own; Error if
- * it is not there.
+ * Finds a variant on a server by its name or that of its file. If neither exists, or the model is
+ * another file, asks the server to load it.
+ * @returns the name, and whether the model was loaded.
+ * @throws RemoteMistake if it is another model, or the server does its own batching; Error if it is
+ * missing.
  */
 export async function heldModel(
   connection: HttpConnection,
@@ -40,14 +40,16 @@ export async function heldModel(
     if (!(await load(connection, name, variant, holding))) continue;
     const found = await modelAt(connection, name, variant);
     if (found === "same") return { name, isLoaded: true };
-    if (found === "none") throw new Error(`it has loaded "${name}" and does not tell of it`);
-    throw new RemoteMistake(`its model "${name}" is not the file that the bundle names`);
+    if (found === "none") throw new Error(`it loaded "${name}" but does not list it`);
+    throw new RemoteMistake(`its model "${name}" differs from the file that the bundle names`);
   }
-  return { name: await nameThere(connection, names, variant), isLoaded: false };
+  return { name: await findWithoutLoading(connection, names, variant), isLoaded: false };
 }
 
-/** The name of one that cannot be loaded: it may be there as it is. @throws RemoteMistake, Error */
-async function nameThere(
+/**
+ * Searches again without loading: the model may exist in another way. @throws RemoteMistake, Error
+ */
+async function findWithoutLoading(
   connection: HttpConnection,
   names: readonly string[],
   variant: VariantModel,
@@ -59,26 +61,26 @@ async function nameThere(
     if (found === "other") other ??= name;
   }
   if (other !== null) {
-    throw new RemoteMistake(`its model "${other}" is not the file that the bundle names`);
+    throw new RemoteMistake(`its model "${other}" differs from the file that the bundle names`);
   }
-  const tried = names.map((name) => `"${name}"`).join(" and none ");
+  const tried = names.map((name) => `"${name}"`).join(" or ");
   throw new Error(`it has no model ${tried}`);
 }
 
-export interface HeldModel {
-  /** Of the model on the server. */
+interface HeldModel {
+  /** Name of the model on the server. */
   readonly name: string;
   readonly isLoaded: boolean;
 }
 
-/** The variant's name first, then the stem of its file; of another server's model its name. */
+/** The variant's name and the stem of its file; for a remote model only its name. */
 function namesOf({ name, path, remote }: VariantModel): readonly string[] {
   if (remote !== undefined) return [remote.model];
   const file = basename(path);
   return [...new Set([name, file.slice(0, file.length - extname(file).length)])];
 }
 
-/** @returns false where the server has none of that name to load, or does not load models. */
+/** @returns false if the server has no such model or cannot load models. */
 async function load(
   connection: HttpConnection,
   name: string,
@@ -94,21 +96,22 @@ async function load(
 }
 
 /**
- * Whether the model of a name is the variant, or another file.
- * @throws RemoteMistake if it has other tensors, or the server makes batches of what it is sent.
+ * Compares a model on the server with the variant.
+ * @throws RemoteMistake if its tensors differ, or the server does its own batching.
  */
 async function modelAt(
   connection: HttpConnection,
   name: string,
   variant: VariantModel,
 ): Promise<"same" | "other" | "none"> {
-  const told = await connection.describe(name);
-  if (told === null) return "none";
+  const described = await connection.describe(name);
+  if (described === null) return "none";
   const wanted = variant.digest ?? variant.opened?.sha256;
-  if (told.sha256 !== null && wanted !== undefined && told.sha256 !== wanted) return "other";
+  if (described.sha256 !== null && wanted !== undefined && described.sha256 !== wanted)
+    return "other";
   try {
-    expectTensors("input", variant.inputs, told.inputs);
-    expectTensors("output", variant.outputs, told.outputs);
+    expectTensors("input", variant.inputs, described.inputs);
+    expectTensors("output", variant.outputs, described.outputs);
   } catch (error) {
     throw new RemoteMistake(`its model "${name}": ${oneLine(error)}`);
   }
@@ -117,23 +120,23 @@ async function modelAt(
   return "same";
 }
 
-/** What of a configuration keeps batches from being run as they are sent; null for nothing. */
+/** Returns why a configuration prevents running batches as they are sent; null if it does not. */
 export function configMistake(
   config: Fields | null,
   { warmBatches, largestBatch = 0 }: Pick<VariantModel, "warmBatches" | "largestBatch">,
 ): string | null {
   if (config === null) return null;
   if (isSet(config["dynamic_batching"])) {
-    return "expected no dynamic_batching in its configuration, as batches are made here";
+    return "expected a configuration without dynamic_batching, because the front end forms batches";
   }
   if (isSet(config["sequence_batching"])) {
-    return "expected no sequence_batching in its configuration, as batches are made here";
+    return "expected a configuration without sequence_batching, because the front end forms batches";
   }
   const most = config["max_batch_size"];
   const wanted = Math.max(1, largestBatch, ...warmBatches);
-  // Without batches, at 0, the first axis is one like others.
+  // The value 0 means no batching: the first axis is then an ordinary one.
   if (typeof most !== "number" || most === 0 || most >= wanted) return null;
-  return `expected a max_batch_size of at least ${wanted} in its configuration, got ${most}`;
+  return `expected max_batch_size >= ${wanted} in its configuration, got ${most}`;
 }
 
 function isSet(value: unknown): boolean {

@@ -1,13 +1,13 @@
-/** What the way to workers of other machines takes: beside what their runs take there. */
-import { Histogram, head, line, type MetricLine } from "../base/exposition.ts";
+/** Overhead of remote workers: the time of batches minus that of their runs. */
+import { Histogram, head, type MetricLine } from "../base/exposition.ts";
 
-/** Part that the newest hop has of the figure that follows the last ones. */
+/** Weight of the newest value in the moving average. */
 const NEWEST = 0.05;
-/** Hops after which the figure is worth telling. */
+/** Number of batches before the average is reported. */
 const ENOUGH = 20;
-/** Hops are told to be too long once they are by so much, and short again once they are not. */
+/** Factor above the planned latency from which a notice is given. */
 const TOLERANCE = 1.1;
-/** Seconds. */
+/** In seconds. */
 const BOUNDS = [
   ...[0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5],
 ];
@@ -26,15 +26,17 @@ export class Hops {
   readonly #onLong: (message: string) => void;
 
   /**
-   * @param plannedMs the `communicationLatency` of the plan. @param onLong told where the way to a
-   * worker takes more than that, once until it is short again.
+   * @param plannedMs `communicationLatency` of the plan. @param onLong called when the overhead of
+   * a worker exceeds it, once until it is below again.
    */
   constructor(plannedMs: number, onLong: (message: string) => void) {
     this.#plannedMs = plannedMs;
     this.#onLong = onLong;
   }
 
-  /** @param hopMs of a batch, both ways: from here until its answer, less its run. */
+  /**
+   * @param hopMs overhead of a batch in both directions: from sending to the answer, minus the run.
+   */
   note(name: string, pool: string, hopMs: number): void {
     const hops = this.#hopsOf(name, pool);
     hops.histogram.observe(hopMs / 1000);
@@ -46,12 +48,12 @@ export class Hops {
     hops.isLong = isLong;
   }
 
-  /** Of late, ms; null where nothing is known. */
+  /** Moving average, ms; null if unknown. */
   recentMs(name: string): number | null {
     return this.#byName.get(name)?.recentMs ?? null;
   }
 
-  /** It is a worker no more. */
+  /** Forgets a worker that was removed. */
   forget(name: string): void {
     this.#byName.delete(name);
   }
@@ -59,13 +61,14 @@ export class Hops {
   metricLines(): MetricLine[] {
     if (this.#byName.size === 0) return [];
     const hops = "stratagem_worker_hop_seconds";
-    const recent = "stratagem_worker_recent_hop_seconds";
     const all = [...this.#byName];
     return [
-      head(hops, "histogram", "Time of batches of a worker elsewhere, less that of their runs"),
+      head(
+        hops,
+        "histogram",
+        "Overhead of batches on a remote worker: their time minus that of their runs",
+      ),
       ...all.flatMap(([worker, { pool, histogram }]) => histogram.lines(hops, { pool, worker })),
-      head(recent, "gauge", "The same of late, as a mean that forgets"),
-      ...all.map(([worker, { pool, recentMs }]) => line(recent, { pool, worker }, recentMs / 1000)),
     ];
   }
 
@@ -79,12 +82,12 @@ export class Hops {
   }
 
   #longText(name: string, ms: number): string {
-    const found = `the way to the worker ${name} takes ${ms.toFixed(1)} ms of late`;
-    const planned = `${found}, and the plan has ${this.#plannedMs} ms for a hop`;
+    const found = `the overhead of the worker ${name} is ${ms.toFixed(1)} ms on average`;
+    const planned = `${found}; the plan allows ${this.#plannedMs} ms`;
     if (this.#plannedMs > 0) return `${planned} (communicationLatency)`;
-    return `${planned}, unless its models were measured through the workers (profile --workers)`;
+    return `${planned}, unless the profile was measured on remote workers (profile --workers)`;
   }
 }
 
-/** A plan without communication latency has as much to spare for a machine next door. */
+/** Threshold for plans without communication latency, about the overhead within a local network. */
 const LEAST_LONG_MS = 1;

@@ -1,4 +1,4 @@
-/** A v2 server over HTTP with binary tensors, by connections that are kept open. */
+/** Client of a v2 server over HTTP with binary tensors and persistent connections. */
 
 import {
   Agent,
@@ -34,12 +34,12 @@ import {
 } from "./asked-batch.ts";
 import type { ReadToken } from "./worker-token.ts";
 
-/** One computes, one is on its way, one asks whether it is there; one to spare. */
+/** Enough for a running batch, one in transfer, a heartbeat, and one spare. */
 const MOST_SOCKETS = 4;
 const SHA256 = /^[0-9a-f]{64}$/;
-/** Time of the run on a server of ours. */
+/** Header with the time of the run, from Stratagem's own workers. */
 const WALL_MS = "stratagem-wall-ms";
-/** What servers say of what they do not have, be it a model or an extension. */
+/** Statuses of servers for models or extensions that they lack. */
 const NOT_THERE = new Set([400, 404, 405, 501]);
 
 interface Question {
@@ -67,7 +67,7 @@ export class HttpConnection {
   readonly #request: typeof request;
   readonly #readToken: ReadToken;
 
-  /** @param url of the server, without a slash at its end. */
+  /** @param url without a trailing slash. */
   constructor(url: string, readToken: ReadToken) {
     this.#url = url;
     const isTls = url.startsWith("https:");
@@ -77,44 +77,41 @@ export class HttpConnection {
     this.#readToken = readToken;
   }
 
-  /** @throws ServerRefusal, Error unless the server says in time that it is ready. */
+  /** @throws ServerRefusal, Error unless the server reports in time that it is ready. */
   async expectReady(timeoutMs: number): Promise<void> {
     await this.#ask("/v2/health/ready", { maxBytes: MAX_TEXT_BYTES, timeoutMs });
   }
 
-  /** Describes a model; null where the server has none of that name, or it is not ready. */
+  /** Describes a model; null if it is missing or not ready. */
   async describe(model: string): Promise<DescribedModel | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}`);
     if (bytes === null) return null;
     return { ...describedTensors(bytes, "any"), sha256: digestOf(bytes) };
   }
 
-  /**
-   * Whether outputs can stay on the server, and others be taken from there, by the address that
-   * other workers know.
-   */
+  /** Whether outputs can stay on the server and be read by other workers under this URL. */
   async keepsTensors(): Promise<boolean> {
     const bytes = new URL(this.#url).origin === this.#url ? await this.#find("/v2") : null;
     const { extensions } = bytes === null ? {} : fieldsOf(JSON.parse(bytes.toString()), "it");
     return Array.isArray(extensions) && extensions.includes("stratagem_values");
   }
 
-  /** The model's configuration as Triton has it; null where the server has none. */
+  /** Configuration of a model in Triton's format; null if not available. */
   async configOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/config`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its configuration");
   }
 
-  /** The model's statistics as Triton has them; null where the server has none. */
+  /** Statistics of a model in Triton's format; null if not available. */
   async statisticsOf(model: string): Promise<Fields | null> {
     const bytes = await this.#find(`/v2/models/${encodeURIComponent(model)}/stats`);
     return bytes === null ? null : fieldsOf(JSON.parse(bytes.toString()), "its statistics");
   }
 
   /**
-   * Has the server load a model, or forget it.
-   * @param lease null where nothing is fenced.
-   * @returns false where it has no such extension, or no such model.
+   * Makes the server load or unload a model.
+   * @param lease null without leases.
+   * @returns false if the server lacks the extension or the model.
    */
   async change(
     model: string,
@@ -135,7 +132,9 @@ export class HttpConnection {
     }
   }
 
-  /** @param onComputed called at most once, as of `Executor.run`: its answer begins to come. */
+  /**
+   * @param onComputed called at most once, see `Executor.run`: when the answer begins to arrive.
+   */
   infer(batch: AskedBatch, onComputed: OnComputed): OpenAnswer {
     const { model, id, inputs, outputs, stays, lease, timeLeftMs } = batch;
     const json = inferJson(inputs, outputs, { id }, stays);
@@ -164,7 +163,7 @@ export class HttpConnection {
       const { bytes } = await this.#ask(path, { maxBytes: MAX_TEXT_BYTES, timeoutMs: QUESTION_MS });
       return bytes;
     } catch (error) {
-      // Of a model that it has not, Triton says 400.
+      // Triton responds to an unknown model with status 400.
       if (error instanceof ServerRefusal && NOT_THERE.has(error.status)) return null;
       throw error;
     }
@@ -174,7 +173,7 @@ export class HttpConnection {
     return this.#open(path, question).reply;
   }
 
-  /** @throws Error, ServerRefusal by the promise alone. */
+  /** @throws Error, ServerRefusal through the promise only. */
   #open(path: string, question: Question): OpenReply {
     let given: ClientRequest | null = null;
     let stopped: Error | null = null;
@@ -183,7 +182,9 @@ export class HttpConnection {
       given?.destroy(stopped);
     };
     const timer =
-      question.timeoutMs === 0 ? undefined : patience(question.timeoutMs, (error) => stop(error));
+      question.timeoutMs === 0
+        ? undefined
+        : startTimeout(question.timeoutMs, (error) => stop(error));
     const send = (authorization: string | null, isFirst: boolean): Promise<Reply> => {
       if (stopped !== null) return Promise.reject(stopped);
       const sent = this.#send(path, question, authorization);
@@ -230,7 +231,7 @@ export class HttpConnection {
     });
     for (const chunk of chunks) sent.write(chunk);
     sent.end();
-    /** A server closes what was idle for long, perhaps just as it is used again. */
+    /** Whether a server closed an idle connection at the moment of its reuse. */
     const isOnClosedSocket = () => {
       return !hasHead && sent.reusedSocket && (code === "ECONNRESET" || code === "EPIPE");
     };
@@ -238,8 +239,10 @@ export class HttpConnection {
   }
 }
 
-/** Timers run before sockets are read: after a pause of this process the answer may be there. */
-function patience(timeoutMs: number, onOver: (error: Error) => void): NodeJS.Timeout {
+/**
+ * Reads sockets before the timeout: after a pause of this process the answer may already be there.
+ */
+function startTimeout(timeoutMs: number, onOver: (error: Error) => void): NodeJS.Timeout {
   const over = () => onOver(new Error(`no answer within ${timeoutMs} ms`));
   return setTimeout(() => setImmediate(() => setImmediate(over)), timeoutMs).unref();
 }
@@ -251,7 +254,7 @@ async function bodyOf(response: IncomingMessage, maxBytes: number): Promise<Buff
     length += chunk.length;
     if (length > maxBytes) {
       response.destroy();
-      throw new Error(`it answered with more than ${maxBytes} bytes`);
+      throw new Error(`expected an answer of at most ${maxBytes} bytes, got more`);
     }
     chunks.push(chunk);
   }
@@ -262,7 +265,7 @@ function fencedBy(lease: string | null): Readonly<Record<string, string>> {
   return lease === null ? {} : { "stratagem-lease": lease };
 }
 
-/** What our agent says of a model's file among its parameters. */
+/** Digest of a model's file among the parameters of Stratagem's own workers. */
 function digestOf(description: Buffer): string | null {
   const { parameters } = fieldsOf(JSON.parse(description.toString()), "its description");
   if (typeof parameters !== "object" || parameters === null) return null;
@@ -270,7 +273,7 @@ function digestOf(description: Buffer): string | null {
   return typeof sha256 === "string" && SHA256.test(sha256) ? sha256 : null;
 }
 
-/** Rows that our agent says a module refuses. */
+/** Rows that a module rejected, as Stratagem's own workers report them. */
 function rowsOf(bytes: Buffer): readonly number[] | null {
   try {
     const { rows } = fieldsOf(JSON.parse(bytes.toString()), "an error");
@@ -284,14 +287,14 @@ function rowsOf(bytes: Buffer): readonly number[] | null {
 function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
   const given = outputsOf(bytes, headerLengthOf(headers), outputs);
   return {
-    // Views on the answer begin anywhere, and whoever takes them wants to read numbers in place.
+    // Copies, because views can be unaligned and consumers read numbers in place.
     outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),
     wallMs: msOf(headers[WALL_MS]),
     cpuMs: msOf(headers["stratagem-cpu-ms"]),
   };
 }
 
-/** @returns null where it is not said, or no time. */
+/** @returns null if missing or not a time. */
 function msOf(text: unknown): number | null {
   const ms = typeof text === "string" && text !== "" ? Number(text) : Number.NaN;
   return ms >= 0 && Number.isFinite(ms) ? ms : null;

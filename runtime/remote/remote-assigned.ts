@@ -1,6 +1,6 @@
 /**
- * The executor over v2 servers of other machines that hold what they are assigned: they load models
- * by the model repository extension, where they have it.
+ * Executor over remote v2 servers that hold assigned models, which they load through the model
+ * repository extension if they have it.
  */
 import { assert } from "../core/assert.ts";
 import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
@@ -14,12 +14,13 @@ import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
 import type { RemoteWorker } from "./remote-worker.ts";
 
-/** Models that a worker keeps, so that it can go back to one at once. */
+/** Number of models that a worker keeps, so that it can return to one at once. */
 const KEPT_MODELS = 4;
 
 /**
- * Looks once at each worker that there is; a slot is ready once a worker of its pool is, whatever
- * that holds. What it is assigned it loads then; one that cannot is lost, and ready again later.
+ * Contacts each worker once. A slot is ready as soon as a worker of its pool is, whatever models
+ * that has; assigned models are loaded later. A worker that cannot load one is lost and becomes
+ * ready again later.
  */
 export async function startRemoteAssignedExecutor(
   options: RemoteOptions,
@@ -32,7 +33,7 @@ export async function startRemoteAssignedExecutor(
   return executor;
 }
 
-/** What a slot is to hold. */
+/** Variants and cores assigned to a slot. */
 interface Assignment {
   readonly variants: readonly number[];
   cores: number;
@@ -42,11 +43,11 @@ class RemoteAssigned implements AssignedProcessExecutor {
   readonly #options: RemoteOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: RemoteSlots;
-  /** By slot; null where nothing is assigned. */
+  /** By slot; null if unassigned. */
   readonly #assigned: (Assignment | null)[];
-  /** By worker the variants that it holds, that assigned last at the end. */
+  /** Variants held per worker, the last assigned at the end. */
   readonly #held = new WeakMap<RemoteWorker, number[]>();
-  /** By worker what it is told to hold, one after the other. */
+  /** Pending changes per worker, executed sequentially. */
   readonly #changes = new WeakMap<RemoteWorker, Promise<void>>();
   #isClosed = false;
 
@@ -72,13 +73,13 @@ class RemoteAssigned implements AssignedProcessExecutor {
 
   assign(slot: number, variants: readonly number[], cores?: number): void {
     const assigned = { variants, cores: cores ?? this.#options.threadsPerWorker };
-    assert(isCoreCount(assigned.cores), "a worker has a whole number of cores, at least one");
+    assert(isCoreCount(assigned.cores), "a worker has a positive integer number of cores");
     this.#assigned[slot] = assigned;
     this.#change(slot, assigned, (loads) => this.#handlers.onModelReady(slot, loads));
   }
 
   resize(slot: number, cores: number): void {
-    assert(isCoreCount(cores), "a worker has a whole number of cores, at least one");
+    assert(isCoreCount(cores), "a worker has a positive integer number of cores");
     const assigned = this.#assigned[slot] ?? null;
     if (assigned === null) return;
     assigned.cores = cores;
@@ -87,7 +88,7 @@ class RemoteAssigned implements AssignedProcessExecutor {
     });
   }
 
-  /** What it holds stays with it: the next assignment may want it. */
+  /** The worker keeps its models, which the next assignment may need. */
   release(slot: number): void {
     this.#assigned[slot] = null;
   }
@@ -97,7 +98,7 @@ class RemoteAssigned implements AssignedProcessExecutor {
     return this.#slots.run(slot, batch, onComputed);
   }
 
-  /** No process of this machine. */
+  /** Empty: there are no local processes. */
   pids() {
     const slots = this.#assigned.map(() => undefined);
     return { slots, standbys: [] };
@@ -108,10 +109,13 @@ class RemoteAssigned implements AssignedProcessExecutor {
     this.#slots.close();
   }
 
-  /** After what the worker is told already. @param onHeld not called once that is other things. */
+  /**
+   * Queues a change of a worker's models. @param onHeld not called if the assignment changes
+   * before.
+   */
   #change(slot: number, assigned: Assignment, onHeld: (loads: number) => void): void {
     const worker = this.#slots.at(slot);
-    // Its loss is about to be told, and the next assignment follows on that.
+    // The worker is about to be reported as lost; the next assignment follows then.
     if (worker === null || !worker.isJoined) return;
     const isWanted = () => this.#assigned[slot] === assigned && this.#slots.at(slot) === worker;
     const before = this.#changes.get(worker) ?? Promise.resolve();

@@ -1,6 +1,5 @@
 /**
- * The executor over v2 servers of other machines that hold every variant: one inference request per
- * batch.
+ * Executor over remote v2 servers that hold every variant, with one inference request per batch.
  */
 import { assert } from "../core/assert.ts";
 import type { Batch, BatchResult, OnComputed } from "../exec/models/executor.ts";
@@ -9,12 +8,11 @@ import type { RemoteOptions } from "./remote-options.ts";
 import { RemoteSlots } from "./remote-slots.ts";
 
 /**
- * Looks once at each worker that there is, and waits for those that are away no longer: `onReady`
- * is called for a slot once a worker of its pool is there. A worker that says three heartbeats long
- * that it is not ready, or says nothing, is lost, and so is one whose connection ends under a
- * batch, or that does not answer it in time; what stands by takes its slot.
- * @throws RemoteMistake naming the worker if one of those there has another model, or makes batches
- * of its own.
+ * Contacts each worker once and does not wait for unreachable ones: `onReady` is called for a slot
+ * once a worker of its pool is ready. A worker is lost after three failed heartbeats, and when its
+ * connection breaks during a batch or a batch times out; a standby takes its slot.
+ * @throws RemoteMistake naming the worker if a reachable one has another model or does its own
+ * batching.
  */
 export async function startRemoteExecutor(
   options: RemoteOptions,
@@ -55,7 +53,7 @@ class RemoteExecutor implements ProcessExecutor {
     return this.#slots.run(slot, asked, onComputed);
   }
 
-  /** No process of this machine. */
+  /** Empty: there are no local processes. */
   pids() {
     const slots = new Array<number | undefined>(this.#slotCount).fill(undefined);
     return { slots, standbys: [] };
@@ -66,7 +64,7 @@ class RemoteExecutor implements ProcessExecutor {
   }
 }
 
-/** A batch of which no output stays on its worker. */
+/** Requests all outputs of a batch. */
 function allComingBack({ stays: _, ...batch }: Batch): Batch {
   return batch;
 }

@@ -1,4 +1,4 @@
-/** What executors of workers on other machines are started with, and how long they wait. */
+/** Options and limits of executors over remote workers. */
 
 import type { Notice } from "../base/notice.ts";
 import { WORKER_LIMITS, type WorkerLimits } from "../exec/limits/worker-limits.ts";
@@ -9,37 +9,37 @@ import type { ReadToken } from "./worker-token.ts";
 
 export interface RemoteOptions
   extends Pick<ExecutorOptions, "variants" | "workerCount" | "threadsPerWorker"> {
-  /** The pool of each worker slot, by index. */
+  /** Pool index of each worker slot. */
   readonly pools: readonly number[];
-  /** By the index of the pool. */
+  /** By pool index. */
   readonly poolNames: readonly string[];
   readonly workers: RemoteWorkers;
   /** Name of this front end among those that use the same workers. */
   readonly frontEnd: string;
   readonly hops: Hops;
-  /** What workers are shown that let nobody else in. */
+  /** Reads the token for workers that require one. */
   readonly readToken: ReadToken;
-  /** What an operator should see, such as a worker that cannot be used. */
+  /** Called with notices for operators, such as a worker that cannot be used. */
   readonly onNotice: Notice;
   readonly limits?: Partial<RemoteLimits>;
 }
 
 export interface RemoteLimits extends WorkerLimits {
-  /** Time between two questions whether a worker is ready. */
+  /** Interval of readiness checks. */
   readonly heartbeatMs: number;
-  /** Time that an answer to that may take. */
+  /** Time limit of a readiness check. */
   readonly heartbeatAnswerMs: number;
-  /** A worker counts as lost after this many failures in a row. */
+  /** Consecutive failures after which a worker is lost. */
   readonly missedHeartbeats: number;
-  /** Wait before a batch is shown again to a worker that is busy with another. */
+  /** Wait before a batch is sent again to a busy worker. */
   readonly busyRetryMs: number;
-  /** Time between two questions what runs took, to servers that do not say it of each. */
+  /** Interval of statistics requests to servers that do not state the time of each run. */
   readonly statisticsMs: number;
 }
 
 export const REMOTE_LIMITS: RemoteLimits = {
   ...WORKER_LIMITS,
-  // Whether its threads want to run cannot be seen from here: it has the time of one that computes.
+  // Whether a remote worker computes is not visible, so it gets the limit of one that does.
   hungFloorMs: WORKER_LIMITS.busyFactor * WORKER_LIMITS.hungFloorMs,
   heartbeatMs: 1000,
   heartbeatAnswerMs: 1000,

@@ -1,7 +1,7 @@
 /**
- * The slots of an executor, filled by workers of other machines as they come and go: one that is
- * ready takes the first free slot of its pool, and those that find none stand by. One that is to
- * leave gets no batch any more, and is taken out once it has none.
+ * Slots of an executor, filled by remote workers as they come and go: a ready worker takes the
+ * first free slot of its pool, others stand by. A leaving worker gets no more batches and is
+ * removed once it is idle.
  */
 import { assert } from "../core/assert.ts";
 import { BatchPace } from "../exec/limits/batch-pace.ts";
@@ -19,7 +19,7 @@ import type { RemoteMember } from "./remote-workers.ts";
 
 interface SlotListener {
   readonly onReady: (slot: number) => void;
-  /** @param next what stood by and has the slot now; null where it is empty. */
+  /** @param next standby that took the slot; null if the slot is empty. */
   readonly onLost: (
     slot: number,
     reason: string,
@@ -35,18 +35,18 @@ export class RemoteSlots {
   readonly #listener: SlotListener;
   readonly #slots: (RemoteWorker | null)[];
   readonly #standbys: RemoteWorker[] = [];
-  /** Each worker that was not taken out, by name. */
+  /** Workers that were not removed, by name. */
   readonly #workers = new Map<string, RemoteWorker>();
-  /** Batches of each, where it has some. */
+  /** Number of batches of each busy worker. */
   readonly #batches = new Map<RemoteWorker, number>();
   readonly #pace: BatchPace;
-  /** What was said last of each that cannot be used. */
-  readonly #toldByName = new Map<string, string>();
+  /** Last notice about each unusable worker. */
+  readonly #noticeByName = new Map<string, string>();
   #stopListening = () => {};
   #isAnnounced = false;
   #isClosed = false;
 
-  /** @param isAssigned whether workers hold what they are assigned, or every variant. */
+  /** @param isAssigned whether workers hold assigned variants instead of all. */
   constructor(options: RemoteOptions, isAssigned: boolean, listener: SlotListener) {
     this.#options = options;
     this.#limits = { ...REMOTE_LIMITS, ...options.limits };
@@ -57,8 +57,9 @@ export class RemoteSlots {
   }
 
   /**
-   * Looks at each worker once: those that are away may come later.
-   * @throws RemoteMistake if one cannot be a worker as it is; all connections are closed then.
+   * Contacts each worker once; unreachable ones may join later.
+   * @throws RemoteMistake for a worker with an unsuitable configuration, after closing all
+   * connections.
    */
   async start(): Promise<void> {
     const members = this.#options.workers.members();
@@ -72,7 +73,7 @@ export class RemoteSlots {
     this.#onChange();
   }
 
-  /** Begins to call the listener: deferred, so that the caller holds the executor by then. */
+  /** Starts to call the listener; deferred, so that the caller has the executor by then. */
   open(): void {
     setImmediate(() => {
       this.#isAnnounced = true;
@@ -82,20 +83,23 @@ export class RemoteSlots {
     });
   }
 
-  /** The worker of a slot; null where there is none. */
+  /** Worker of a slot; null if empty. */
   at(slot: number): RemoteWorker | null {
     const worker = this.#slots[slot];
     assert(worker !== undefined, "a worker slot exists");
     return worker;
   }
 
-  /** @throws WorkerLostError, which it is also where its worker gets no more batches. */
+  /** @throws WorkerLostError, also if the worker gets no more batches. */
   async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     const worker = this.at(slot);
-    if (worker === null) throw new WorkerLostError(slot, "no worker has taken its place");
+    if (worker === null) throw new WorkerLostError(slot, "the slot has no worker");
     const { name, url, isLeaving } = worker.member;
     if (isLeaving === true) {
-      throw new WorkerLostError(slot, `${url} is to be another front end's: it was not asked`);
+      throw new WorkerLostError(
+        slot,
+        `${url} is being handed to another front end; the batch was not sent`,
+      );
     }
     const end = this.#options.workers.use?.(name);
     this.#batches.set(worker, (this.#batches.get(worker) ?? 0) + 1);
@@ -107,7 +111,7 @@ export class RemoteSlots {
     }
   }
 
-  /** Whether tensors can stay on the worker of any slot, for that of any other. */
+  /** Whether outputs can stay on the worker of any slot for the worker of any other. */
   get keepTensors(): boolean {
     return this.#slots.every((worker) => worker === null || worker.keepsTensors);
   }
@@ -127,8 +131,9 @@ export class RemoteSlots {
       const isSame = member?.url === worker.member.url && member.pool === worker.member.pool;
       if (isSame) {
         worker.member = member;
-        this.#letGo(worker);
-      } else this.#takeOut(worker, member === undefined ? "it was taken out" : "it has moved");
+        this.#removeIfIdle(worker);
+      } else
+        this.#remove(worker, member === undefined ? "it was removed" : "its URL or pool changed");
     }
     for (const member of members.values()) {
       if (member.isLeaving === true || this.#workers.has(member.name)) continue;
@@ -140,23 +145,24 @@ export class RemoteSlots {
     const left = (this.#batches.get(worker) ?? 1) - 1;
     if (left > 0) this.#batches.set(worker, left);
     else this.#batches.delete(worker);
-    this.#letGo(worker);
+    this.#removeIfIdle(worker);
   }
 
-  /** Takes out one that leaves, once nothing runs on it. */
-  #letGo(worker: RemoteWorker): void {
+  /** Removes a leaving worker once it is idle. */
+  #removeIfIdle(worker: RemoteWorker): void {
     const { name, isLeaving } = worker.member;
     if (isLeaving !== true || this.#batches.has(worker)) return;
-    if (this.#workers.get(name) === worker) this.#takeOut(worker, "it is another front end's");
+    if (this.#workers.get(name) === worker)
+      this.#remove(worker, "it was handed to another front end");
   }
 
-  /** @returns what its first try failed of; null where it did not. */
+  /** @returns the error of the first attempt; null if it succeeded. */
   #add(member: RemoteMember): Promise<Error | null> {
     const { variants, threadsPerWorker: threads, frontEnd, hops, poolNames } = this.#options;
     const pool = poolNames.indexOf(member.pool);
     if (pool < 0) {
       const known = poolNames.join(", ");
-      this.#tell(member, `expected it to be of a pool (${known}), got "${member.pool}"`);
+      this.#notifyOnce(member, `expected a worker of a pool (${known}), got "${member.pool}"`);
       return Promise.resolve(null);
     }
     const own = this.#isAssigned
@@ -175,19 +181,19 @@ export class RemoteSlots {
   #workerListener(): RemoteWorkerListener {
     return {
       onJoined: (worker) => {
-        this.#toldByName.delete(worker.member.name);
+        this.#noticeByName.delete(worker.member.name);
         this.#admit(worker);
       },
       onLost: (worker, reason, isHung) => this.#vacate(worker, reason, isHung),
-      onPutOff: ({ member }, error) => this.#tell(member, error.message),
+      onUnusable: ({ member }, error) => this.#notifyOnce(member, error.message),
     };
   }
 
-  /** Says it once, until it says something else. */
-  #tell({ name, url }: RemoteMember, found: string): void {
-    if (this.#toldByName.get(name) === found) return;
-    this.#toldByName.set(name, found);
-    this.#options.onNotice(`the worker ${url} cannot be used yet: ${found}`, "warn");
+  /** Gives a notice unless it repeats the last one. */
+  #notifyOnce({ name, url }: RemoteMember, found: string): void {
+    if (this.#noticeByName.get(name) === found) return;
+    this.#noticeByName.set(name, found);
+    this.#options.onNotice(`the worker ${url} cannot be used: ${found}`, "warn");
   }
 
   #admit(worker: RemoteWorker): void {
@@ -206,14 +212,14 @@ export class RemoteSlots {
     return this.#options.poolNames[this.#options.pools[slot] ?? 0] === member.pool;
   }
 
-  #takeOut(worker: RemoteWorker, reason: string): void {
+  #remove(worker: RemoteWorker, reason: string): void {
     this.#workers.delete(worker.member.name);
     worker.close(reason);
-    // Whoever awaits its batch knows its fate before the slot is filled again.
+    // The batch's caller learns its fate before the slot is filled again.
     setImmediate(() => this.#vacate(worker, reason, false));
   }
 
-  /** What stands by of its pool takes its slot in the same turn: nobody sees it empty. */
+  /** A standby of the pool takes the slot in the same turn, so that it never appears empty. */
   #vacate(worker: RemoteWorker, reason: string, isHung: boolean): void {
     if (this.#isClosed) return;
     const rank = this.#standbys.indexOf(worker);

@@ -1,4 +1,4 @@
-/** One worker of another machine: whether it is there, what it holds, and the batches it has. */
+/** One remote worker: its readiness, models and batches. */
 import { assert } from "../core/assert.ts";
 import type { BatchPace, TimedBatch } from "../exec/limits/batch-pace.ts";
 import { retryDelayMs } from "../exec/limits/worker-limits.ts";
@@ -31,7 +31,7 @@ import { StatedHops } from "./stated-hops.ts";
 
 interface RemoteWorkerOptions {
   readonly variants: readonly VariantModel[];
-  /** Those that it holds from the start, by index; the others are assigned. */
+  /** Indices of variants held from the start; others are assigned. */
   readonly ownVariants: readonly number[];
   readonly threads: number;
   readonly frontEnd: string;
@@ -41,14 +41,14 @@ interface RemoteWorkerOptions {
   readonly connection: HttpConnection;
 }
 
-/** Calls of a worker; none comes from within a call of its own, and none after it was closed. */
+/** Callbacks of a worker, never called within one of its own methods or after it was closed. */
 export interface RemoteWorkerListener {
-  /** It is ready and holds its own variants. */
+  /** The worker is ready and holds its own variants. */
   readonly onJoined: (worker: RemoteWorker) => void;
-  /** It was ready and is not; its batches have been rejected just before. */
+  /** The worker is no longer ready; its batches have just been rejected. */
   readonly onLost: (worker: RemoteWorker, reason: string, isHung: boolean) => void;
-  /** It cannot be used yet; the next try is in `retryMs`. */
-  readonly onPutOff: (worker: RemoteWorker, error: Error, retryMs: number) => void;
+  /** The worker cannot be used; the next attempt is in `retryMs`. */
+  readonly onUnusable: (worker: RemoteWorker, error: Error, retryMs: number) => void;
 }
 
 interface OpenBatch {
@@ -59,39 +59,38 @@ interface OpenBatch {
   readonly reject: (error: Error) => void;
 }
 
-/** Waits between tries of one that cannot be a worker as it is. */
+/** Retry interval for a worker with an unsuitable configuration. */
 const MISTAKE_RETRY_MS = 10_000;
-/** What a server says that has too much to do. */
+/** Statuses of an overloaded server. */
 const BUSY = new Set([429, 503]);
-/** What it says of a batch that is not its own fault. */
-const NOT_THIS_BATCH = new Set([401, 403, 404, 408, 409, 424, 502, 504]);
+/** Statuses that are not caused by the batch itself. */
+const SERVER_FAULTS = new Set([401, 403, 404, 408, 409, 424, 502, 504]);
 const CONFLICT = 409;
 
 export class RemoteWorker {
   member: RemoteMember;
-  /** Whether it is ready. */
   isJoined = false;
-  /** Whether tensors can stay on it, and those of others be taken. */
+  /** Whether outputs can stay on it, and it can read those of others. */
   keepsTensors = false;
   readonly #options: RemoteWorkerOptions;
   readonly #listener: RemoteWorkerListener;
-  /** Of the models on the server, by variant. */
+  /** Names of the models on the server by variant. */
   readonly #nameByVariant = new Map<number, string>();
   readonly #batches = new Set<OpenBatch>();
   readonly #seenKinds = new Set<string>();
   readonly #statedHops: StatedHops;
   #cores: number;
   #timer: NodeJS.Timeout | undefined;
-  /** Looks whether it is there, the last of which counts. */
+  /** Number of readiness checks; only the last one counts. */
   #looks = 0;
-  /** What the last look at one that is ready took. */
+  /** Duration of the last check of a ready worker. */
   #lookMs = 0;
   #missed = 0;
-  /** Tries in a row that failed. */
+  /** Consecutive failed attempts to join. */
   #failures = 0;
-  /** Assignments in a row that it could not hold. */
-  #givenUp = 0;
-  /** Under which it was refused: it is not tried again before it has another. */
+  /** Consecutive assignments that failed. */
+  #failedAssignments = 0;
+  /** Lease with which it was rejected; no new attempt until the lease changes. */
   #fencedLease: string | null = null;
   #isClosed = false;
 
@@ -103,7 +102,7 @@ export class RemoteWorker {
     this.#statedHops = new StatedHops(options.hops, options.connection);
   }
 
-  /** Tries once to be ready, and goes on with that until it is closed. */
+  /** Tries to join once, and continues until closed. */
   async begin(): Promise<Error | null> {
     const error = await this.#join();
     this.#watch(error);
@@ -137,8 +136,8 @@ export class RemoteWorker {
   }
 
   /**
-   * Has it hold these variants besides what it holds.
-   * @returns how many it had to load. @throws Error if it cannot.
+   * Makes the worker hold these variants in addition to others.
+   * @returns the number of models it had to load. @throws Error if it cannot.
    */
   async hold(variants: readonly number[], cores: number): Promise<number> {
     const isAnew = cores !== this.#cores;
@@ -149,11 +148,11 @@ export class RemoteWorker {
       if (isLoaded) loads++;
     }
     this.#cores = cores;
-    this.#givenUp = 0;
+    this.#failedAssignments = 0;
     return loads;
   }
 
-  /** Has it forget a variant, as far as it does that. */
+  /** Makes the worker unload a variant, if it supports that. */
   async forget(variant: number): Promise<void> {
     const name = this.#nameByVariant.get(variant);
     this.#nameByVariant.delete(variant);
@@ -161,15 +160,15 @@ export class RemoteWorker {
     await this.#options.connection.change(name, "unload", {}, this.member.lease);
   }
 
-  /** It is not what it was: what it runs is rejected, and it has to become ready again. */
+  /** Treats the worker as lost: its batches are rejected, and it must become ready again. */
   giveUp(reason: string): void {
     if (!this.isJoined) return;
     this.#lose(reason, false);
-    this.#givenUp++;
-    this.#lookIn(retryDelayMs(this.#givenUp, this.#options.limits));
+    this.#failedAssignments++;
+    this.#lookIn(retryDelayMs(this.#failedAssignments, this.#options.limits));
   }
 
-  /** @param reason why, which its batches are rejected with. */
+  /** @param reason with which its batches are rejected. */
   close(reason: string): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -201,7 +200,7 @@ export class RemoteWorker {
     own.open = open;
     open.answer.then(
       (answer) => {
-        // Of one that was given up, the answer is dropped.
+        // The batch was abandoned: drop the answer.
         if (!this.#batches.has(own)) return;
         const tookMs = performance.now() - sentMs;
         own.timer.onAnswered();
@@ -223,11 +222,11 @@ export class RemoteWorker {
   ): void {
     if (!this.#batches.has(own)) return;
     const words = oneLine(error);
-    if (!(error instanceof ServerRefusal) || NOT_THIS_BATCH.has(error.status)) {
+    if (!(error instanceof ServerRefusal) || SERVER_FAULTS.has(error.status)) {
       if (error instanceof ServerRefusal && error.status === CONFLICT) this.#onConflict(words);
       this.#lose(words, false);
     } else if (BUSY.has(error.status)) {
-      // It has not run: it is shown again until the time of the batch is over.
+      // The batch has not run: retry until its time is over.
       const again = () => this.#send(own, asked, resolve);
       own.retry = setTimeout(again, this.#options.limits.busyRetryMs);
     } else {
@@ -241,7 +240,7 @@ export class RemoteWorker {
     }
   }
 
-  /** Unless it knows the batch, somebody else has it now. */
+  /** A conflict that is not about a repeated batch means that another front end has the lease. */
   #onConflict(words: string): void {
     if (!/\balready\b/.test(words)) this.#fencedLease = this.member.lease;
   }
@@ -263,18 +262,18 @@ export class RemoteWorker {
   }
 
   #timed({ variant, rows, bucket = 0, p99Ms }: Batch): TimedBatch {
-    // What it runs on is its own business: kernels may be compiled for it.
+    // Its device is unknown, so the first batch of each shape may have to compile kernels.
     const kind = `${variant} ${rows} ${bucket}`;
     const isFirstOfKind = !this.#seenKinds.has(kind);
     if (isFirstOfKind) this.#seenKinds.add(kind);
     return { variant, p99Ms, isFirstOfKind };
   }
 
-  /** @returns why it is not ready; null once it is. */
+  /** @returns why it is not ready; null if it is. */
   async #join(): Promise<Error | null> {
     const { connection, limits, ownVariants } = this.#options;
     if (this.#fencedLease !== null && this.member.lease === this.#fencedLease) {
-      return new Error(`it is no more leased as ${this.#fencedLease}`);
+      return new Error(`its lease ${this.#fencedLease} is no longer valid`);
     }
     try {
       await connection.expectReady(limits.heartbeatAnswerMs);
@@ -302,18 +301,18 @@ export class RemoteWorker {
     return isLoaded;
   }
 
-  /** @param error of the last look; null where it was ready. */
+  /** @param error of the last check; null if ready. */
   #watch(error: Error | null): void {
     if (this.#isClosed) return;
     const { limits } = this.#options;
-    // From question to question: a worker that is silent is lost after three of these.
+    // Measured from check to check, so that a silent worker is lost after three intervals.
     let waitMs = Math.max(0, limits.heartbeatMs - this.#lookMs);
     if (!this.isJoined && error !== null) {
       this.#failures++;
       const growing = limits.backoffMs * 2 ** Math.min(8, this.#failures - 1);
       const isMistake = error instanceof RemoteMistake;
       waitMs = isMistake ? MISTAKE_RETRY_MS : Math.min(limits.heartbeatMs, growing);
-      this.#listener.onPutOff(this, error, waitMs);
+      this.#listener.onUnusable(this, error, waitMs);
     }
     this.#lookIn(waitMs);
   }
@@ -324,7 +323,7 @@ export class RemoteWorker {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       void this.#look().then((found) => {
-        // It may have been lost meanwhile, and is looked at in its own time since.
+        // The worker may have been lost meanwhile, which started checks of its own.
         if (this.#looks === look) this.#watch(found);
       });
     }, waitMs).unref();
@@ -357,7 +356,7 @@ export class RemoteWorker {
     setImmediate(() => {
       if (!this.#isClosed) this.#listener.onLost(this, reason, isHung);
     });
-    // It may be well again at once, as after a batch that its model crashed with.
+    // The worker may recover at once, as after a batch that crashed its model.
     this.#lookIn(this.#options.limits.backoffMs);
   }
 
@@ -365,7 +364,7 @@ export class RemoteWorker {
     for (const own of [...this.#batches]) {
       this.#end(own);
       own.reject(new WorkerLostError(own.slot, `${this.member.url}: ${reason}`));
-      own.open?.abort("it was given up");
+      own.open?.abort("the batch was aborted");
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A batch's bytes as the tensors of a request. */
+/** Converts a batch into the tensors of a request. */
 import type { TensorInfo } from "../bundle/schema.ts";
 import { assert } from "../core/assert.ts";
 import type { Batch, VariantModel } from "../exec/models/executor.ts";
@@ -6,7 +6,7 @@ import { elementBytesOf } from "../exec/tensors/host-tensors.ts";
 import { countStrings } from "../exec/tensors/string-data.ts";
 import { lengthOf, type SentTensor } from "../exec/tensors/v2-codec.ts";
 
-/** @throws RangeError if the bytes do not make a batch of its rows. */
+/** @throws RangeError if the bytes do not match the number of rows. */
 export function sentTensors(
   { inputs: infos }: Pick<VariantModel, "inputs">,
   { rows, inputs, stayed }: Pick<Batch, "rows" | "inputs" | "stayed">,
@@ -21,8 +21,8 @@ export function sentTensors(
 }
 
 /**
- * The rows first, unless nothing of its shape is open, as between stages of a model; an open
- * dimension follows from the bytes.
+ * Shape with the rows first, or the fixed shape if it has no open dimension, as between stages of a
+ * model; an open dimension follows from the number of bytes.
  */
 function shapeOf(
   { name, dtype, shape }: TensorInfo,
@@ -45,6 +45,6 @@ function shapeOf(
 function elementCount(dtype: string, chunks: readonly Uint8Array[]): number {
   const elementBytes = elementBytesOf(dtype);
   if (elementBytes !== null) return lengthOf(chunks) / elementBytes;
-  // A request's strings are whole.
+  // A chunk contains whole strings.
   return chunks.reduce((sum, chunk) => sum + countStrings(chunk), 0);
 }

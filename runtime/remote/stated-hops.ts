@@ -1,16 +1,16 @@
 /**
- * The way to a server that does not say what a run took, by its statistics: what its batches took
- * from here, less what it says of them all.
+ * Estimates the overhead of a server that does not state the time of each run, from its statistics:
+ * the mean time of batches minus that of the server's work.
  */
 import { type Fields, fieldsOf } from "../exec/tensors/v2-codec.ts";
 import type { Hops } from "./hops.ts";
 import type { HttpConnection } from "./http-connection.ts";
 import type { RemoteMember } from "./remote-workers.ts";
 
-/** What a server counts as the work on a request, once it begins; waiting is no work. */
+/** Statistics that count as work on a request; waiting does not. */
 const WORK = ["compute_input", "compute_infer", "compute_output"];
 
-/** Of all requests of a model since its server began. */
+/** Totals of a model since its server started. */
 interface Computed {
   readonly count: number;
   readonly ms: number;
@@ -19,7 +19,7 @@ interface Computed {
 interface Taken {
   count: number;
   ms: number;
-  /** At the last look; null before the first. */
+  /** Totals at the last request; null before the first. */
   last: Computed | null;
 }
 
@@ -36,12 +36,12 @@ export class StatedHops {
     this.#connection = connection;
   }
 
-  /** What is told from now on is of no worker. */
+  /** Stops reporting. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** @param model of the server, which did not say what the run took. */
+  /** @param model answered without the time of its run. */
   onAnswered(model: string, tookMs: number): void {
     const taken = this.#byModel.get(model) ?? { count: 0, ms: 0, last: null };
     this.#byModel.set(model, taken);
@@ -50,9 +50,9 @@ export class StatedHops {
   }
 
   /**
-   * Asks the server, if it is time to and batches have come. Nothing comes of one that tells
-   * nothing.
-   * @param everyMs time between two looks.
+   * Requests statistics if the interval has passed and batches were answered; a server without
+   * statistics is ignored.
+   * @param everyMs interval.
    */
   async look({ name, pool }: RemoteMember, nowMs: number, everyMs: number): Promise<void> {
     if (this.#isLooking || nowMs < this.#nextMs || this.#byModel.size === 0) return;
@@ -70,7 +70,7 @@ export class StatedHops {
         Object.assign(taken, { count: 0, ms: 0, last: now });
       }
     } catch {
-      // It says another time.
+      // Retried at the next interval.
     } finally {
       this.#isLooking = false;
     }
@@ -78,8 +78,8 @@ export class StatedHops {
 }
 
 /**
- * The mean since the last look, ms; null where that is not to be had, as where the server has run
- * requests of others as well. A batch that is on its way may be counted on one side alone.
+ * Mean overhead since the last request, ms; null if unknown, for example because others use the
+ * server too. A batch in flight may be counted on one side only.
  */
 export function hopOf({ count, ms, last }: Readonly<Taken>, now: Computed): number | null {
   if (last === null || count === 0) return null;
@@ -88,17 +88,17 @@ export function hopOf({ count, ms, last }: Readonly<Taken>, now: Computed): numb
   return Math.max(0, ms / count - (now.ms - last.ms) / ran);
 }
 
-/** Of the answer of `GET /v2/models/NAME/stats`; null where that says no such thing. */
-export function computedOf(told: Fields | null): Computed | null {
-  const all = told?.["model_stats"];
+/** Reads the response of `GET /v2/models/NAME/stats`; null if it has no statistics. */
+export function computedOf(stats: Fields | null): Computed | null {
+  const all = stats?.["model_stats"];
   if (!Array.isArray(all) || all.length === 0) return null;
-  // Several versions are one after the other.
+  // Versions of a model are listed separately.
   const sums = { count: 0, ms: 0 };
   for (const one of all) {
-    const stats = fieldsOf(fieldsOf(one, "model_stats")["inference_stats"] ?? {}, "statistics");
+    const inference = fieldsOf(fieldsOf(one, "model_stats")["inference_stats"] ?? {}, "statistics");
     for (const kind of WORK) {
-      const { count, ns } = fieldsOf(stats[kind] ?? {}, kind);
-      // Some servers write numbers of 64 bits as texts.
+      const { count, ns } = fieldsOf(inference[kind] ?? {}, kind);
+      // Some servers write 64-bit numbers as strings.
       if (kind === "compute_infer") sums.count += Number(count ?? 0);
       sums.ms += Number(ns ?? 0) / 1e6;
     }

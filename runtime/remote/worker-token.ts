@@ -1,17 +1,17 @@
-/** What a front end shows workers that let nobody else in. */
+/** Token that a front end sends to workers. */
 import { readFile } from "node:fs/promises";
 import { RuntimeError } from "../base/errors.ts";
 
-/** The `authorization` of a request; null for none. */
+/** Returns the `authorization` header; null for none. */
 export type ReadToken = () => Promise<string | null>;
 
 const MAX_TOKEN_LENGTH = 2 ** 14;
-/** A token that was read is used for so long: they turn, but not with each batch. */
+/** Time for which a token is cached; tokens rotate. */
 const FRESH_MS = 5000;
 
 /**
- * @param path of the file that holds the token; left out for none. It is read again now and then,
- * for tokens turn.
+ * @param path of the file with the token; omitted for none. The file is reread periodically because
+ * tokens rotate.
  */
 export function tokenReader(path: string | undefined): ReadToken {
   if (path === undefined) return () => Promise.resolve(null);
@@ -42,6 +42,6 @@ async function bearerOf(path: string): Promise<string> {
   const found = `${token.length} characters`;
   throw new RuntimeError(
     "RUNTIME_UNREADABLE",
-    `${path}: expected a token in one word, got ${found}`,
+    `${path}: expected a token without whitespace, got ${found}`,
   );
 }

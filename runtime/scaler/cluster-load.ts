@@ -1,4 +1,4 @@
-/** The load that the front ends of a cluster tell of themselves, in the store they meet in. */
+/** Load of a cluster, read from the beats of its front ends in the store. */
 
 import type { MeasuredLoad } from "../core/load-monitor.ts";
 import { type TrafficCounts, trafficGrowth } from "../describe/traffic-counts.ts";
@@ -7,40 +7,43 @@ import type { ClusterStore, StoreChange } from "../features/cluster/store.ts";
 import type { LoadSource } from "./load-source.ts";
 import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
 
-/** Where none was heard for so long, nothing is known. */
+/** Silence of all front ends after which the load is unknown. */
 const SILENT_MS = 5000;
-/** One that was silent for so long, while others were heard, is dead: its clients are theirs. */
+/**
+ * Silence of one front end, while others are heard, after which it is considered dead and its
+ * clients moved to the others.
+ */
 const DEAD_MS = 3000;
-/** Between two beats of which none was lost there is less. */
+/** Upper bound of the interval between two consecutive beats. */
 const MOST_GAP_MS = 1000;
 
 interface ClusterLoadOptions {
   readonly store: ClusterStore;
   readonly application: string;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
 }
 
 interface FrontEnd {
   counts: TrafficCounts;
   revision: number;
-  /** Time in which anybody was heard, when it was heard last. */
+  /** Value of the cluster's `hearingMs` when it was last heard. */
   hearingMs: number;
   readonly load: ObservedLoad;
 }
 
 /**
- * Front ends count since their starts, so a beat that is missed loses nothing. How old a beat is is
- * judged by our own clock, from when it was seen to come.
+ * Front ends count from their start, so a missed beat loses nothing. The age of a beat is measured
+ * on the local clock from its arrival.
  */
 export class ClusterLoad implements LoadSource {
   readonly #options: ClusterLoadOptions;
   readonly #byName = new Map<string, FrontEnd>();
   readonly #end: () => void;
   #heardMs = Number.NEGATIVE_INFINITY;
-  /** Time in which front ends were heard: what the store was away for is no part of it. */
+  /** Total time in which front ends were heard, excluding outages of the store. */
   #hearingMs = 0;
-  #othersSay = false;
+  #otherApplications = false;
 
   constructor(options: ClusterLoadOptions) {
     this.#options = options;
@@ -57,11 +60,11 @@ export class ClusterLoad implements LoadSource {
 
   whyUnknown(nowMs: number): string | null {
     if (nowMs - this.#heardMs > SILENT_MS) return this.#whySilent();
-    if (!this.load().isKnown) return "it has been heard for less than 10 s";
+    if (!this.load().isKnown) return "the front ends have been observed for less than 10 s";
     return null;
   }
 
-  /** Those that are dead are forgotten; the rest is told by the store. */
+  /** Forgets dead front ends; the store delivers everything else. */
   look(): Promise<void> {
     for (const [name, { hearingMs }] of this.#byName) {
       if (this.#hearingMs - hearingMs >= DEAD_MS) this.#byName.delete(name);
@@ -80,11 +83,11 @@ export class ClusterLoad implements LoadSource {
       return;
     }
     const counts = trafficOfBeat(value, this.#options.application);
-    if (counts === null) this.#othersSay = true;
+    if (counts === null) this.#otherApplications = true;
     else this.#hear(name, counts, revision);
   }
 
-  /** What is told again, after a time away, is no news. */
+  /** Ignores beats that are reported again after an interruption. */
   #hear(name: string, counts: TrafficCounts, revision: number): void {
     const nowMs = this.#options.nowMs();
     const known = this.#byName.get(name);
@@ -105,9 +108,9 @@ export class ClusterLoad implements LoadSource {
   }
 
   #whySilent(): string {
-    if (this.#byName.size > 0) return "no front end of the cluster is heard";
+    if (this.#byName.size > 0) return "no front end of the cluster sends beats";
     const { application } = this.#options;
-    const none = `no front end of the cluster tells of "${application}"`;
-    return this.#othersSay ? none : "no front end of the cluster has been heard yet";
+    const none = `no front end of the cluster serves "${application}"`;
+    return this.#otherApplications ? none : "no beat of a front end has been received yet";
   }
 }

@@ -1,4 +1,4 @@
-/** The front ends whose load is followed: who they are, and what each was heard to say. */
+/** Front ends whose load is followed through their metrics. */
 import { lookup } from "node:dns/promises";
 import { RuntimeError } from "../base/errors.ts";
 import type { MeasuredLoad } from "../core/load-monitor.ts";
@@ -7,22 +7,22 @@ import { type TrafficCounts, trafficCounts, trafficGrowth } from "../describe/tr
 import type { LoadSource } from "./load-source.ts";
 import { ObservedLoad, sharedPace, summedLoad } from "./observed-load.ts";
 
-/** What one that is not heard told last counts for so long; then its clients are elsewhere. */
+/** Time for which an unreachable front end's last load counts; then its clients have moved. */
 const FORGET_MS = 30_000;
-/** Where none was heard for so long, nothing is known. */
+/** Silence of all front ends after which the load is unknown. */
 const SILENT_MS = 5000;
-/** Addresses of one name. */
+/** Limit of the addresses of one name. */
 const MOST_ADDRESSES = 64;
-/** Before a URL, for a front end at each address that its name has. */
+/** Prefix of a URL that stands for a front end at each address of the name. */
 const EACH = "dns+";
 
 interface FrontEndsOptions {
-  /** Of `/metrics`; with `dns+` before it, those of every address that the name has. */
+  /** URLs of `/metrics`; with the prefix `dns+`, of each address of the name. */
   readonly urls: readonly string[];
   readonly application: string;
-  /** The text at a URL. @throws Error if there is none. */
+  /** Reads the text at a URL. @throws Error on failure. */
   readonly read: (url: string) => Promise<string>;
-  /** Addresses of a name; left out, the system's. */
+  /** Resolves a name; by default with the system's resolver. */
   readonly addressesOf?: (hostname: string) => Promise<readonly string[]>;
 }
 
@@ -35,7 +35,7 @@ export class FrontEnds implements LoadSource {
   readonly #options: FrontEndsOptions;
   readonly #byUrl = new Map<string, FrontEnd>();
   #heardMs = Number.NEGATIVE_INFINITY;
-  #complaint = "none has answered yet";
+  #complaint = "no front end has answered yet";
 
   /** @throws RuntimeError RUNTIME_USAGE */
   constructor(options: FrontEndsOptions) {
@@ -43,19 +43,19 @@ export class FrontEnds implements LoadSource {
     this.#options = options;
   }
 
-  /** Front ends that count. */
+  /** Number of front ends that count. */
   get count(): number {
     return this.#byUrl.size;
   }
 
-  /** Why the load is not known; null where it is. */
+  /** Reason why the load is unknown; null if known. */
   whyUnknown(nowMs: number): string | null {
     if (nowMs - this.#heardMs > SILENT_MS) return this.#complaint;
-    if (!this.load().isKnown) return "it has been looked at for less than 10 s";
+    if (!this.load().isKnown) return "the front ends have been observed for less than 10 s";
     return null;
   }
 
-  /** Of all that were heard not too long ago. */
+  /** Total over the front ends that were heard recently. */
   load(): MeasuredLoad {
     return summedLoad([...this.#byUrl.values()].map(({ load }) => load.measured()));
   }
@@ -64,7 +64,7 @@ export class FrontEnds implements LoadSource {
     return sharedPace([...this.#byUrl.values()].map(({ load }) => load));
   }
 
-  /** Asks all of them. Never throws: one that does not answer counts with what it said last. */
+  /** Polls all front ends. Never throws: an unreachable one keeps its last load for a while. */
   async look(nowMs: () => number): Promise<void> {
     const found = await Promise.all(this.#options.urls.map((url) => this.#addresses(url)));
     await Promise.all([...new Set(found.flat())].map((url) => this.#ask(url, nowMs)));
@@ -78,7 +78,8 @@ export class FrontEnds implements LoadSource {
       const values = metricValues(await this.#options.read(url));
       const { application } = this.#options;
       const counts = trafficCounts(values, application);
-      if (counts === null) throw new Error(`${url}: it says nothing of "${application}"`);
+      if (counts === null)
+        throw new Error(`${url}: no metrics of the application "${application}"`);
       this.#hear(url, counts, nowMs());
     } catch (error) {
       this.#complaint = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-/** The gRPC server that KEDA asks: externalscaler.ExternalScaler. */
+/** The gRPC server for KEDA: externalscaler.ExternalScaler. */
 import {
   Server,
   type ServerCredentials,
@@ -18,31 +18,31 @@ import {
 import { BadTrigger, type Trigger, Triggers } from "./trigger.ts";
 
 const SERVICE = "/externalscaler.ExternalScaler";
-/** One replica is worth one: the metric is the number of replicas itself. */
+/** Target per replica: the metric is the number of replicas itself. */
 const TARGET = 1;
-/** The largest message has a trigger's metadata. */
+/** Message size limit; the largest message contains a trigger's metadata. */
 const MOST_BYTES = 2 ** 18;
-/** Of one connection; KEDA has one, and a stream or two for each ScaledObject on it. */
+/** Limit per connection; KEDA opens one, with a stream or two per ScaledObject. */
 const MOST_STREAMS = 4096;
 
 type Bytes = Uint8Array;
 type Unary = ServerUnaryCall<Bytes, Bytes>;
 type Stream = ServerWritableStream<Bytes, Bytes>;
 
-export interface KedaOptions {
+interface KedaOptions {
   readonly watch: LoadWatch;
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly credentials: ServerCredentials;
-  /** Reads the replicas of a StatefulSet, from which the autoscaler's tolerance counts. */
+  /** Reads the replicas of a StatefulSet, to which the autoscaler's tolerance applies. */
   readonly replicasOf: (statefulSet: string) => Promise<number>;
 }
 
 export interface KedaServer {
   /** HOST:PORT. */
   readonly url: string;
-  /** Answers what was asked, ends the streams, and closes. */
+  /** Finishes running calls, ends the streams and closes. */
   close(): Promise<void>;
 }
 
@@ -110,22 +110,22 @@ class KedaService {
     return writeNamedNumbers([{ name, value: TARGET }]);
   }
 
-  /** The first answer at once, or once the load is known; then each that differs. */
+  /** Sends the state once the load is known, and then each change. */
   #streamActivity(call: Stream): void {
     const trigger = this.#triggerOf(call.request);
-    let told: boolean | null = null;
-    const tell = () => {
+    let sent: boolean | null = null;
+    const send = () => {
       if (this.#watch.outlook.whyUnknown !== null) return;
       const isActive = this.#triggers.isActive(trigger);
-      if (isActive === told) return;
-      told = isActive;
+      if (isActive === sent) return;
+      sent = isActive;
       call.write(writeIsActive(isActive));
     };
-    const stop = this.#watch.onLook(tell);
+    const stop = this.#watch.onLook(send);
     this.#open(call);
     call.once("close", stop);
     call.once("cancelled", stop);
-    tell();
+    send();
   }
 
   #open(call: Stream): void {
@@ -139,16 +139,16 @@ class KedaService {
     return this.#triggers.read(whole(() => readScaledObjectRef(bytes)));
   }
 
-  /** KEDA falls back to what the ScaledObject says where it gets no answer. */
+  /** Without an answer KEDA uses the fallback of the ScaledObject. */
   #expectKnown(): void {
     const { whyUnknown } = this.#watch.outlook;
-    if (whyUnknown !== null) throw new Unknown(`the load is not known: ${whyUnknown}`);
+    if (whyUnknown !== null) throw new Unknown(`the load is unknown: ${whyUnknown}`);
   }
 }
 
 class Unknown extends Error {}
 
-/** @throws BadTrigger if the bytes are no message. */
+/** @throws BadTrigger if the bytes are not a valid message. */
 function whole<T>(read: () => T): T {
   try {
     return read();
@@ -194,13 +194,13 @@ function refusalOf(error: unknown): { readonly code: status; readonly details: s
 }
 
 function bound(server: Server, { host, port, credentials }: KedaOptions): Promise<string> {
-  const told = host.includes(":") ? `[${host}]` : host;
+  const address = host.includes(":") ? `[${host}]` : host;
   return new Promise((resolve, reject) => {
-    server.bindAsync(`${told}:${port}`, credentials, (error, boundPort) => {
-      if (error === null) resolve(`${told}:${boundPort}`);
+    server.bindAsync(`${address}:${port}`, credentials, (error, boundPort) => {
+      if (error === null) resolve(`${address}:${boundPort}`);
       else {
         const expected = "expected an address to serve at";
-        const message = `${told}:${port}: ${expected}, got: ${error.message}; choose another`;
+        const message = `${address}:${port}: ${expected}, got: ${error.message}; choose another`;
         reject(new RuntimeError("RUNTIME_LISTEN", `${message} with --grpc`));
       }
     });

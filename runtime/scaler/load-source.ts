@@ -1,13 +1,13 @@
-/** Whom a scaler learns the load from: front ends that are asked, or that tell it themselves. */
+/** Source of the load for a scaler: polled front ends, or their beats in a cluster. */
 import type { MeasuredLoad } from "../core/load-monitor.ts";
 
 export interface LoadSource {
-  /** Of all front ends that count. */
+  /** Total over all front ends that count. */
   load(): MeasuredLoad;
-  /** Service times of their workers over those of the profile. */
+  /** Service times of the workers relative to the profile. */
   pace(): number;
-  /** Why the load is not known; null where it is. */
+  /** Reason why the load is unknown; null if known. */
   whyUnknown(nowMs: number): string | null;
-  /** To be called each second. Never throws. */
+  /** Must be called every second. Never throws. */
   look(nowMs: () => number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Looks at the front ends again and again, and says what the plan of their load wants. */
+/** Polls the load and follows the plan for it. */
 import type { Bundle } from "../bundle/schema.ts";
 import type { LoadSource } from "./load-source.ts";
 import { loadQpsOf } from "./observed-load.ts";
@@ -7,19 +7,19 @@ import { PlanFollower } from "./plan-follower.ts";
 interface LoadWatchOptions {
   readonly bundle: Bundle;
   readonly frontEnds: LoadSource;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
 }
 
-/** What is known at a moment. */
-export interface Outlook {
-  /** Why nothing is known; null where it is. */
+/** State at one moment. */
+interface Outlook {
+  /** Reason why the load is unknown; null if known. */
   readonly whyUnknown: string | null;
-  /** Rows a second of all front ends. */
+  /** Rows per second of all front ends. */
   readonly loadQps: number;
-  /** Index of the level whose plan that wants. */
+  /** Index of the level that the load requires. */
   readonly level: number;
-  /** Whether anybody has asked for something in the last half minute. */
+  /** Whether there were requests in the last half minute. */
   readonly isActive: boolean;
 }
 
@@ -43,26 +43,26 @@ export class LoadWatch {
     return { whyUnknown, loadQps: loadQpsOf(window), level, isActive: window.queries > 0 };
   }
 
-  /** @throws never; a look that takes longer than the time between two is not doubled. */
+  /** Polls once; a call during another one does nothing. @throws never */
   async look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
       await this.#frontEnds.look(this.#nowMs);
       const nowMs = this.#nowMs();
-      // What is not known yet wants nothing: a scaler that has just started lets all be as it is.
+      // An unknown load changes nothing, so that a restarted scaler leaves the replicas alone.
       if (this.#frontEnds.whyUnknown(nowMs) === null) {
         this.plan.follow(this.#frontEnds.load(), nowMs, this.#frontEnds.pace());
       }
     } finally {
       this.#isLooking = false;
     }
-    for (const tell of this.#watchers) tell();
+    for (const listener of this.#watchers) listener();
   }
 
-  /** Calls back after every look. @returns what ends that. */
-  onLook(tell: () => void): () => void {
-    this.#watchers.add(tell);
-    return () => void this.#watchers.delete(tell);
+  /** Adds a listener called after every poll. @returns a function that removes it. */
+  onLook(listener: () => void): () => void {
+    this.#watchers.add(listener);
+    return () => void this.#watchers.delete(listener);
   }
 }

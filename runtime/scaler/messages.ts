@@ -1,34 +1,33 @@
 /**
- * The messages of KEDA's external scaler on the wire: package `externalscaler`, as the file
- * `pkg/scalers/externalscaler/externalscaler.proto` of github.com/kedacore/keda numbers their
- * fields. Six small messages are read and written by hand; runtime/scaler/externalscaler.proto
- * describes them.
+ * Messages of KEDA's external scaler: package `externalscaler`, with the field numbers of
+ * `pkg/scalers/externalscaler/externalscaler.proto` in github.com/kedacore/keda. These six small
+ * messages are encoded by hand; runtime/scaler/externalscaler.proto describes them.
  */
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-/** Entries of a trigger's metadata, far more than anybody writes. */
+/** Limit of the entries in a trigger's metadata. */
 const MOST_ENTRIES = 256;
 
-/** Which ScaledObject asks, and what its trigger says. */
+/** The requesting ScaledObject and the metadata of its trigger. */
 export interface ScaledObjectRef {
   readonly name: string;
   readonly namespace: string;
   readonly metadata: ReadonlyMap<string, string>;
 }
 
-/** Of whom which metric is asked. */
+/** A request for one metric of a ScaledObject. */
 interface MetricsRequest {
   readonly ref: ScaledObjectRef;
   readonly metricName: string;
 }
 
-/** A name and a number: a target, or a value. */
+/** A metric's name with its target or value. */
 interface NamedNumber {
   readonly name: string;
   readonly value: number;
 }
 
-/** @throws Error if the bytes are no such message. */
+/** @throws Error for an invalid message. */
 export function readScaledObjectRef(bytes: Uint8Array): ScaledObjectRef {
   let name = "";
   let namespace = "";
@@ -46,7 +45,7 @@ export function readScaledObjectRef(bytes: Uint8Array): ScaledObjectRef {
   return { name, namespace, metadata };
 }
 
-/** @throws Error if the bytes are no such message. */
+/** @throws Error for an invalid message. */
 export function readMetricsRequest(bytes: Uint8Array): MetricsRequest {
   let ref: ScaledObjectRef = { name: "", namespace: "", metadata: new Map() };
   let metricName = "";
@@ -59,15 +58,15 @@ export function readMetricsRequest(bytes: Uint8Array): MetricsRequest {
   return { ref, metricName };
 }
 
-/** False is the default, which is not written. */
+/** False is the default and is omitted. */
 export function writeIsActive(isActive: boolean): Uint8Array {
   const writer = new BinaryWriter();
   return (isActive ? writer.tag(1, WireType.Varint).bool(true) : writer).finish();
 }
 
 /**
- * `MetricSpec` and `MetricValue` have the same fields: a name, a whole number for KEDA before 2.9,
- * and the number. The answers that hold them have the same fields, too.
+ * `MetricSpec` and `MetricValue` have the same fields: a name, an integer for KEDA before 2.9, and
+ * a number. Their responses have the same field as well.
  */
 export function writeNamedNumbers(numbers: readonly NamedNumber[]): Uint8Array {
   const writer = new BinaryWriter();
@@ -92,7 +91,7 @@ function readPair(bytes: Uint8Array): readonly [key: string, value: string] {
   return [key, value];
 }
 
-/** All fields that are known here are strings or messages; others are passed over. */
+/** Reads the known fields, all strings or messages, and skips others. */
 function eachField(
   bytes: Uint8Array,
   take: (field: number, reader: BinaryReader) => boolean,
@@ -102,5 +101,5 @@ function eachField(
     const [field, wire] = reader.tag();
     if (wire !== WireType.LengthDelimited || !take(field, reader)) reader.skip(wire, field);
   }
-  if (reader.pos !== reader.len) throw new Error("the message does not end where it should");
+  if (reader.pos !== reader.len) throw new Error("the message is truncated");
 }

@@ -1,13 +1,13 @@
-/** The load that counters show: over a while for the level, over its newest part for bursts. */
+/** Load derived from counters: over a longer window for the level, over a short one for bursts. */
 import type { LoadWindow, MeasuredLoad } from "../core/load-monitor.ts";
 import type { TrafficGrowth } from "../describe/traffic-counts.ts";
 
-/** Whatever is asked for comes seconds or minutes later, so half a second says nothing here. */
+/** Much longer than in a server, because replicas take seconds or minutes to start. */
 const WINDOW_MS = 30_000;
 const NEWEST_MS = 5000;
-/** A shorter record is not taken at its word. */
+/** Minimum length of a record for the load to count as known. */
 const LEAST_MS = 10_000;
-/** Looks that are kept: one in 50 ms is more often than anybody asks. */
+/** Limit of the recorded intervals: one per 50 ms. */
 const MOST_LOOKS = 600;
 
 interface Look extends TrafficGrowth {
@@ -15,19 +15,19 @@ interface Look extends TrafficGrowth {
   readonly toMs: number;
 }
 
-/** Of one front end. Times must not go back. */
+/** Load of one front end. Times must not go back. */
 export class ObservedLoad {
   #looks: Look[] = [];
   #heardMs = Number.NaN;
-  /** Pace of its workers in its last report. */
+  /** Pace of its workers in the last report. */
   pace = 1;
 
-  /** When it was heard of last; NaN before. */
+  /** Time of the last report; NaN before. */
   get heardMs(): number {
     return this.#heardMs;
   }
 
-  /** @param growth since the last look; null at the first, which begins the record. */
+  /** @param growth since the last report; null for the first, which starts the record. */
   record(growth: TrafficGrowth | null, nowMs: number): void {
     if (growth !== null && nowMs > this.#heardMs) {
       this.#looks.push({ ...growth, fromMs: this.#heardMs, toMs: nowMs });
@@ -38,7 +38,7 @@ export class ObservedLoad {
     this.#heardMs = nowMs;
   }
 
-  /** As it was when it was heard of last. */
+  /** Load up to the last report. */
   measured(): MeasuredLoad {
     const window = windowOf(this.#looks);
     const newest = windowOf(this.#looks.filter(({ toMs }) => toMs > this.#heardMs - NEWEST_MS));
@@ -46,7 +46,7 @@ export class ObservedLoad {
   }
 }
 
-/** Pace of all workers of several front ends, weighted by load. */
+/** Mean pace of the workers of several front ends, weighted by load. */
 export function sharedPace(loads: readonly ObservedLoad[]): number {
   const loadsQps = loads.map((load) => loadQpsOf(load.measured().window));
   const all = loadsQps.reduce((total, qps) => total + qps, 0);
@@ -54,7 +54,7 @@ export function sharedPace(loads: readonly ObservedLoad[]): number {
   return loads.reduce((sum, { pace }, index) => sum + (pace * (loadsQps[index] ?? 0)) / all, 0);
 }
 
-/** The load of all of them: rates add up, whatever the lengths of their records. */
+/** Total load: rates are added, even if the records differ in length. */
 export function summedLoad(loads: readonly MeasuredLoad[]): MeasuredLoad {
   return {
     isKnown: loads.length > 0 && loads.every(({ isKnown }) => isKnown),
@@ -63,7 +63,7 @@ export function summedLoad(loads: readonly MeasuredLoad[]): MeasuredLoad {
   };
 }
 
-/** Requests of several rows come in clumps of as many in the mean. */
+/** The mean number of rows per request is the size of a clump. */
 function windowOf(looks: readonly Look[]): LoadWindow {
   const queries = looks.reduce((total, { rows }) => total + rows, 0);
   const requests = looks.reduce((total, one) => total + one.requests, 0);
@@ -83,7 +83,7 @@ function summedWindow(windows: readonly LoadWindow[]): LoadWindow {
   return { queries, ms, clump: queries > 0 ? clumps / queries : 1 };
 }
 
-/** Rows a second. */
+/** Rows per second. */
 export function loadQpsOf({ queries, ms }: LoadWindow): number {
   return ms > 0 ? (queries * 1000) / ms : 0;
 }

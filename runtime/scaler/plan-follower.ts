@@ -1,4 +1,4 @@
-/** Which plan the observed load wants, and how many workers that is. */
+/** Chooses the plan for the observed load and its number of workers. */
 import type { Bundle } from "../bundle/schema.ts";
 import { LevelChoice } from "../core/level-choice.ts";
 import type { MeasuredLoad } from "../core/load-monitor.ts";
@@ -6,22 +6,22 @@ import type { PlannedWorkers } from "../describe/planned-workers.ts";
 import { methodOf } from "../methods/registry.ts";
 
 /**
- * A level that was wanted stays so for this long: pods that end while the load only breathes out
- * take longer to come back than it does.
+ * Time for which a required level is kept: replacing stopped pods would take longer than a short
+ * dip of the load.
  */
-export const HOLD_MS = 60_000;
+const HOLD_MS = 60_000;
 
-/** Part of what a plan wants, by names; left out for all tasks, or all pools. */
+/** Part of a plan's workers, by task and pool; omitted for all. */
 export interface WantedPart {
   readonly task?: string | undefined;
   readonly pool?: string | undefined;
 }
 
-/** Pure: times are arguments, and must not go back. */
+/** Deterministic: times are arguments and must not go back. */
 export class PlanFollower {
   readonly #choice: LevelChoice;
   readonly #plans: readonly (readonly PlannedWorkers[])[];
-  /** [levelCount]: when the level was wanted last. */
+  /** [levelCount]: time at which each level was last required. */
   readonly #wantedMs: Float64Array;
   readonly #holdMs: number;
   #level = 0;
@@ -35,19 +35,19 @@ export class PlanFollower {
     this.#holdMs = holdMs;
   }
 
-  /** Index of the level that the load wants now. */
+  /** Index of the level that the load requires now. */
   get level(): number {
     return this.#level;
   }
 
-  /** @param pace of the workers: at pace 2 twice as many are wanted for a load. */
+  /** @param pace of the workers: pace 2 requires twice as many workers for a load. */
   follow(load: MeasuredLoad, nowMs: number, pace = 1): void {
     this.#level = this.#choice.update(load, nowMs, Math.max(1, pace));
     this.#wantedMs[this.#level] = nowMs;
     this.#nowMs = nowMs;
   }
 
-  /** Workers: the most that a level of the last while wants. */
+  /** Number of workers: the maximum over the levels required recently. */
   wanted(part: WantedPart): number {
     const recent = this.#plans.filter((_, level) => {
       return this.#nowMs - (this.#wantedMs[level] ?? Number.NaN) <= this.#holdMs;
@@ -55,12 +55,12 @@ export class PlanFollower {
     return Math.max(0, ...recent.map((plan) => wantedOf(plan, part)));
   }
 
-  /** Whether any plan has workers of it. */
+  /** Whether any plan has workers in this part. */
   knows(part: WantedPart): boolean {
     return this.#plans.some((plan) => plan.some((one) => isPart(one, part)));
   }
 
-  /** Tasks and pools that plans have workers of. */
+  /** Tasks and pools that have workers in any plan. */
   get parts(): { readonly tasks: readonly string[]; readonly pools: readonly string[] } {
     const all = this.#plans.flat();
     return {
@@ -70,7 +70,7 @@ export class PlanFollower {
   }
 }
 
-/** Where plans do not differ in their workers, each wants all there are. */
+/** A method whose plans do not differ uses all workers at every level. */
 function plansOf(bundle: Bundle): readonly (readonly PlannedWorkers[])[] {
   const method = methodOf(bundle);
   const task = bundle.tasks[0]?.name ?? "";

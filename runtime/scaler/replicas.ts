@@ -1,25 +1,25 @@
 /**
- * Replicas of a StatefulSet by the API of Kubernetes, asked with the token and the certificate that
- * every pod with a service account finds in its file system.
+ * Reads the replicas of a StatefulSet from the Kubernetes API, with the token and certificate that
+ * every pod with a service account has in its file system.
  */
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
 
 const ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
-/** What the reader of a refusal can do. */
+/** Advice for statuses of the API. */
 const HELP: ReadonlyMap<number, string> = new Map([
-  [401, "; expected a token of a service account, which lasts for an hour unless it is read again"],
-  [403, "; give the service account the role that stratagem manifests writes (rbac.yaml)"],
+  [401, "; the service account token may have expired"],
+  [403, "; grant the service account the role in rbac.yaml, written by stratagem manifests"],
 ]);
 
 /**
- * Reads the replicas in the spec of a StatefulSet of the pod's namespace. Needs `get` of
- * `statefulsets/scale`. Token and certificate are read again for each call: tokens change hourly.
+ * Reads `spec.replicas` of a StatefulSet in the pod's namespace. Needs `get` on
+ * `statefulsets/scale`. Token and certificate are read for each call, because tokens rotate hourly.
  * @param environment of the pod. @param folder of its service account.
- * @throws Error if there is no service account, or the API refuses or does not answer.
+ * @throws Error without a service account, or if the API rejects the request or does not answer.
  */
 export async function replicasOf(
   set: string,
@@ -53,7 +53,7 @@ async function placeOf(environment: NodeJS.ProcessEnv, folder: string) {
 
 function answerOf(asked: object): Promise<{ readonly status: number; readonly body: string }> {
   return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     const sent = request({ ...asked, signal, agent: false }, (response) => {
       const { statusCode: status = 0 } = response;
       text(response).then((body) => resolve({ status, body }), reject);

@@ -1,14 +1,13 @@
-/** What a trigger of a ScaledObject asks for, and what it is answered. */
+/** Triggers of ScaledObjects: their metadata and the values they get. */
 import type { LoadWatch } from "./load-watch.ts";
 import type { ScaledObjectRef } from "./messages.ts";
 import type { WantedPart } from "./plan-follower.ts";
-import { past } from "./tolerance.ts";
 
-/** What a trigger's metadata says to us. */
+/** Metadata of a trigger. */
 export interface Trigger extends WantedPart {
-  /** Part by which the autoscaler lets replicas be too few; 0 where it is told to let none. */
+  /** Relative shortage of replicas that the autoscaler tolerates; 0 to ignore its tolerance. */
   readonly tolerance: number;
-  /** Whose replicas that counts from; undefined without. */
+  /** StatefulSet whose replicas the tolerance applies to; undefined for none. */
   readonly statefulSet: string | undefined;
   readonly metricName: string;
 }
@@ -20,7 +19,7 @@ export class BadTrigger extends Error {
   }
 }
 
-/** Reads triggers, whose other keys are KEDA's. */
+/** Reads triggers; ignores KEDA's own keys. */
 export class Triggers {
   readonly #watch: LoadWatch;
 
@@ -28,7 +27,7 @@ export class Triggers {
     this.#watch = watch;
   }
 
-  /** @throws BadTrigger if it names what is not in the plans, or leaves several workloads. */
+  /** @throws BadTrigger if it names parts that no plan has, or is ambiguous. */
   read({ name, namespace, metadata }: ScaledObjectRef): Trigger {
     const where = `ScaledObject ${namespace}/${name}`;
     const task = metadata.get("task");
@@ -47,17 +46,17 @@ export class Triggers {
     const tolerance = toleranceOf(metadata.get("tolerance"), where);
     const statefulSet = metadata.get("statefulSet");
     if (tolerance > 0 && statefulSet === undefined) {
-      throw new BadTrigger(`${where}: tolerance: expected a statefulSet beside it, to count from`);
+      throw new BadTrigger(`${where}: tolerance needs statefulSet, to read the current replicas`);
     }
     return { task, pool, tolerance, statefulSet, metricName };
   }
 
-  /** Whether there should be any replicas. */
+  /** Whether any replicas are needed. */
   isActive(trigger: Trigger): boolean {
     return this.#watch.outlook.isActive && this.#watch.plan.wanted(trigger) > 0;
   }
 
-  /** @param replicas that there are, where that is known. */
+  /** @param replicas current number, if known. */
   wanted(trigger: Trigger, replicas: number | null): number {
     const workers = this.#watch.plan.wanted(trigger);
     return replicas === null ? workers : past(workers, replicas, trigger.tolerance);
@@ -68,5 +67,24 @@ function toleranceOf(text: string | undefined, where: string): number {
   if (text === undefined) return 0;
   const tolerance = Number(text);
   if (text.trim() !== "" && tolerance >= 0 && tolerance < 1) return tolerance;
-  throw new BadTrigger(`${where}: tolerance: expected a number from 0 up to 1, got "${text}"`);
+  throw new BadTrigger(`${where}: tolerance: expected a number >= 0 and < 1, got "${text}"`);
+}
+
+/** Tolerates rounding errors of a division. */
+const ROUNDING = 1e-9;
+
+/**
+ * The autoscaler ignores a metric within its tolerance of the current replicas, 10 % by default: it
+ * never scales from 20 to 21. This raises such a metric just beyond the tolerance. Fewer replicas
+ * are never forced, because too many serve as well.
+ * @param wanted replicas, 0 or more. @param replicas currently running. @param tolerance in [0, 1).
+ * @returns wanted, or the smallest number that takes effect. Source: kube-controller-manager,
+ * podautoscaler: |usage / (target × replicas) − 1| ≤ tolerance changes nothing, else replicas =
+ * ⌈usage / target⌉.
+ */
+export function past(wanted: number, replicas: number, tolerance: number): number {
+  if (wanted <= replicas || replicas === 0) return wanted;
+  const most = replicas * (1 + tolerance);
+  if (wanted > most + ROUNDING) return wanted;
+  return Math.floor(most + ROUNDING) + 1;
 }

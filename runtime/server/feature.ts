@@ -1,9 +1,9 @@
 /** What a feature of the server is once it is open; the server knows features by this alone. */
-import type { HouseFeature } from "./applications/hooks.ts";
+import type { RequestFeature } from "./applications/hooks.ts";
 import type { RegisterRpcs } from "./grpc/rpcs.ts";
 import type { Route } from "./http/route.ts";
 
-export interface OpenFeature extends HouseFeature {
+export interface OpenFeature extends RequestFeature {
   readonly routes?: readonly Route[];
   /** Asked for where there is gRPC. */
   rpcs?(): Promise<RegisterRpcs>;

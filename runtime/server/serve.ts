@@ -5,25 +5,23 @@ import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import { Access, exposureOf } from "./access/access.ts";
 import type { Application } from "./applications/application.ts";
-import { House } from "./applications/house.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
-import { LoopLag } from "./applications/loop-lag.ts";
+import { ServerState } from "./applications/server-state.ts";
 import { type Replaced, Succession } from "./applications/succession.ts";
 import type { Trial } from "./applications/trial.ts";
-import { ByteBudget } from "./bodies/byte-budget.ts";
-import { Connections } from "./connections/connections.ts";
-import { NotesAt } from "./connections/notes-at.ts";
-import { RequestCounts } from "./connections/request-counts.ts";
+import { ByteBudget } from "./bodies/body-memory.ts";
+import { NotesAt } from "./connections/connection.ts";
+import { Connections, RequestCounts } from "./connections/connections.ts";
 import type { OpenFeature } from "./feature.ts";
-import type { GrpcDoor, GrpcOptions } from "./grpc/door.ts";
+import type { GrpcListener, GrpcOptions } from "./grpc/listener.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { type DoorAddress, doorsOf } from "./http/doors.ts";
-import { openDoors } from "./http/open-doors.ts";
+import { TurnShare } from "./http/infer.ts";
+import { type ListenAddress, listenersOf } from "./http/listener.ts";
+import { openListeners } from "./http/open-listeners.ts";
 import { Routes } from "./http/route.ts";
 import { JsonThread } from "./json/json-thread.ts";
-import { TurnShare } from "./json/turn-share.ts";
-import { LoopDelay } from "./metrics/loop-delay.ts";
+import { LoopDelay, LoopLag } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 
 const NO_APPLICATION = "there is no such application";
@@ -55,14 +53,14 @@ export interface OpenOptions {
   /** Who may come in; whoever opened it closes it. Left out, everybody. */
   readonly access?: Access;
   /** Where administrators are served, and nobody else; left out, with the rest. */
-  readonly adminAt?: DoorAddress | undefined;
+  readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
-  readonly metricsAt?: DoorAddress | undefined;
+  readonly metricsAt?: ListenAddress | undefined;
   /** Left out, there is nothing to administer. */
   readonly admin?: AdminHooks;
   /** What it does beside answering; whoever opened them closes them. */
   readonly features?: readonly OpenFeature[];
-  /** For what an operator should see, such as a door that is open to all. */
+  /** For what an operator should see, such as a listener that is open to all. */
   readonly onNotice?: Notice;
   /** What is to be told at `/metrics` beside what the server counts. */
   readonly otherLines?: () => readonly MetricLine[];
@@ -135,71 +133,73 @@ export async function openServer(
 ): Promise<RunningServer> {
   const { host, port, grpc: grpcAt, adminAt, metricsAt, onNotice = () => {} } = options;
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const house = houseOf(applications, options, limits);
-  const inferred = inferredModels(house.models);
-  let grpc: GrpcDoor | undefined;
-  const context = contextOf(house, limits, inferred, () => grpc?.metricLines() ?? [], options);
+  const state = serverStateOf(applications, options, limits);
+  const inferred = inferredModels(state.models);
+  let grpc: GrpcListener | undefined;
+  const context = contextOf(state, limits, inferred, () => grpc?.metricLines() ?? [], options);
   const { metricLines } = context;
-  const succession = new Succession(house, limits.drainTimeoutMs, () => {
+  const succession = new Succession(state, limits.drainTimeoutMs, () => {
     inferred.clear();
-    for (const [path, hosted] of inferredModels(house.models)) inferred.set(path, hosted);
+    for (const [path, hosted] of inferredModels(state.models)) inferred.set(path, hosted);
   });
   const addresses = { http: { host, port }, admin: adminAt, metrics: metricsAt };
-  const doors = await openDoors(context, limits, doorsOf(addresses)).catch(async (error) => {
-    await Promise.all(applications.map((application) => application.close()));
-    throw error;
-  });
+  const listeners = await openListeners(context, limits, listenersOf(addresses)).catch(
+    async (error) => {
+      await Promise.all(applications.map((application) => application.close()));
+      throw error;
+    },
+  );
   for (const warning of new Set(
     [host, grpcAt?.host, adminAt?.host, metricsAt?.host].map((one) => {
-      return one === undefined ? undefined : exposureOf(one, house.access);
+      return one === undefined ? undefined : exposureOf(one, state.access);
     }),
   )) {
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
-    grpc = await grpcDoor(house, options, limits);
+    grpc = await grpcListener(state, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
-    await Promise.all([doors.close(doors.stop()), grpc?.close(grpc.stop())]);
+    await Promise.all([listeners.close(listeners.stop()), grpc?.close(grpc.stop())]);
     await context.jsonThread.close();
     throw error;
   }
-  house.loopDelay.start();
+  state.loopDelay.start();
   let closing: Promise<void> | undefined;
   const close = async () => {
-    house.stop();
-    grpc?.tellStopping();
+    state.stop();
+    grpc?.announceStop();
     if (limits.drainDelayMs > 0) await pause(limits.drainDelayMs);
-    const stopped = doors.stop();
+    const stopped = listeners.stop();
     const grpcStopped = grpc?.stop() ?? Promise.resolve();
     const closed = Promise.all([stopped, grpcStopped]).then(() => {});
     const succeeded = succession.close();
-    const isEmptied = await house.drain(closed, limits.drainTimeoutMs);
-    if (!isEmptied) for (const { endpoint } of house.running) endpoint.abort();
-    await Promise.all(house.running.map((application) => application.close()));
-    await Promise.all([doors.close(stopped), grpc?.close(grpcStopped)]);
+    const isEmptied = await state.drain(closed, limits.drainTimeoutMs);
+    if (!isEmptied) for (const { endpoint } of state.running) endpoint.abort();
+    await Promise.all(state.running.map((application) => application.close()));
+    await Promise.all([listeners.close(stopped), grpc?.close(grpcStopped)]);
     await succeeded;
-    house.loopDelay.stop();
+    state.loopDelay.stop();
     await context.jsonThread.close();
   };
   return {
-    ...doors.urls,
+    ...listeners.urls,
     ...(grpc === undefined ? {} : { grpcUrl: grpc.url }),
     started: Promise.all(applications.map(({ endpoint }) => endpoint.started)).then(() => {}),
-    isReady: () => house.isReady,
+    isReady: () => state.isReady,
     replaceBundle: (bundle, bundleSha256, application = 0) => {
-      const refusal = house.applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
+      const refusal = state.applications[application]?.endpoint.replaceBundle(bundle, bundleSha256);
       return refusal === undefined ? NO_APPLICATION : refusal;
     },
     replaceApplication: async (next, place = 0, failed = new Promise(() => {})) => {
-      const before = house.applications[place];
+      const before = state.applications[place];
       if (before === undefined) throw new RangeError(NO_APPLICATION);
       return succession.replace(before, next, failed);
     },
-    trials: trialsOf(house, succession),
+    trials: trialsOf(state, succession),
     metricLines,
-    onReloaded: (application, isFollowed) => house.reloads.onReload(application, isFollowed),
+    onReloaded: (application, isFollowed) => state.reloads.onReload(application, isFollowed),
     close: () => {
       closing ??= close();
       return closing;
@@ -207,9 +207,9 @@ export async function openServer(
   };
 }
 
-function trialsOf(house: House, succession: Succession): ServerTrials {
+function trialsOf(state: ServerState, succession: Succession): ServerTrials {
   return {
-    stableAt: (place) => house.applications[place],
+    stableAt: (place) => state.applications[place],
     open: (candidate, failed) => succession.open(candidate, failed),
     begin: (stable, candidate, share) => succession.begin(stable, candidate, share),
     promote: (trial) => succession.promote(trial),
@@ -217,16 +217,16 @@ function trialsOf(house: House, succession: Succession): ServerTrials {
   };
 }
 
-function houseOf(
+function serverStateOf(
   applications: readonly Application[],
   options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
-): House {
+): ServerState {
   const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
   const { onNotice, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
   const { frontEnd, features = [] } = options;
-  return new House({
+  return new ServerState({
     onNotice,
     applications,
     access,
@@ -245,30 +245,30 @@ function houseOf(
 }
 
 /** Nothing of gRPC is loaded where there is none. */
-async function grpcDoor(
-  house: House,
+async function grpcListener(
+  state: ServerState,
   { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
-): Promise<GrpcDoor | undefined> {
+): Promise<GrpcListener | undefined> {
   if (grpc === undefined) return undefined;
   const { openGrpc } = await import("./grpc/grpc.ts");
   const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));
   const own = { ...grpc, servesAdmin: adminAt === undefined, rpcs: rpcs.flat() };
-  return openGrpc(house, own, limits);
+  return openGrpc(state, own, limits);
 }
 
 function contextOf(
-  house: House,
+  state: ServerState,
   limits: ServerLimits,
   inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
   { admin, features = [], otherLines }: OpenOptions,
 ): HttpContext {
-  const { loopDelay, budget } = house;
+  const { loopDelay, budget } = state;
   const connections = new Connections(limits);
   const counts = new RequestCounts();
   const metricLines = () => [
-    ...house.metricLines(),
+    ...state.metricLines(),
     ...loopDelay.lines(),
     ...budget.metricLines(),
     ...connections.metricLines(),
@@ -278,7 +278,7 @@ function contextOf(
     ...(otherLines?.() ?? []),
   ];
   return {
-    house,
+    state,
     pace: limits,
     connections,
     inferred,

@@ -2,25 +2,12 @@
 import { address, text, texts } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 import { shownTokens } from "./shown-tokens.ts";
-
-const file = () => text("<file>", "path of a file");
+import { TLS_HELP, tlsFiles } from "./tls-files.ts";
 
 export const ACCESS = {
-  tlsCert: setting(
-    file(),
-    null,
-    "certificate chain of the server, PEM; reloaded when it changes",
-    "no TLS",
-  ),
-  tlsKey: setting(file(), null, "private key of the certificate, PEM", "no TLS"),
-  tlsClientCa: setting(
-    file(),
-    null,
-    "certificate authorities for client certificates, PEM",
-    "no client certificates",
-  ),
+  tls: setting(tlsFiles, null, `${TLS_HELP}; read again when they change`, "no TLS"),
   tokens: setting(
-    file(),
+    text("<file>", "path of a file"),
     null,
     "hashed tokens of clients; reloaded when it changes",
     "no authentication",

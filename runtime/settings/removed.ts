@@ -1,7 +1,7 @@
 /** Commands and options removed in this release, each with its replacement. */
 import { flagOf } from "../kinds/setting.ts";
 
-const SIMULATE = "use simulate NEW --arrivals LOG with a decision log";
+const SIMULATE = "simulate NEW --arrivals log:LOG on a decision log answers the question offline";
 
 /** Commands of both command lines, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -9,8 +9,8 @@ const COMMANDS: Readonly<Record<string, string>> = {
   recalibrate: "use stratagem profile APP --from URL -o FILE",
   replay: "use stratagem explain LOG --replay --policy BUNDLE",
   schema: "the JSON Schemas are schema/application.json and profile.json of the package stratagem",
-  token: "use keygen --token --name NAME",
-  completion: "shell completion is no longer supported; --help lists commands and options",
+  token: "keygen --token NAME makes a token",
+  completion: "no shell completion is written any more; --help lists commands and options",
   "shadow-report": SIMULATE,
 };
 
@@ -22,7 +22,7 @@ const LIMIT_FLAGS = [
   ...["body-window", "min-body-rate", "send-timeout", "max-unsent", "max-unsent-per-connection"],
   ...["idle-timeout", "linger", "drain-delay", "drain-timeout", "grpc-max-message"],
   ...["grpc-max-streams", "client-rate", "client-burst", "client-concurrency", "poll"],
-  ...["canary-time", "canary-tolerance", "hours-per-false-alarm"],
+  ...["canary-time", "canary-tolerance", "canary-gate", "hours-per-false-alarm"],
 ];
 
 const MODEL_LIMITS = "the limits now follow from the size of the models";
@@ -33,8 +33,21 @@ const CREDENTIALS =
 const CREDENTIALS_FILE = "set REGISTRY_AUTH_FILE to the file";
 const ALL_PROCESSORS = "levels are solved on all processors";
 
-const KEDA_SCALES = "KEDA sets the replicas, with the ScaledObject that manifests writes";
-const POD_KNOWS = "replicas are read with the service account of the scaler's pod";
+const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
+const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
+const TLS = {
+  "--tls-cert": "use --tls cert=FILE,key=FILE",
+  "--tls-key": "use --tls cert=FILE,key=FILE",
+  "--tls-client-ca": "use --tls cert=FILE,key=FILE,client-ca=FILE",
+};
+const LOG = { "--log-level": "use --log LEVEL", "--log-format": "use --log FORMAT" };
+const ARRIVALS = {
+  "--poisson": "use --arrivals poisson:QPS",
+  "--gamma": "use --arrivals gamma:QPS,CV2",
+  "--trace": "use --arrivals trace:FILE",
+};
+const PLAIN_HTTP = "a registry without TLS is oci+http://HOST/NAME";
+const SPAN = "use --time BEGIN/END";
 
 /** Options by command; those of `serve` were also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -66,19 +79,26 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--sarif": "the report is text, --markdown or --json",
     "--spec": "only SARIF named the lines of a spec",
   },
-  simulate: { "--neighbours": "truth measures beside its load generator" },
-  report: { "--no-frontier": "use --frontier none" },
-  bench: { "--slo-classes": "use --slo-class all" },
+  simulate: {
+    ...ARRIVALS,
+    "--worker-pace": "use --pace WORKER=FACTOR",
+    "--neighbours": "truth measures beside its load generator",
+  },
+  explain: { "--minute": "use --time MINUTE", "--from": SPAN, "--to": SPAN },
+  report: { "--no-frontier": "--frontier none solves no load under other ceilings" },
+  bench: { ...ARRIVALS, "--slo-classes": "--slo-class all draws a class for each query" },
   truth: {
     "--seconds": "use --duration 10s",
     "--retries": "a disturbed run is repeated up to twice",
   },
   push: {
+    "--plain-http": PLAIN_HTTP,
     "--username": CREDENTIALS,
     "--password-stdin": CREDENTIALS,
     "--registry-config": CREDENTIALS_FILE,
   },
   pull: {
+    "--plain-http": PLAIN_HTTP,
     "--username": CREDENTIALS,
     "--password-stdin": CREDENTIALS,
     "--registry-config": CREDENTIALS_FILE,
@@ -88,18 +108,27 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--no-models": "use --models-claim none",
     "--polling": "change pollingInterval in the ScaledObject",
   },
-  sign: { "--cosign": "use --cosign-key FILE, which may be that of --key" },
+  keygen: {
+    "--name": "use --token NAME",
+    "--cosign": "openssl genpkey makes a key of P-256 for sign --cosign-key (docs/ship.md)",
+  },
+  sign: {
+    "--spec": "use --provenance SPEC",
+    "--cosign": "--cosign-key FILE signs with any key, such as that of --key",
+  },
   worker: {
-    "--load": "a worker loads the models of its folder, and others on request",
+    ...TLS,
+    ...LOG,
+    "--load": "a worker holds the models of its folder, and loads others when they are asked for",
     "--standby": "a worker replaces a process that ends",
     "--max-values": "--max-body also limits the tensors kept for other workers",
     "--cpu-fallback": "serve and compile report models with nodes on the CPU",
     "--token-file": "use --tokens FILE",
     "--cluster-token": "use --token cluster=FILE",
     "--worker-memory": "use --memory",
-    "--log-level": "a worker logs severity info and above",
   },
   scaler: {
+    ...TLS,
     "--policy-token": "use --token sources=FILE",
     "--policy-store": "use --store",
     "--cluster-token": "use --token cluster=FILE",
@@ -112,6 +141,8 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--kube-token-file": POD_KNOWS,
   },
   serve: {
+    ...TLS,
+    ...LOG,
     ...Object.fromEntries(LIMIT_FLAGS.map((flag) => [`--${flag}`, limitInstead(flag)])),
     "--device-ids": "use --device cuda:0,1",
     "--pool-device": "use --device POOL=DEVICE",
@@ -140,7 +171,16 @@ export function removedOption(command: string | undefined, flag: string): string
   return instead === undefined ? null : `${command} ${flag} was removed: ${instead}`;
 }
 
-/** Returns a message for a removed key of the settings file. */
+/** The same for the first of the words behind a command that is such a flag. */
+export function removedOptionIn(
+  command: string | undefined,
+  words: readonly string[],
+): string | null {
+  const removed = words.map((word) => removedOption(command, word.split("=", 1)[0] ?? ""));
+  return removed.find((one) => one !== null) ?? null;
+}
+
+/** The same for the key of a setting of `serve`. */
 export function removedSetting(key: string): string | null {
   return removedOption("serve", flagOf(key));
 }

@@ -27,3 +27,24 @@ export const SERVED = {
     "send all parameters of answers as strings, for KServe's transformers",
   ),
 };
+
+/** The gRPC door beside HTTP. */
+export const GRPC = {
+  grpc: setting(address, null, "where to listen for gRPC; port 0 for any", "there is no gRPC"),
+};
+
+/** Where bundles come from that are not files of this machine. */
+export const SOURCES = {
+  store: setting(
+    text("<folder>", "a folder"),
+    null,
+    "where bundles and models of sources are kept, for a start while the sources are away",
+    "`$STATE_DIRECTORY`, `$XDG_STATE_HOME/stratagem` or `~/.local/state/stratagem`",
+  ),
+  statusUrl: setting(
+    text("<url>", "an http(s) URL"),
+    null,
+    "where it is POSTed, whenever that changes, which bundles are followed and which refused",
+    "nowhere",
+  ),
+};

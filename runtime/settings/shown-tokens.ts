@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { listOf, splitPair } from "../kinds/device-kinds.ts";
 import type { Kind } from "../kinds/kinds.ts";
 
-export type ShownTo = "sources" | "workers" | "cluster" | "metrics";
+type ShownTo = "sources" | "workers" | "cluster" | "metrics";
 
 /** @param to servers that a command connects to. */
 export function shownTokens(to: readonly ShownTo[]): Kind<readonly string[]> {

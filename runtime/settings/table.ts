@@ -3,14 +3,11 @@
 import { FEATURES } from "../features/features.ts";
 import type { Setting, SettingGroup, ValueOf } from "../kinds/setting.ts";
 import { ACCESS } from "./access.ts";
-import { CLUSTER } from "./cluster.ts";
-import { GRPC } from "./grpc.ts";
 import { LIMITS } from "./limits.ts";
 import { LOGS } from "./logs.ts";
-import { SERVED } from "./served.ts";
-import { SOURCES } from "./sources.ts";
+import { GRPC, SERVED, SOURCES } from "./served.ts";
 import { TRUST } from "./trust.ts";
-import { WORKERS } from "./workers.ts";
+import { CLUSTER, WORKERS } from "./workers.ts";
 
 /** Intersection of the types of a union. */
 type All<U> = (U extends unknown ? (one: U) => void : never) extends (one: infer A) => void

@@ -1,7 +1,8 @@
-/** Settings of workers: their devices, standbys and limits. */
+/** The workers: on what they run, how many are in reserve, what they may take. */
+
 import { CPU_FALLBACKS } from "../exec/models/model-facts.ts";
 import { devices, providerOptions, workerUrls, workerVariables } from "../kinds/device-kinds.ts";
-import { count, oneOf, processMemory, truth } from "../kinds/kinds.ts";
+import { count, oneOf, processMemory, text, truth } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 
 export const WORKERS = {
@@ -55,5 +56,21 @@ export const WORKERS = {
     oneOf(CPU_FALLBACKS),
     "allow",
     "whether models may have nodes that a GPU leaves to the CPU",
+  ),
+};
+
+/** The cluster whose workers are found. */
+export const CLUSTER = {
+  cluster: setting(
+    text("<url>", "nats://HOST:PORT,HOST:PORT… or tls://, perhaps with /NAME behind"),
+    null,
+    "the NATS over which workers of other machines are found, for pools without URLs",
+    "none are",
+  ),
+  frontEnd: setting(
+    text("<name>", "a name"),
+    null,
+    "what this front end is called among those that share the workers of --cluster",
+    "its host and process",
   ),
 };

@@ -18,7 +18,7 @@ describe("malleable pipelines on the command line", () => {
       out,
     );
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(stdout).toMatch(/\n7 stages of models beside it\n/);
+    expect(stdout).toMatch(/\n7 stage files beside it\n/);
     expect(stdout).toMatch(/\nmodel +places +layers +stage ms +ms of 1 instance +speed-up\n/);
     expect(stdout).toMatch(/\nsmall +1 +10 +0\.5 +0\.5 +1\.00\n/);
     expect(stdout).toMatch(/\ndeep +2 +3 \| 3 +14 \| 18 +32 +1\.72\n/);

@@ -86,8 +86,8 @@ describe.each([
     const run = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "60",
+      "--arrivals",
+      "poisson:60",
       "--duration",
       "60s",
       "--json",
@@ -103,7 +103,7 @@ describe.each([
   });
 
   test("may be drawn as objects in a picture are", async () => {
-    const asked = ["simulate", bundle, "--poisson", "60", "--duration", "20s", "--json"];
+    const asked = ["simulate", bundle, "--arrivals", "poisson:60", "--duration", "20s", "--json"];
     const rounded = JSON.parse((await stratagemHere(...asked)).stdout);
     const poisson = JSON.parse((await stratagemHere(...asked, "--fanout", "poisson")).stdout);
     expect(poisson.queries).toBe(rounded.queries);
@@ -125,8 +125,8 @@ describe("rows that are gathered", () => {
     const run = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "60",
+      "--arrivals",
+      "poisson:60",
       "--duration",
       "5s",
       "--json",

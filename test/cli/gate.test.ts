@@ -98,7 +98,7 @@ describe("compile --require", () => {
       "BROKEN bytes <= 10",
     ]);
     expect(broken[1]).toBe("BROKEN cost <= 1/h: 2/h at level 50 qps, and at 100 qps");
-    expect(stdout).toContain("not written, for a promise is broken");
+    expect(stdout).toContain("not written because a promise is broken");
     expect(readFileSync(out).equals(before)).toBe(true);
   });
 
@@ -172,7 +172,7 @@ test("levels that are not feasible are warned of, unless they are required to be
   const compile = (...args: string[]) => stratagemHere("compile", app, "-o", out, ...args);
   const silent = await compile();
   expect(silent.status).toBe(0);
-  expect(silent.stdout).toMatch(/^WARNING 1 of 2 levels is infeasible, and nothing requires/m);
+  expect(silent.stdout).toMatch(/^WARNING 1 of 2 levels is infeasible, and no requirement forbids/m);
   const required = await compile("--require", "feasible");
   expect(required.status).toBe(3);
   expect(required.stdout).not.toContain("WARNING");
@@ -188,7 +188,7 @@ describe("compile --check", () => {
       stratagemHere("compile", app, "-o", out, "--check", ...args);
     const differs = await check();
     expect(differs.status).toBe(2);
-    expect(differs.stdout).toMatch(/differs; compile it again to update it\nthe bundles differ: 2/);
+    expect(differs.stdout).toMatch(/differs; compile again to update it\nthe bundles differ: 2/);
     expect(differs.stdout).toContain("slo.latencyMs: 90 → 100");
     const { diff } = JSON.parse((await check("--json")).stdout);
     expect(diff.fields).toContainEqual({ path: "slo.latencyMs", before: 90, after: 100 });
@@ -196,7 +196,7 @@ describe("compile --check", () => {
     writeFileSync(out, "no bundle");
     const broken = await check();
     expect(broken.status).toBe(2);
-    expect(broken.stdout).toMatch(/what is there is no bundle: BUNDLE_MAGIC /);
+    expect(broken.stdout).toMatch(/the existing file is not a bundle: BUNDLE_MAGIC /);
   });
 });
 

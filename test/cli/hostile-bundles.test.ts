@@ -48,7 +48,7 @@ describe.each([
   const message = `${place}: expected ${allowed}, got ${value}; compile the bundle again`;
 
   test.each([
-    ["simulate", [bundle, "--poisson", "20", "--duration", "2s"], 65],
+    ["simulate", [bundle, "--arrivals", "poisson:20", "--duration", "2s"], 65],
     ["inspect", [bundle], 65],
     ["serve", ["--policy", bundle, ...LETTERS], 65],
   ])("is refused by %s", async (command, args, status) => {
@@ -86,7 +86,7 @@ test.runIf(hasPrlimit)("workers beyond RLIMIT_NPROC are refused before one is st
 
 test.each(["SIGTERM", "SIGINT"] as const)("%s ends a simulation that computes", async (signal) => {
   // Thirty years of queries: it would not end by itself.
-  const letters = ["policies/letters/bundle.msgpack", "--poisson", "2000"];
+  const letters = ["policies/letters/bundle.msgpack", "--arrivals", "poisson:2000"];
   const child = startStratagem("simulate", ...letters, "--duration", "1000000000s");
   const exited = once(child, "exit");
   await once(child, "spawn");

@@ -9,7 +9,7 @@ test("a dry run needs no file to write, a measurement does", async () => {
   expect(JSON.parse(dry.stdout)).toMatchObject({ profile: null, budgetMs: 60_000, runs: 896 });
   const none = await stratagemHere("profile", APP);
   expect(none.status).toBe(64);
-  expect(none.stderr).toMatch(/^RUNTIME_USAGE expected -o FILE, where to write the profile, or/);
+  expect(none.stderr).toMatch(/^RUNTIME_USAGE expected -o FILE for the profile, or/);
 });
 
 test("a budget is a time with its unit, and none of layers", async () => {

@@ -7,8 +7,8 @@ import { removedCommand, removedOption, removedVariable } from "../../runtime/se
 import { stratagemHere, stratagemRuntimeHere } from "../support/cli-here.ts";
 
 test("bundles that looked on are simulated on a decision log instead", () => {
-  expect(removedCommand("shadow-report")).toContain("simulate NEW --arrivals LOG");
-  expect(removedOption("serve", "--shadow")).toContain("simulate NEW --arrivals LOG");
+  expect(removedCommand("shadow-report")).toContain("simulate NEW --arrivals log:LOG");
+  expect(removedOption("serve", "--shadow")).toContain("simulate NEW --arrivals log:LOG");
   expect(removedVariable({ STRATAGEM_SHADOW_SHARE: "1%" })).toMatch(/^STRATAGEM_SHADOW_SHARE was/);
 });
 
@@ -87,11 +87,23 @@ test.each([
   ["manifests", "--no-models", "--models-claim none"],
   ["pull", "--username", "STRATAGEM_REGISTRY_USERNAME"],
   ["report", "--no-frontier", "--frontier none"],
+  ["simulate", "--poisson", "--arrivals poisson:QPS"],
+  ["simulate", "--worker-pace=0=2", "--pace WORKER=FACTOR"],
+  ["explain", "--minute", "--time MINUTE"],
+  ["keygen", "--name", "--token NAME"],
+  ["push", "--plain-http", "oci+http://"],
+  ["worker", "--log-format", "--log FORMAT"],
+  ["scaler", "--tls-key", "--tls cert=FILE,key=FILE"],
 ])("%s %s names what replaces it", async (command, flag, instead) => {
   const { status, stderr } = await stratagemHere(command, "a", "-o", "b", flag);
   expect(status).toBe(64);
-  expect(stderr).toContain(`${command} ${flag} was removed: `);
+  expect(stderr).toContain(`${command} ${flag.split("=")[0]} was removed: `);
   expect(stderr).toContain(instead);
+});
+
+test("a removed option is named also where another option would take it for its value", async () => {
+  const { status, stderr } = await stratagemHere("sign", "a", "--provenance", "--spec", "app.yaml");
+  expect([status, stderr]).toEqual([64, expect.stringContaining("use --provenance SPEC")]);
 });
 
 test("no message and no page names an option that no command has any more", () => {

@@ -94,13 +94,13 @@ describe("scaling on the command line", () => {
   });
 
   test("simulates it beside what other systems do", async () => {
-    const own = await stratagemHere("simulate", bundle, "--poisson", "40", "--json");
+    const own = await stratagemHere("simulate", bundle, "--arrivals", "poisson:40", "--json");
     expect(JSON.parse(own.stdout).expected.violationRate).toBeLessThanOrEqual(0.01);
     const fa2 = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "40",
+      "--arrivals",
+      "poisson:40",
       "--baseline",
       "fa2",
       "--json",
@@ -108,21 +108,21 @@ describe("scaling on the command line", () => {
     expect(JSON.parse(fa2.stdout)).toMatchObject({ scaling: { bursts: 0 } });
     for (const name of ["kpa", "hpa", "keda", "ray-serve", "dynamo", "infaas"]) {
       const told = await stratagemHere(
-        ...["simulate", bundle, "--poisson", "40", "--duration", "20s"],
+        ...["simulate", bundle, "--arrivals", "poisson:40", "--duration", "20s"],
         ...["--baseline", name, "--tuned", "--json"],
       );
       expect(JSON.parse(told.stdout)).toMatchObject({ baseline: { name, tuned: true } });
     }
     const untuned = await stratagemHere(
-      ...["simulate", bundle, "--poisson", "40", "--baseline", "fa2", "--tuned"],
+      ...["simulate", bundle, "--arrivals", "poisson:40", "--baseline", "fa2", "--tuned"],
     );
     expect(untuned).toMatchObject({ status: 64 });
     expect(untuned.stderr).toContain("baseline fa2 has nothing to tune; allowed with kpa, hpa,");
     const other = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "40",
+      "--arrivals",
+      "poisson:40",
       "--baseline",
       "proteus",
     );
@@ -138,7 +138,7 @@ describe("what cannot be planned is refused with one message, and nothing is wri
       "a fit that goes negative",
       () => {},
       falling,
-      /profile\.json#see has a fit that gives -?[\d.]+ ms for a batch of 8 on/,
+      /profile\.json#see has a fit with -?[\d.]+ ms for a batch of 8 on/,
     ],
     [
       "an SLO that nothing meets",

@@ -71,7 +71,7 @@ test("keeps the state of each sequence, whichever connection has the next reques
   expect(await add(url, 1, { sequence_id: 0 })).toMatch(
     /^parameters.sequence_id: expected a whole/,
   );
-  const bench = ["bench", url, "--poisson", "50", "--duration", "300ms", "--json"];
+  const bench = ["bench", url, "--arrivals", "poisson:50", "--duration", "300ms", "--json"];
   const { stdout } = stratagem(...bench);
   const { queries, satisfied } = JSON.parse(stdout);
   expect(queries).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ test("keeps the state of each sequence, whichever connection has the next reques
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('stratagem_sequences{model="sums"} 1');
   // Two rows of three floats.
-  expect(metrics).toContain('stratagem_sequence_state_bytes{model="sums"} 24');
+  expect(metrics).toContain('stratagem_buffered_bytes{model="sums",what="sequence_states"} 24');
 }, 60_000);
 
 test("state that there is not, and state in another method, are refused by place", async () => {

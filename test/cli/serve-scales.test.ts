@@ -104,8 +104,8 @@ test("serves a compiled cascade with the packaged model's forecasts until told",
     const metrics = ofOneModel(await (await fetch(`${url}/metrics`)).text());
     return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(metrics)?.[1]);
   };
-  expect(await gaugeOf("stratagem_workers")).toBe(workers);
-  expect(await gaugeOf("stratagem_cores")).toBe(6);
+  expect(await gaugeOf('stratagem_workers{state="total"}')).toBe(workers);
+  expect(await gaugeOf('stratagem_cores{state="limit"}')).toBe(6);
   // The last second held three requests, and the model says another number.
   while (!((await gaugeOf("stratagem_forecast_qps")) > 0)) await new Promise(setImmediate);
   while (Number.isInteger(await gaugeOf("stratagem_forecast_qps"))) {

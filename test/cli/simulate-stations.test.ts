@@ -10,7 +10,7 @@ import { always, servedOn } from "../support/serving-path.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
 const RATIOS = { p50: 0.8, p95: 1, p99: 1.1, mean: 0.82 };
-const LOAD = ["--poisson", "10", "--duration", "20s"];
+const LOAD = ["--arrivals", "poisson:10", "--duration", "20s"];
 
 const ROWS = { requestMs: always(1), wireMs: always(2), processors: 1 };
 

@@ -144,7 +144,16 @@ export function commandLineContract(
     });
 
     test("is simulated: every query ends one way, the same with the same seed", async () => {
-      const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s", "--seed", "7"];
+      const args = [
+        "simulate",
+        bundle,
+        "--arrivals",
+        "poisson:30",
+        "--duration",
+        "5s",
+        "--seed",
+        "7",
+      ];
       const {
         wallMs: _,
         queriesPerWallSecond: __,
@@ -161,14 +170,21 @@ export function commandLineContract(
     });
 
     test.each(subject.baselines)("is simulated beside %s", async (baseline) => {
-      const args = ["simulate", bundle, "--poisson", "30", "--duration", "5s"];
+      const args = ["simulate", bundle, "--arrivals", "poisson:30", "--duration", "5s"];
       const result = await jsonOf(...args, "--baseline", baseline);
       expect(result.queries).toBeGreaterThan(100);
       expect(result.satisfied + result.late + result.dropped).toBe(result.queries);
     });
 
     test("is not simulated with the baseline of another method", async () => {
-      const args = ["simulate", bundle, "--poisson", "30", "--baseline", subject.foreignBaseline];
+      const args = [
+        "simulate",
+        bundle,
+        "--arrivals",
+        "poisson:30",
+        "--baseline",
+        subject.foreignBaseline,
+      ];
       const { status, stdout, stderr } = await stratagem(...args);
       expect([status, stdout]).toEqual([64, ""]);
       expect(stderr).toMatch(/^RUNTIME_USAGE [^\n]+\n$/);

@@ -104,7 +104,7 @@ class House {
   /** Once nothing but the asking itself is on its way. */
   async settled(): Promise<ReadonlyMap<string, number>> {
     let metrics = await this.metrics();
-    while (metrics.get("stratagem_http_requests_in_flight") !== 1) {
+    while (metrics.get('stratagem_requests_in_flight{protocol="http"}') !== 1) {
       if (this.workers.runningCount() > 0) await this.workers.finish();
       metrics = await this.metrics();
     }
@@ -144,7 +144,7 @@ function sumOf(metrics: ReadonlyMap<string, number>, ...starts: readonly string[
 function codesOf(metrics: ReadonlyMap<string, number>): Map<string, number> {
   const codes = new Map<string, number>();
   for (const [series, value] of metrics) {
-    const code = /^stratagem_http_requests_total\{code="(\w+)"\}$/.exec(series)?.[1];
+    const code = /^stratagem_requests_total\{protocol="http",code="(\w+)"\}$/.exec(series)?.[1];
     if (code !== undefined) codes.set(code, value);
   }
   codes.set("200", (codes.get("200") ?? 0) + 1);
@@ -187,7 +187,7 @@ describe.each(BY_METHOD)("the counters of %s", (_, { served }) => {
     const whole = house.raw(`${head}\r\n\r\n${house.body}`);
     await house.until(() => house.workers.runningCount() > 0);
     await house.until(async () => {
-      return (await house.metrics()).get("stratagem_http_requests_in_flight") === 3;
+      return (await house.metrics()).get('stratagem_requests_in_flight{protocol="http"}') === 3;
     });
     for (const { socket } of [half, whole]) {
       // An end alone may come from a client that still reads.
@@ -212,7 +212,7 @@ describe.each(BY_METHOD)("the counters of %s", (_, { served }) => {
     await house.until(() => house.workers.runningCount() > 0);
     await house.until(async () => {
       const metrics = await house.metrics();
-      const waiting = metrics.get("stratagem_http_requests_in_flight") ?? 0;
+      const waiting = metrics.get('stratagem_requests_in_flight{protocol="http"}') ?? 0;
       return waiting - 1 + sumOf(metrics, "nv_inference_request_failure{") >= CROWD;
     });
     house.clock.nowMs += 3 * served.bundle.slo.latencyMs;

@@ -149,8 +149,8 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     await house.workers.hang();
     expect((await driven(house, reply)).status).toBe(200);
     const text = ofOneModel((await get(house, "/metrics")).text);
-    expect(text).toMatch(/^stratagem_workers_lost_total 1$/m);
-    expect(text).toMatch(/^stratagem_workers_hung_total 1$/m);
+    expect(text).toMatch(/^stratagem_workers_lost_total\{reason="ended"\} 0$/m);
+    expect(text).toMatch(/^stratagem_workers_lost_total\{reason="hung"\} 1$/m);
     expect(text).toMatch(/^stratagem_queries_retried_total [12]$/m);
   });
 
@@ -215,10 +215,10 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     expect(text).toContain(`nv_inference_request_success{model="${served.model}",version="1"} 1\n`);
     expect(text).toMatch(new RegExp(`^stratagem_bundle_info{.*sha256="${SHA256}"} 1$`, "m"));
     expect(text).toMatch(/^stratagem_queries_total\{.*outcome="satisfied"\} 2$/m);
-    expect(text).toMatch(/^stratagem_workers \d+$/m);
+    expect(text).toMatch(/^stratagem_workers\{state="total"\} \d+$/m);
     expect(text).toMatch(/^# TYPE stratagem_event_loop_delay_seconds histogram$/m);
     expect(text).toMatch(/^stratagem_event_loop_delay_seconds_bucket\{le="0.05"\} \d+$/m);
-    expect(text).toMatch(/^stratagem_request_bytes 0$/m);
+    expect(text).toMatch(/^stratagem_buffered_bytes\{what="requests"\} 0$/m);
   });
 
   test("refuses what is no request, and what asks for less time than a row takes", async () => {
@@ -255,7 +255,7 @@ describe.each(BY_METHOD)("an endpoint of %s", (method, { served }) => {
     await new Promise(setImmediate);
     // Its workers are not ready, so the one before answers.
     const meanwhile = infer(house);
-    const inFlight = "stratagem_http_requests_in_flight 3\n";
+    const inFlight = 'stratagem_requests_in_flight{protocol="http"} 3\n';
     while (!(await get(house, "/metrics")).text.includes(inFlight));
     next.workers.ready();
     const { retired } = await replacing;

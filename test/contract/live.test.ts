@@ -113,11 +113,13 @@ describe.each(BY_METHOD)("the live document of %s", (method, { served }) => {
       await metricOf(house, "stratagem_satisfied_accuracy_total"),
     );
     expect(requests).toMatchObject({ answered: 1, failed: 0 });
-    expect(workers.count).toBe(await metricOf(house, "stratagem_workers"));
-    expect(workers.ready).toBe(await metricOf(house, "stratagem_workers_ready"));
+    expect(workers.count).toBe(await metricOf(house, "stratagem_workers", '"total"'));
+    expect(workers.ready).toBe(await metricOf(house, "stratagem_workers", '"ready"'));
     const counted = ({ counts = [] as readonly number[] }) => counts.reduce((a, b) => a + b, 0);
     expect(counted(latency ?? {})).toBe(1);
-    expect(counted(slack ?? {})).toBe(await metricOf(house, "stratagem_dispatch_slack_ms_count"));
+    expect(counted(slack ?? {})).toBe(
+      await metricOf(house, "stratagem_dispatch_slack_seconds_count"),
+    );
     const ran = variants.reduce((sum, one) => sum + one.rows, 0);
     expect(ran).toBe(await metricOf(house, "nv_inference_count"));
     expect(ran).toBeGreaterThanOrEqual(satisfied);

@@ -71,7 +71,7 @@ test("the table knows which methods take lists of sizes, state and bindings", as
     const [mistake] = rules.measurementMistakes(variant, ["variants", 0, "profile"]);
     expect(mistake).toMatchObject({
       path: ["variants", 0],
-      message: expect.stringContaining("expected none of axes, padding, inputs, outputs"),
+      message: expect.stringContaining("expected no axes, padding, inputs, outputs"),
     });
     expect(rowOf("one size of an axis")[name]).toBe("no");
   }

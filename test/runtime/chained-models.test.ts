@@ -10,7 +10,7 @@ import { describeModel } from "../../runtime/exec/onnx/model-file.ts";
 import { inheritanceOf } from "../../runtime/exec/process/inherited-models.ts";
 import { workerMemoryBytes } from "../../runtime/exec/process/worker-memory.ts";
 import { servedModels } from "../../runtime/host/served-models.ts";
-import { readRamsisBundle } from "../../runtime/methods/ramsis/bundle/read.ts";
+import { readRamsisBundle } from "../../runtime/methods/ramsis/bundle/fields.ts";
 import { linkPath } from "../support/onnx-links.ts";
 import { SMALL, tinyBundle } from "../support/tiny-bundle.ts";
 

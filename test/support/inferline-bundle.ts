@@ -1,4 +1,4 @@
-import { nextMeasuredTimes } from "stratagem/internal/model/next-measured-times";
+import { nextMeasuredTimes } from "stratagem/internal/model/service-time";
 import type {
   Branch,
   InferlineBundle,

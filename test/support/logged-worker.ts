@@ -16,10 +16,10 @@ import {
   decodeText,
   FRAME_KINDS,
   type Frame,
+  FrameReader,
   runFrame,
   textFrame,
-} from "../../runtime/exec/process/frame-protocol.ts";
-import { FrameReader } from "../../runtime/exec/process/frame-reader.ts";
+} from "../../runtime/exec/process/worker-channel.ts";
 
 const PROGRAM = resolve("runtime/dist/exec/process/worker.js");
 const CHANNEL = 3;

@@ -2,12 +2,16 @@
 import fc from "fast-check";
 import { vi } from "vitest";
 import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
-import type { Batch, BatchResult, Executor } from "../../runtime/exec/models/executor.ts";
-import { WorkerLostError } from "../../runtime/exec/models/executor.ts";
+import {
+  type Batch,
+  type BatchResult,
+  type Executor,
+  WorkerLostError,
+} from "../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { Scheduler } from "../../runtime/methods/ramsis/serve/scheduler.ts";
 import type { RowAnswer, Submission } from "../../runtime/server/requests/request.ts";
 import type { VariantWish } from "../../runtime/server/requests/variant-wish.ts";
@@ -183,7 +187,7 @@ export async function record(
       requests.push({ submission, bytes });
     },
     cancel: ({ pick }) => requests[pick % Math.max(1, requests.length)]?.submission.cancel(),
-    refuse: ({ rows, pick }) => scheduler.turnAway(rows, pick % kindCount),
+    refuse: ({ rows, pick }) => scheduler.reject(rows, pick % kindCount),
     ready: ({ pick }) => scheduler.onWorkerReady(pick % workers.length),
     compute: ({ pick }) => pickedBatches(executor, pick)?.at(-1)?.compute(),
     finish: ({ pick }) => finish(executor, pick),

@@ -1,4 +1,4 @@
-import type { StageFacts, StageSight } from "../../compiler/simulate/graph/scalers/scaler.ts";
+import type { StageFacts, StageState } from "../../compiler/simulate/graph/scalers/scaler.ts";
 import {
   openScalers,
   SCALERS,
@@ -14,7 +14,7 @@ export const FACTS: StageFacts = {
   replicas: 2,
 };
 
-/** What a stage is like from a time on, in seconds. */
+/** Load of a stage from a time on, in seconds. */
 export interface StageScene {
   readonly fromS: number;
   readonly qps?: number;
@@ -24,8 +24,9 @@ export interface StageScene {
 }
 
 /**
- * What an autoscaler as shipped, but for its target, says with every look at a stage.
- * @param scenes in their order; replicas are up when they are asked for, or as `readyAt` says.
+ * Returns the decisions of an autoscaler, as shipped except for its target, at every poll of a
+ * stage.
+ * @param scenes in their order; replicas are ready at once, or as `readyAt` says.
  */
 export function decisions(
   name: ScalerName,
@@ -37,26 +38,26 @@ export function decisions(
   const { facts = FACTS, readyAt } = options;
   const [scaler] = openScalers(sameForAll(SCALERS[name].shipped, target, 1), [facts]);
   const periodS = SCALERS[name].periodMs / 1000;
-  const told: { atS: number; replicas: number }[] = [];
+  const decided: { atS: number; replicas: number }[] = [];
   let replicas = facts.replicas;
   for (let atS = periodS; atS <= untilS; atS += periodS) {
-    const sight = sightAt(atS, scenes);
-    const seen = { ...sight, target: replicas, ready: readyAt?.(atS) ?? replicas };
-    replicas = scaler?.look(seen) ?? Number.NaN;
-    told.push({ atS, replicas });
+    const state = stateAt(atS, scenes);
+    const seen = { ...state, target: replicas, ready: readyAt?.(atS) ?? replicas };
+    replicas = scaler?.decide(seen) ?? Number.NaN;
+    decided.push({ atS, replicas });
   }
-  return told;
+  return decided;
 }
 
-/** The number at the last look that is not after a time. */
-export function replicasAt(told: readonly { atS: number; replicas: number }[], atS: number) {
-  return told.findLast((one) => one.atS <= atS)?.replicas;
+/** Returns the number of replicas at the last poll up to a time. */
+export function replicasAt(decided: readonly { atS: number; replicas: number }[], atS: number) {
+  return decided.findLast((one) => one.atS <= atS)?.replicas;
 }
 
-function sightAt(
+function stateAt(
   nowS: number,
   scenes: readonly StageScene[],
-): Omit<StageSight, "target" | "ready"> {
+): Omit<StageState, "target" | "ready"> {
   const over = (of: (scene: StageScene) => number): number =>
     scenes.reduce((sum, scene, at) => {
       const endS = Math.min(nowS, scenes[at + 1]?.fromS ?? nowS);

@@ -30,8 +30,8 @@ export async function serveSeveral(
 ): Promise<RunningServer> {
   const { nowMs, epochOffsetMs = 0, onNotice = () => {}, settings = {}, log } = options;
   const { version } = options;
-  const seams = { nowMs, epochOffsetMs, onNotice, version, log, environment: {} };
-  const features = await openFeatures(FEATURES, settings, seams);
+  const context = { nowMs, epochOffsetMs, onNotice, version, log, environment: {} };
+  const features = await openFeatures(FEATURES, settings, context);
   // Those of the test come before those of the same routes.
   const all = [...(options.features ?? []), ...features];
   const server = await openServer(applications, { ...options, features: all });

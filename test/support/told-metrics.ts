@@ -41,7 +41,6 @@ async function opened(subject: ServedSubject): Promise<Opened> {
   const workerFacts = new WorkerFacts([{ name: "a" }], () => {});
   const facts = { variant: 0, loadMs: 1, warmMs: 1, nodes: 2, cpuNodes: [], hasFallback: false };
   workerFacts.onModelFacts(facts, "webgpu");
-  workerFacts.onStarted(1000);
   const application = await methodOf(subject.bundle).host(subject.bundle, {
     bundleSha256: "ab".repeat(32),
     nowMs: CLOCK.nowMs,
@@ -67,7 +66,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
   if (settings === undefined) throw new Error("there is an endpoint");
   const otlp = openOtlp({ settings, version: "0.0.0", ...CLOCK, onNotice: () => {} });
   const decisions = new DecisionLog({
-    place: { name: "nowhere", send: async () => ({ kind: "taken" }) },
+    destination: { name: "nowhere", send: async () => ({ kind: "taken" }) },
     ...{ sample: 1, mask: [], review: () => undefined, onNotice: () => {}, ...CLOCK },
   });
   const features = [telemetryOf({ traces: otlp.traces, ...CLOCK }), followedBy(decisions)];

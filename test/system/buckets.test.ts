@@ -67,7 +67,7 @@ test("profile, compile, verify, simulate and serve agree on the buckets", async 
   expect(compiled.status).toBe(0);
   expect(stratagem("verify", at("b.msgpack")).status).toBe(0);
   const simulated = stratagem(
-    ...["simulate", at("b.msgpack"), "--poisson", "100", "--duration", "20s", "--json"],
+    ...["simulate", at("b.msgpack"), "--arrivals", "poisson:100", "--duration", "20s", "--json"],
   );
   const { byBucket } = JSON.parse(simulated.stdout);
   expect(Object.keys(byBucket)).toEqual(["64", "4096", "65536"]);
@@ -99,8 +99,9 @@ async function expectServed(): Promise<void> {
       });
     }
     const metrics = await (await fetch(`${url}/metrics`)).text();
-    expect(metrics).toContain('stratagem_padded_requests_total{model="sums",bucket="64"} 2');
-    expect(metrics).toContain('stratagem_padding_elements_total{model="sums",bucket="64"} 126');
+    expect(metrics).toContain(
+      'stratagem_input_elements_total{model="sums",bucket="64",kind="padding"} 126',
+    );
   } finally {
     server.kill();
     await once(server, "exit");

@@ -118,7 +118,7 @@ test("one that does well is promoted step by step, and no request is lost", asyn
   const settings = { canary: [`${good}=25%,50%`], canaryTime: 1000, canaryTolerance: 0.05 };
   const { server, notices } = await serve(good, 0.05, { settings });
   const before = server.served[0]?.sha256;
-  const isOver = () => notices.some((notice) => / answers all requests /.test(notice));
+  const isOver = () => notices.some((notice) => / answers all requests: /.test(notice));
   const { sent, answered, counts } = await keepAsking(server.url, isOver);
   expect(answered).toBe(sent);
   expect(Object.keys(counts).every((key) => key.startsWith("200 "))).toBe(true);
@@ -126,9 +126,9 @@ test("one that does well is promoted step by step, and no request is lost", asyn
   expect(sha256).not.toBe(before);
   expect(counts[`200 ${sha256.slice(0, 12)}`]).toBeGreaterThan(50);
   expect(notices.filter((notice) => notice.startsWith("canary: "))).toEqual([
-    `canary: ${good} is tried with 25 % of the requests, SHA-256 ${sha256}`,
-    expect.stringContaining(`${good} is tried with 50 % of the requests now: 0.0 % of its `),
-    expect.stringMatching(/0\.0 % of its \d+ requests are late or failed, of the \d+ beside it/),
+    `canary: ${good} receives 25 % of the requests, SHA-256 ${sha256}`,
+    expect.stringContaining(`${good} now receives 50 % of the requests: 0.0 % of its `),
+    expect.stringMatching(/0\.0 % of its \d+ requests are late or failed, against 0\.0 % of the stable/),
   ]);
   expect((await canaryOf(server.url)).canary).toMatchObject({ state: "promoted", share: 0 });
   const again = await canaryOf(server.url, { action: "start" });
@@ -141,7 +141,7 @@ test("one that does well is promoted step by step, and no request is lost", asyn
 test("one whose requests fail is rolled back, and the others are answered", async () => {
   const { server, notices } = await serve(bad, 0.0001);
   const before = server.served[0]?.sha256 ?? "";
-  const isTried = () => notices.some((notice) => / is tried with /.test(notice));
+  const isTried = () => notices.some((notice) => / receives /.test(notice));
   await keepAsking(server.url, isTried);
   writeFileSync(join(folder, "bad-is-broken"), "");
   const isOver = () => notices.some((notice) => / is rolled back: /.test(notice));
@@ -156,7 +156,7 @@ test("one whose requests fail is rolled back, and the others are answered", asyn
   expect(Object.keys(after.counts)).toEqual(["200 "]);
   expect((await canaryOf(server.url)).canary).toMatchObject({
     state: "rolled back",
-    because: expect.stringMatching(/% of its \d+ requests are late or failed, of the \d+ beside/),
+    because: expect.stringMatching(/% of its \d+ requests are late or failed, against /),
   });
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   expect(metrics).toContain(
@@ -168,11 +168,11 @@ test("one whose requests fail is rolled back, and the others are answered", asyn
 
 test("a trial begins anew when what is served is read again, and ends as it is told", async () => {
   const { server, notices } = await serve(good);
-  const tried = () => notices.filter((notice) => / is tried with /.test(notice)).length;
+  const tried = () => notices.filter((notice) => / receives /.test(notice)).length;
   await keepAsking(server.url, () => tried() > 0);
   compiled("stable", 11);
   expect((await server.reload("look")).isFollowed).toBe(true);
-  const isAnew = () => notices.some((notice) => notice.endsWith("its trial begins anew"));
+  const isAnew = () => notices.some((notice) => notice.endsWith("the trial starts again"));
   await keepAsking(server.url, isAnew);
   const gone = await canaryOf(server.url, { action: "roll-back", application: "look" });
   expect([gone.status, gone.canary?.state]).toEqual([200, "rolled back"]);
@@ -192,7 +192,7 @@ test.each([
   ["missing", () => join(folder, "missing"), /missing: expected a readable policy bundle/],
   ["broken", () => join(folder, "stable.mjs"), /BUNDLE_MAGIC|expected/],
   ["of another application", () => compiled("other", 10, "other"), /of the application look, got/],
-  ["the same", () => stable, /expected another bundle than the one served, got the same/],
+  ["the same", () => stable, /expected a bundle other than the served one, got the same/],
 ])(
   "a file that is %s is told, and the server goes on",
   async (_, path, refused) => {
@@ -213,10 +213,10 @@ test("one that promises less is not tried with the gate, unless that is allowed"
   const served = ["serve", "--policy", stable, ...canary, ...flags];
   // At 10 queries a second the stable bundle promises something, and this one nothing.
   for (const [allowed, state, because] of [
-    ["none", "rolled back", /expected promises that the gate lets pass, got feasible at 10 qps/],
+    ["none", "rolled back", /expected promises that pass the gate, got feasible at 10 qps/],
     ["feasible; violations any", "tried", /^$/],
   ] as const) {
-    const child = startStratagem(...served, "--canary-gate", allowed);
+    const child = startStratagem(...served, "--limit", `canaryGate=${allowed}`);
     const url = await urlOf(child);
     let told = (await canaryOf(url)).canary;
     while (told === undefined || told.state === "starting") told = (await canaryOf(url)).canary;
@@ -251,7 +251,7 @@ test("one whose signature does not hold is not tried, where signatures are requi
     const { server, notices } = await serve(good, 0.05, { trust });
     const told = () => notices.find((notice) => notice.startsWith("canary: "));
     await keepAsking(server.url, () => told() !== undefined);
-    expect(told()).toContain("is not tried: ");
+    expect(told()).toContain("could not be started: ");
     expect(told()).toMatch(refused);
     expect((await canaryOf(server.url)).canary).toMatchObject({ state: "rolled back" });
     await server.close();
@@ -282,7 +282,7 @@ test("the command line reads it, and a server that stops meanwhile ends well", a
     log += String(chunk);
   });
   const url = await urlOf(child);
-  while (!log.includes("is tried with 5 % of the requests")) {
+  while (!log.includes("receives 5 % of the requests")) {
     expect(child.exitCode).toBeNull();
     await fetch(`${url}/v2/health/live`);
   }

@@ -78,16 +78,25 @@ test("simulates every class beside what is expected of it", async () => {
   const { stdout } = await stratagemHere(
     "simulate",
     bundle,
-    "--poisson",
-    "50",
+    "--arrivals",
+    "poisson:50",
     "--duration",
     "200s",
   );
   expect(stdout).toMatch(/^short +\d+ +\d\d\.\d+% /m);
   expect(stdout).toMatch(/^long +\d+ +\d\d\.\d+% /m);
   const json = JSON.parse(
-    (await stratagemHere("simulate", bundle, "--poisson", "50", "--json", "--duration", "200s"))
-      .stdout,
+    (
+      await stratagemHere(
+        "simulate",
+        bundle,
+        "--arrivals",
+        "poisson:50",
+        "--json",
+        "--duration",
+        "200s",
+      )
+    ).stdout,
   );
   expect(Object.keys(json.byClass)).toEqual(["short", "long"]);
   expect(Object.keys(json.expected.byClass).sort()).toEqual(["long", "short"]);
@@ -154,7 +163,7 @@ test("serves each query by the deadline of its own class", async () => {
     accuracy: 0.7,
   });
 
-  const load = ["--poisson", "50", "--duration", "2s", "--json"];
+  const load = ["--arrivals", "poisson:50", "--duration", "2s", "--json"];
   const { status, stdout } = await stratagemHere("bench", url, ...load, "--slo-class", "all");
   expect(status).toBe(0);
   const { byClass, queries } = JSON.parse(stdout);

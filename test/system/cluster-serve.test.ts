@@ -76,6 +76,6 @@ test("a model goes from NATS to a worker, whose front end goes on without NATS",
   await until(members, (names) => names === "third");
   await untilAnswered(served.url, 200);
   const metrics = await (await fetch(`${served.url}/metrics`)).text();
-  expect(metrics).toContain('stratagem_cluster_workers{pool="default"} 1');
+  expect(metrics).toContain('stratagem_cluster_workers{pool="default",share="own"} 1');
   expect(metrics).toContain("stratagem_cluster_away 0");
 });

@@ -126,7 +126,7 @@ describe.each(COMPILED)("the decisions of a server of %s", (method, { model }) =
 
     const trace = join(folder, `${method}.csv`);
     const simulated = stratagem(
-      ...["simulate", policy, "--arrivals", log, "--write-trace", trace, "--json"],
+      ...["simulate", policy, "--arrivals", `log:${log}`, "--write-trace", trace, "--json"],
     );
     expect([simulated.status, simulated.stderr]).toEqual([0, ""]);
     const { arrivals } = JSON.parse(simulated.stdout);
@@ -158,7 +158,7 @@ test("a sample is replayed by the states that it has, without masked fields", as
   expect(told.decisions).toMatchObject({ different: 0, notSettled: 0 });
   expect(told.decisions.reproduced).toBeGreaterThan(0);
   const simulated = stratagem(
-    ...["simulate", String(bundles.get("ramsis")), "--arrivals", log, "--json"],
+    ...["simulate", String(bundles.get("ramsis")), "--arrivals", `log:${log}`, "--json"],
   );
   expect(JSON.parse(simulated.stdout).arrivals).toMatchObject({ requests: ids.length });
 });
@@ -230,12 +230,12 @@ test("what is no place is refused at the start, and so is a sample without one",
   const missing = join(folder, "missing", "log.gz");
   const refused = stratagem("serve", "--policy", policy, "--decision-log", missing);
   expect(refused.status).toBe(64);
-  expect(refused.stderr).toContain(`--decision-log: expected a file that can be written, an http`);
+  expect(refused.stderr).toContain(`--decision-log: expected a writable file, an http`);
   expect(refused.stderr).toContain("ENOENT");
   const alone = stratagem("serve", "--policy", policy, "--decision-sample", "1%");
   expect([alone.status, alone.stderr]).toEqual([
     64,
-    expect.stringContaining("expected --decision-log beside --decision-sample"),
+    expect.stringContaining("--decision-sample needs --decision-log"),
   ]);
   const mask = stratagem(
     ...["serve", "--policy", policy, "--decision-log", "-", "--decision-mask", "rows"],

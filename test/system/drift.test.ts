@@ -106,7 +106,7 @@ test("a worker 1.5 times as slow as its profile is found; one with room is not",
   const [told = ""] = slow.promises.filter((line) => line.includes("service times"));
   expect(told).toMatch(/promise broken: service times: one takes 1\.[5-9]x its profile at batch 1/);
   expect(told).toMatch(
-    / since \d\d:\d\d:\d\d UTC, by \d+ batches; false alarms at most one in 1 h/,
+    / since \d\d:\d\d:\d\d UTC, in \d+ batches; at most one false alarm in 1 h/,
   );
   // Five blocks of five seconds, of batches of 30 ms.
   expect(Number(/by (\d+) batches/.exec(told)?.[1])).toBeLessThanOrEqual(1400);
@@ -116,8 +116,6 @@ test("a worker 1.5 times as slow as its profile is found; one with room is not",
   expect(await ready(slow)).toBe(503);
   const metrics = await (await fetch(`${slow.url}/metrics`)).text();
   expect(metrics).toContain('stratagem_promise_holds{model="slow",promise="service_time"} 0');
-  const since = /promise_broken_since_seconds\{[^}]*"service_time"\} (\S+)/.exec(metrics)?.[1];
-  expect(Math.abs(Number(since) - Date.now() / 1000)).toBeLessThan(300);
   const median = /service_time_seconds\{[^}]*batch="1",quantile="0.5"\} (\S+)/.exec(metrics)?.[1];
   expect(Number(median)).toBeGreaterThan(TAKES_MS / 1000);
   writeFileSync(join(folder, "metrics.txt"), metrics);

@@ -52,20 +52,21 @@ function startFrontEnd(cluster: string, name: string, policy: string) {
   return edge.serve(site.folder(name), ...own);
 }
 
-/** The sum of what is under a name at `/metrics`. */
-async function metric(url: string, name: string): Promise<number> {
+/** Sum of the samples of a name at `/metrics`, or of those that have a label. */
+async function metric(url: string, name: string, label = ""): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   const lines = text
     .split("\n")
-    .filter((one) => one.startsWith(`${name} `) || one.startsWith(`${name}{`));
+    .filter((one) => one.startsWith(`${name} `) || one.startsWith(`${name}{`))
+    .filter((one) => one.includes(label));
   return lines.reduce((sum, one) => sum + Number(one.slice(one.lastIndexOf(" "))), 0);
 }
 
-const SHARE = "stratagem_cluster_share_workers";
+const SHARE = ["stratagem_cluster_workers", 'share="own"'] as const;
 
 /** Asks until a front end has so many of the workers: what moves them are other processes. */
 async function untilShare(url: string, workers: number): Promise<void> {
-  while ((await metric(url, SHARE)) !== workers) await pause(POLL_MS);
+  while ((await metric(url, ...SHARE)) !== workers) await pause(POLL_MS);
 }
 
 async function untilAnswered(url: string): Promise<void> {
@@ -78,7 +79,9 @@ async function executed(workers: readonly string[]): Promise<{ rows: number; dou
   for (const url of workers) {
     rows += await metric(url, "nv_inference_count");
     const text = await (await fetch(`${url}/metrics`)).text();
-    doubled += Number(/^stratagem_agent_refused_total\{reason="double"\} (\d+)$/m.exec(text)?.[1]);
+    doubled += Number(
+      /^stratagem_refused_total\{what="batch",reason="double"\} (\d+)$/m.exec(text)?.[1],
+    );
   }
   return { rows, doubled };
 }
@@ -163,7 +166,7 @@ test("a front end whose line to NATS is cut goes on with its workers while it se
   // Longer than a lease, and all the while both are asked.
   await pause(5000);
   for (const load of loads) await load.answeredMore(100);
-  expect([await metric(one.url, SHARE), await metric(two.url, SHARE)]).toEqual([2, 1]);
+  expect([await metric(one.url, ...SHARE), await metric(two.url, ...SHARE)]).toEqual([2, 1]);
   for (const load of loads) await load.end();
   expect(loads.flatMap(({ failures }) => failures)).toEqual([]);
 });

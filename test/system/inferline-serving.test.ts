@@ -72,8 +72,8 @@ test("answers every client with its own rows, whichever way each of them went", 
     await expectAnswered(await infer(url, rows), rows);
   });
   const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
-  expect(text).toContain('stratagem_replicas_ready{task="slow"} 2\n');
-  expect(text).toContain("stratagem_workers_lost_total 0\n");
+  expect(text).toContain('stratagem_task_workers{task="slow",variant="slow",state="ready"} 2\n');
+  expect(text).toContain('stratagem_workers_lost_total{reason="ended"} 0\n');
 });
 
 test("replicas come and go under load, and no request is lost", async () => {
@@ -102,10 +102,10 @@ test("replicas come and go under load, and no request is lost", async () => {
   const { url, executor } = await serving(bundle, () => clock.nowMs);
   const replicas = async () => {
     const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
-    const of = (kind: string) =>
-      [...text.matchAll(new RegExp(`^stratagem_replicas_${kind}{.*} (\\d+)$`, "gm"))].map(
-        ([, count]) => Number(count),
-      );
+    const of = (state: string) =>
+      [
+        ...text.matchAll(new RegExp(`^stratagem_task_workers{.*state="${state}"} (\\d+)$`, "gm")),
+      ].map(([, count]) => Number(count));
     return { target: of("target"), assigned: of("assigned"), ready: of("ready") };
   };
   const until = async (assigned: readonly number[]) => {
@@ -138,8 +138,10 @@ test("replicas come and go under load, and no request is lost", async () => {
   await until([2, 2, 2]);
   const text = ofOneModel(await (await fetch(`${url}/metrics`)).text());
   expect(text).toContain(`stratagem_queries_total{outcome="satisfied"} ${sent}\n`);
-  expect(text).toMatch(/stratagem_scaling_actions_total{task="gate",direction="down"} [1-9]/);
-  expect(text).toContain("stratagem_workers_lost_total 0\n");
+  expect(text).toMatch(
+    /stratagem_scaling_actions_total{task="gate",resource="workers",direction="down"} [1-9]/,
+  );
+  expect(text).toContain('stratagem_workers_lost_total{reason="ended"} 0\n');
 });
 
 test("a killed worker takes only its batch along, and its task comes back", async () => {

@@ -78,7 +78,7 @@ test("a pipe where the output belongs is refused before the work, in one line", 
     stdout: "",
     stderr:
       `COMPILER_UNWRITABLE ${out}: expected a place that can be written, got: a named pipe; ` +
-      "only a file is replaced\n",
+      "only files are replaced\n",
   });
   expect(lstatSync(out).isFIFO()).toBe(true);
 });

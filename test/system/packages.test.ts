@@ -185,7 +185,7 @@ describe("stratagem, installed beside it", () => {
   withRegistry("verifies, simulates and reports there", () => {
     const bundle = "policies/letters/bundle.msgpack";
     expect(bin(ci, "stratagem", "verify", bundle)).toContain("semantics ok");
-    const asked = ["--poisson", "860", "--duration", "5s", "--json"];
+    const asked = ["--arrivals", "poisson:860", "--duration", "5s", "--json"];
     const outcome = JSON.parse(bin(ci, "stratagem", "simulate", bundle, ...asked));
     expect(outcome).toHaveProperty("violationRate");
     bin(ci, "stratagem", "report", bundle, "-o", "report.html");

@@ -137,8 +137,8 @@ describe("a pipeline on the command line", () => {
     const run = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "60",
+      "--arrivals",
+      "poisson:60",
       "--duration",
       "20s",
       "--json",
@@ -153,8 +153,8 @@ describe("a pipeline on the command line", () => {
     const greedy = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "60",
+      "--arrivals",
+      "poisson:60",
       "--baseline",
       "greedy",
     );
@@ -163,8 +163,8 @@ describe("a pipeline on the command line", () => {
     const coarse = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "60",
+      "--arrivals",
+      "poisson:60",
       "--baseline",
       "cg-mean",
     );
@@ -269,7 +269,7 @@ describe("a pipeline on the command line", () => {
     );
     expect(status).toBe(65);
     expect(stderr).toContain(
-      'slo.latency: the leaf "identify" can never be reached in time: the fastest way, ' +
+      'slo.latency: the leaf "identify" can never be reached in time: the fastest path, ' +
         "small ×1, small ×1, takes 20 ms, 5 ms more",
     );
   });

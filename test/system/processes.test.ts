@@ -17,7 +17,7 @@ test.each([
   [0, ["inspect", V1], /^sample: ramsis, format version 1, /],
   [3, ["verify", "test/fixtures/bundles/bad-version.msgpack"], /^refused: BUNDLE_VERSION /m],
   [2, ["gate", V1, CLASSES, "--show"], /^slo/m],
-  [0, ["simulate", V1, "--poisson", "20", "--duration", "1s"], /quer/],
+  [0, ["simulate", V1, "--arrivals", "poisson:20", "--duration", "1s"], /quer/],
   [0, ["report", V1, "-o", out, "--frontier", "none"], /^\S+: \d+ bytes, /],
   [0, ["profile", LETTERS, "-o", out, "--dry-run"], /cnn-xl/],
 ])("ends with %d: stratagem %j", (code, args, said) => {
@@ -31,7 +31,7 @@ test.each([
   [65, ["serve", "--policy", "package.json"], /^BUNDLE_MAGIC package\.json: /],
   [
     65,
-    ["bench", "http://127.0.0.1:9", "--poisson", "1"],
+    ["bench", "http://127.0.0.1:9", "--arrivals", "poisson:1"],
     /^RUNTIME_UNREADABLE .*expected a server that answers/,
   ],
   [64, ["complie"], /^error: unknown command 'complie'/],

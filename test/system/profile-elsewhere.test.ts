@@ -122,7 +122,7 @@ test("a worker that is away, or has another file, is named at once", async () =>
   const { app: own, profile: out } = appWith({ workers: [url] });
   const away = await stratagemHere("profile", own, "-o", out, ...QUICK);
   expect(away.status).toBe(65);
-  expect(away.stderr).toContain(`the worker ${url} cannot be used yet`);
+  expect(away.stderr).toContain(`the worker ${url} cannot be used`);
 });
 
 test("options that do not go with workers elsewhere are refused", async () => {

@@ -72,5 +72,5 @@ test("refuses an application without models in one message", () => {
   const args = ["profile", "bare.yaml", "--serving", "--into", "profile.json"];
   const { status, stderr } = stratagemIn(folder, ...args);
   expect(status).toBe(65);
-  expect(stderr).toContain("expected a model, since the serving path is measured by serving");
+  expect(stderr).toContain("expected a model, since measuring the serving path needs one");
 });

@@ -135,8 +135,8 @@ describe("provisioning on the command line", () => {
     const run = await stratagemHere(
       "simulate",
       bundle,
-      "--gamma",
-      "40,2",
+      "--arrivals",
+      "gamma:40,2",
       "--duration",
       "60s",
       "--json",
@@ -149,7 +149,7 @@ describe("provisioning on the command line", () => {
   });
 
   describe("beside others on the same arrivals", () => {
-    const args = ["simulate", bundle, "--gamma", "40,2", "--duration", "20s", "--json"];
+    const args = ["simulate", bundle, "--arrivals", "gamma:40,2", "--duration", "20s", "--json"];
     let own: { queries: number; costPerHour: number };
 
     beforeAll(async () => {
@@ -174,8 +174,8 @@ describe("provisioning on the command line", () => {
     const proteus = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "40",
+      "--arrivals",
+      "poisson:40",
       "--baseline",
       "proteus",
     );
@@ -187,8 +187,8 @@ describe("provisioning on the command line", () => {
     const none = await stratagemHere(
       "simulate",
       bundle,
-      "--poisson",
-      "40",
+      "--arrivals",
+      "poisson:40",
       "--baseline",
       "cg-median",
     );
@@ -317,7 +317,7 @@ describe("what cannot be provisioned is refused with one line that says where an
         const [variant] = task(one, 0)["variants"] as Record<string, unknown>[];
         Object.assign(variant ?? {}, { fanout: { find: 2.5 } });
       },
-      /tasks\[2\]\.to\[0\]\.task: edges lead to "say" with rows of different origins/,
+      /tasks\[2\]\.to\[0\]\.task: edges to "say" carry rows of different origins/,
     ],
     [
       "variants to choose from",

@@ -141,8 +141,8 @@ describe("what a report can be asked for", () => {
     const simulated = await stratagemHere(
       "simulate",
       small,
-      "--poisson",
-      "30",
+      "--arrivals",
+      "poisson:30",
       "--duration",
       "1s",
       "--json",

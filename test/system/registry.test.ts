@@ -115,7 +115,8 @@ describe("a registry for everybody", () => {
     writeFileSync(bundle, readFileSync(CUT));
     const key = join(home, "ci");
     expect((await run("compiler", ["keygen", "-o", key])).stderr).toBe("");
-    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", "--provenance"];
+    const made = ["--provenance", "policies/malleable/app.yaml"];
+    const sign = ["sign", bundle, "--key", `${key}.key`, "--serial", "1", ...made];
     expect((await run("compiler", sign)).stderr).toBe("");
     const reference = `oci://${host}/team/policy:signed`;
     const push = ["push", bundle, reference, "--models", "policies/malleable", "--json"];
@@ -252,7 +253,7 @@ describe("a registry with TLS", () => {
     expect(distrusting.stderr).toMatch(/^RUNTIME_REGISTRY .*self-signed certificate/);
     // In the clear it does not answer, and nobody is sent there.
     const clear = await pull(`oci+http://${host}/team/policy:1`, join(home, "clear"), trusting);
-    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*it said 400: Client sent an HTTP request/);
+    expect(clear.stderr).toMatch(/^RUNTIME_REGISTRY .*status 400: Client sent an HTTP request/);
   });
 });
 

@@ -55,7 +55,9 @@ test("answers are those of places of this machine, and stages hand their values 
   expect(elsewhere).toHaveLength(here.length);
   const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
   expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
-  const kept = await Promise.all(workers.map((url) => metric(url, "stratagem_agent_kept_bytes ")));
+  const kept = await Promise.all(
+    workers.map((url) => metric(url, 'stratagem_buffered_bytes{what="kept_tensors"} ')),
+  );
   expect(kept[0] ?? 0).not.toBe(kept[1] ?? 0);
   expect((kept[0] ?? 0) + (kept[1] ?? 0)).toBeGreaterThan(0);
   const ran = await Promise.all(workers.map((url) => metric(url, "nv_inference_exec_count{")));

@@ -73,7 +73,7 @@ test("an agent that ends under a batch is lost, and what stands by has its slot"
     }
   }
   await lost;
-  expect(await told.next()).toMatch(/^replaced 0: .*it said 502/);
+  expect(await told.next()).toMatch(/^replaced 0: .*status 502/);
   expect(await rowsOf(executor, 0, batchOf(2))).toMatchObject({ shape: [2, WIDTH] });
 });
 
@@ -92,7 +92,7 @@ test("an agent that somebody else has leased since is lost, until it is leased a
   const headers = { "stratagem-lease": "other/2" };
   expect(await client.infer("m", { headers })).toMatchObject({ status: 200 });
   await expect(executor.run(0, batchOf(1))).rejects.toBeInstanceOf(WorkerLostError);
-  expect(await told.next()).toMatch(/^lost 0: .*it said 409/);
+  expect(await told.next()).toMatch(/^lost 0: .*status 409/);
   lease = "front/3";
   changed();
   expect(await told.next()).toBe("ready 0");

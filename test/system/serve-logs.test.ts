@@ -64,7 +64,7 @@ test("the log is lines of JSON, and the access log has every request", async () 
   const { port } = receiver.address() as AddressInfo;
   const access = join(folder, "access.log");
   const { url, child, parsed } = await serve(
-    ...["--log-format", "json", "--access-log", access],
+    ...["--log", "json", "--access-log", access],
     ...["--otlp-endpoint", `http://127.0.0.1:${port}`],
   );
   const input = { name: "x", datatype: "FP32", shape: [1, 3], data: [1, 2, 3] };
@@ -93,8 +93,8 @@ test("the log is lines of JSON, and the access log has every request", async () 
   });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('stratagem_reloads_total{model="echo",result="refused"} 1\n');
-  expect(metrics).toContain('stratagem_reload_last_successful{model="echo"} 0\n');
-  expect(metrics).toContain('stratagem_log_lines_dropped_total{log="access"} 0\n');
+  expect(metrics).toContain('stratagem_reload_last_successful{model="echo",what="bundle"} 0\n');
+  expect(metrics).toContain('stratagem_log_records_total{log="access",outcome="lost"} 0\n');
   await infer("two");
 
   const ended = once(child, "exit");
@@ -115,7 +115,7 @@ test("an access log that cannot be written, and an endpoint that is none, are re
   const args = ["serve", "--policy", bundle, "--http", "127.0.0.1:0", "--no-means-check"];
   const file = stratagem(...args, "--access-log", join(folder, "none", "log"));
   expect(file.status).toBe(64);
-  expect(file.stderr).toContain("--access-log: expected a file that can be written, got ");
+  expect(file.stderr).toContain("--access-log: expected a writable file, got ");
   const endpoint = stratagem(...args, "--otlp-endpoint", "collector:4318");
   expect(endpoint.status).toBe(64);
   expect(endpoint.stderr).toContain("expected a URL such as http://127.0.0.1:4318");

@@ -197,15 +197,7 @@ describe("two bundles of different methods", () => {
   });
 
   test("share the settings of who may come in", async () => {
-    const { status, stdout } = stratagem(
-      "keygen",
-      "--token",
-      "--name",
-      "ci",
-      "--scopes",
-      "infer",
-      "--json",
-    );
+    const { status, stdout } = stratagem("keygen", "--token", "ci", "--scopes", "infer", "--json");
     expect(status).toBe(0);
     const { token, line } = JSON.parse(stdout);
     const path = join(folder, "tokens.yaml");
@@ -221,7 +213,7 @@ describe("two bundles of different methods", () => {
     }
     expect((await jsonOf(`${adminUrl}/admin/state`, { headers })).status).toBe(403);
     expect((await jsonOf(`${url}/admin/state`, { headers })).status).toBe(404);
-    const other = JSON.parse(stratagem("keygen", "--token", "--name", "next", "--json").stdout);
+    const other = JSON.parse(stratagem("keygen", "--token", "next", "--json").stdout);
     writeFileSync(path, `${other.line}\n`);
     child.kill("SIGHUP");
     const as = (secret: string) => ({ authorization: `Bearer ${secret}` });

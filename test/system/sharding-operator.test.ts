@@ -97,10 +97,10 @@ describe("parts of a fleet", () => {
     const copy = join(folder, "copy.part");
     copyFileSync(two(), copy);
     expect(refusal(one(), two(), copy, three())).toContain(
-      `shard 2 is there 2 times (${two()} and ${copy})`,
+      `shard 2 was given 2 times (${two()} and ${copy})`,
     );
     const absent = join(folder, "absent.part");
-    expect(refusal(one(), two(), absent)).toContain(`shard 3 is lost; there is no ${absent}`);
+    expect(refusal(one(), two(), absent)).toContain(`shard 3 is lost; not found: ${absent}`);
   });
 
   test("of another number of shards are refused with both", () => {
@@ -124,11 +124,11 @@ describe("parts of a fleet", () => {
   test("of another spec, another profile or other options are refused with what differs", () => {
     const loads = { workload: { arrivals: { process: "poisson" }, loads: [40, 80, 120, 170] } };
     const ofSpec = shard(machine("spec", loads), "2/3");
-    expect(refusal(one(), ofSpec, three())).toMatch(/app\.yaml is another in .*1-of-3/);
+    expect(refusal(one(), ofSpec, three())).toMatch(/app\.yaml differs between .*1-of-3/);
     const ofProfile = shard(machine("profile", {}, 4.1), "2/3");
-    expect(refusal(one(), ofProfile, three())).toMatch(/cpu\.json is another in .*1-of-3/);
+    expect(refusal(one(), ofProfile, three())).toMatch(/cpu\.json differs between .*1-of-3/);
     const named = shard(machine("named", { application: "other" }), "2/3");
-    expect(refusal(one(), named, three())).toContain(`${one()} is of fleet, ${named} of other`);
+    expect(refusal(one(), named, three())).toContain(`${one()} is for fleet, ${named} for other`);
     const at = machine("options", PLANNED);
     const plain = shard(at, "1/2");
     const other = shard(at, "2/2", "--solver", "highs");
@@ -145,7 +145,7 @@ describe("parts of a fleet", () => {
     for (const place of [...places, ...atEnd]) {
       writeFileSync(cut, text.slice(0, place));
       expect(refusal(one(), cut, three())).toContain(
-        `${cut}: expected a part that stratagem compile --shard wrote, got`,
+        `${cut}: expected a part written by stratagem compile --shard, got`,
       );
     }
     expect(refusal(one(), folder, three())).toContain(`${folder}: expected a part`);

@@ -114,7 +114,7 @@ test("the matrix, each of whose jobs has a checkout of its own, makes the bundle
   for (const shard of NUMBERS) runJob(repository(`shard-${shard}`), jobs.shard.steps, shard);
   runJob(repository("merge"), jobs.merge.steps, 0);
   expect(readFileSync(join(artifacts, "bundle", "bundle.msgpack")).equals(wanted)).toBe(true);
-  expect(readFileSync(summary, "utf8")).toContain("all parts are there to be merged");
+  expect(readFileSync(summary, "utf8")).toContain("all parts are complete");
   expect(ran.filter((line) => line.includes("--shard")).length).toBe(SHARDS);
 });
 

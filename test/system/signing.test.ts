@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { SerialMemory } from "../../runtime/bundles/trust/serial-memory.ts";
 import type { StartedServer } from "../../runtime/host/start-server.ts";
 import { compileEcho } from "../support/echo-bundle.ts";
+import { writeKeyPair } from "../support/p256-pair.ts";
 import { stratagem, stratagemRuntime } from "../support/run-cli.ts";
 import { signatureFolder } from "../support/signatures.ts";
 import { testWith } from "./needs.ts";
@@ -137,7 +138,7 @@ test("a server follows what is signed and newer, refuses the rest, and remembers
     ]);
     expect(server.served[0]?.sha256).not.toBe(before);
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    const until = 'stratagem_signature_expires_timestamp_seconds{model="echo"}';
+    const until = 'stratagem_expiry_timestamp_seconds{model="echo",what="signature"}';
     expect(metrics).toContain(`${until} 4073587200\n`);
     const told = await (await fetch(`${server.adminUrl}/admin/state`)).json();
     expect(told).toMatchObject({ applications: [{ signature: { serial: 2, scope: {} } }] });
@@ -160,8 +161,8 @@ test("both command lines verify it alike", () => {
 });
 
 test("the digest of a package in the provenance is what sha256sum prints", () => {
-  signed(policy, "--provenance");
-  const { payload } = JSON.parse(readFileSync(`${policy}.intoto.json`, "utf8"));
+  signed(next, "--provenance", join(folder, "next", "app.json"));
+  const { payload } = JSON.parse(readFileSync(`${next}.intoto.json`, "utf8"));
   const { predicate } = JSON.parse(Buffer.from(payload, "base64").toString());
   const { resolvedDependencies } = predicate.buildDefinition;
   const digests = ["stratagem", "stratagem-runtime"].map((name) => {
@@ -218,7 +219,7 @@ testWith("npm with sigstore's verifier", existsSync(SIGSTORE))(
   "sigstore verifies what sign --cosign-key writes, and openssl too",
   () => {
     const own = join(folder, "cosign");
-    expect(stratagem("keygen", "--cosign", "-o", own).status).toBe(0);
+    writeKeyPair(own);
     signed(policy, "--cosign-key", `${own}.key`);
     const require = createRequire(import.meta.url);
     const { bundleFromJSON } = require(join(SIGSTORE, "bundle"));

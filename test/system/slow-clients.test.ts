@@ -146,7 +146,7 @@ describe("answers that clients do not read", () => {
     const wire = await Wire.open(harness);
     await ask(harness, wire);
     await until(harness, `${ENDED}{reason="slow reader"}`, 1);
-    await until(harness, "stratagem_unsent_bytes", 0);
+    await until(harness, 'stratagem_buffered_bytes{what="http_answers"}', 0);
     wire.socket.resume();
     await wire.ended;
     expect(wire.text.length).toBeLessThan(LARGE_BYTES);
@@ -167,7 +167,7 @@ describe("answers that clients do not read", () => {
       await wire.ended;
       expect(wire.replies().map(({ status }) => status)).toEqual([200]);
     }
-    await until(harness, "stratagem_unsent_bytes", 0);
+    await until(harness, 'stratagem_buffered_bytes{what="http_answers"}', 0);
   });
 
   test("of one connection have a budget, from the second answer on", async () => {
@@ -178,14 +178,14 @@ describe("answers that clients do not read", () => {
     await until(harness, `${ENDED}{reason="unread answers"}`, 1);
     wire.socket.resume();
     await wire.ended;
-    await until(harness, "stratagem_unsent_bytes", 0);
+    await until(harness, 'stratagem_buffered_bytes{what="http_answers"}', 0);
   });
 
   test("are whole where a client reads at last", async () => {
     const harness = await serveLarge({ maxUnsentBytesPerConnection: LARGE_BYTES / 2 });
     const wire = await Wire.open(harness);
     await ask(harness, wire);
-    await until(harness, "stratagem_connections ", 2);
+    await until(harness, 'stratagem_connections{protocol="http"} ', 2);
     wire.socket.end();
     wire.socket.resume();
     await wire.ended;

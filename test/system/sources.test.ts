@@ -73,8 +73,8 @@ test("another bundle is followed without losing a request, and a bad one is refu
   expect(refused.refused?.error.code).toBe("BUNDLE_MAGIC");
   expect(refused.revision.sha256).toBe(second.sha256);
   const metrics = ofOneModel(await (await fetch(`${url}/metrics`)).text());
-  expect(metrics).toContain("stratagem_policy_refused 1");
-  expect(metrics).toContain("stratagem_policy_source_up 1");
+  expect(metrics).toContain('stratagem_policy_source_state{state="refused"} 1');
+  expect(metrics).toContain('stratagem_policy_source_state{state="away"} 0');
   publish(first);
   await edge.until(url, ({ revision }) => revision.sha256 === first.sha256);
   const port = await site.leave();

@@ -88,8 +88,8 @@ test("are profiled, compiled, simulated and served, in JSON and as bytes", async
   const simulated = await succeed(
     "simulate",
     bundle,
-    "--poisson",
-    "1",
+    "--arrivals",
+    "poisson:1",
     "--duration",
     "5s",
     "--json",

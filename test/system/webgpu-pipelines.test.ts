@@ -127,7 +127,7 @@ withVulkan("a malleable pipeline gives places up and takes them, and rows stay r
     return { name: "x", datatype: "FP32", shape: [count, WIDTH], data };
   };
   const long = ask(webgpu.url, "one", [rows(250, 1)]);
-  await expect.poll(() => webgpu.metric("stratagem_instances_total")).toBeGreaterThan(0);
+  await expect.poll(() => webgpu.metric("stratagem_start_places_count")).toBeGreaterThan(0);
   const urgent = ask(webgpu.url, "two", [rows(4, 2)], { timeout: 300_000 });
   const prior = ask(webgpu.url, "two", [rows(4, 2)], { priority: 2 });
   const [found, other, third] = await Promise.all([long, urgent, prior]);
@@ -137,5 +137,5 @@ withVulkan("a malleable pipeline gives places up and takes them, and rows stay r
   for (const answer of [other, third]) {
     expect(answersApart(expectedOther, answer)).toBeLessThan(TOLERANCE);
   }
-  expect(await webgpu.metric("stratagem_reconfigurations_total")).toBeGreaterThan(0);
+  expect(await webgpu.metric("stratagem_scaling_actions_total")).toBeGreaterThan(0);
 });

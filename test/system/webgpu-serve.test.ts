@@ -98,7 +98,7 @@ withVulkan("answers are those of the processor, and bench counts every one", asy
     expect(answersApart(expected as Answer, found as Answer)).toBeLessThan(TOLERANCE);
   }
   await cpu.close();
-  const load = ["--poisson", "4", "--duration", "5s", "--slo", "20s", "--json"];
+  const load = ["--arrivals", "poisson:4", "--duration", "5s", "--slo", "20s", "--json"];
   const { status, stdout, stderr } = stratagem("bench", webgpu.url, ...load);
   expect([status, stderr]).toEqual([0, ""]);
   const { queries, satisfied, late, dropped, errors } = JSON.parse(stdout);

@@ -49,7 +49,7 @@ test("told to stop, it answers the batch that it has and ends", async () => {
   expect(pids).toHaveLength(1);
   for (const pid of pids) process.kill(pid, "SIGSTOP");
   const running = client.infer("m", { id: "last" });
-  await client.untilMetric("stratagem_agent_running", 1);
+  await client.untilMetric('stratagem_agent_batches{state="running"}', 1);
   let log = "";
   const stopping = new Promise<void>((resolve) => {
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
@@ -83,7 +83,7 @@ test("a worker that is killed leaves no process behind", async () => {
 
 test.each([
   [[], "RUNTIME_USAGE expected --models or --policy"],
-  [["--models", ".", "--tls-cert", "a"], "RUNTIME_USAGE expected --tls-cert and --tls-key"],
+  [["--models", ".", "--tls", "cert=a"], "expected cert=FILE,key=FILE or cert=FILE,key=FILE,"],
   [["--models", ".", "--http", "here"], "expected HOST:PORT"],
   [["--models", ".", "--device", "abacus"], "RUNTIME_USAGE"],
   [["--policy", "none.msgpack"], "RUNTIME_UNREADABLE none.msgpack"],

@@ -1,21 +1,21 @@
-/** Files that a bundle names, which lie beside it. */
+/** Files that a bundle names and that lie beside it. */
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { readRegularFile } from "stratagem-runtime/internal/base/regular-file";
 import type { WrittenFile } from "../../base/atomic-write.ts";
 import type { BundleFile } from "../../methods/method.ts";
 
-/** Protobuf, the form of models, ends there. */
+/** Limit of Protobuf, the format of models. */
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
-/** Where they are written. @param out path of the bundle. */
+/** Returns the paths of the files. @param out path of the bundle. */
 export function pathsBeside(out: string, files: readonly BundleFile[]): WrittenFile[] {
   return files.map(({ file, bytes }) => ({ path: join(dirname(out), file), bytes }));
 }
 
 /**
- * What is there to compare with: null where nothing is. Of a file with more bytes than the new one
- * only so many are read that it differs.
+ * Reads the existing file for comparison; null if it does not exist. A longer file is read only up to
+ * the first difference in length.
  * @throws NotAFileError, or the system's error.
  */
 export async function existingFile(path: string, newByteCount: number): Promise<Buffer | null> {
@@ -27,7 +27,7 @@ export async function existingFile(path: string, newByteCount: number): Promise<
   }
 }
 
-/** Names of those that are not there, or not as they would be written. */
+/** Returns the names of files that are missing or would change. */
 export async function filesThatDiffer(
   out: string,
   files: readonly BundleFile[],

@@ -1,4 +1,4 @@
-/** `compile --check`: whether a bundle is what would be written, and what of it is not. */
+/** Implements `compile --check`: compares the existing bundle with the compiled one. */
 import { createHash } from "node:crypto";
 import { BundleError } from "stratagem-runtime/internal/base/bundle-error";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
@@ -13,8 +13,8 @@ import { InputError } from "../../spec/document/input-error.ts";
 import { existingFile, filesThatDiffer } from "./bundle-files.ts";
 
 /**
- * @param path of the bundle that is there, or is not.
- * @param bytes that would be written. @param files that would be beside it.
+ * @param path of the bundle, which may not exist.
+ * @param bytes of the compiled bundle. @param files that would lie beside it.
  */
 export async function compareWith(
   path: string,
@@ -32,8 +32,8 @@ export async function compareWith(
   const stages =
     differing.length === 0
       ? ""
-      : `, but these of its stages are missing or differ: ${differing.join(", ")}`;
-  const headline = `${path} ${state}${stages}${same ? "" : "; compile it again to update it"}`;
+      : `, but these stage files are missing or differ: ${differing.join(", ")}`;
+  const headline = `${path} ${state}${stages}${same ? "" : "; compile again to update it"}`;
   const found =
     existing === null || isSame ? null : await difference(path, await readBundle(bytes));
   return {
@@ -52,14 +52,14 @@ export async function compareWith(
 
 interface Difference {
   readonly text: string;
-  /** Null where the file that is there is no bundle that could be compared. */
+  /** Null if the existing file is not a bundle that can be compared. */
   readonly diff: BundleDiff | null;
 }
 
-/** There is only one file to be compared with what was computed. */
-const ALL_BY = "compile to another file, and gate --show shows them";
+/** The compiled bundle is not written, so only a summary can be shown. */
+const ALL_BY = "compile to another file and run gate --show to see all";
 
-/** From the file that is there to the bundle that would be. */
+/** Compares the existing file with the compiled bundle. */
 async function difference(path: string, after: Bundle): Promise<Difference> {
   try {
     const { bundle: before } = await loadBundle(path);
@@ -67,9 +67,12 @@ async function difference(path: string, after: Bundle): Promise<Difference> {
     const levelCount = new Set([...before.levels, ...after.levels].map(({ loadQps }) => loadQps))
       .size;
     if (!diff.same) return { diff, text: diffText(diff, { levelCount, allBy: ALL_BY }) };
-    return { diff, text: "both say the same, in other bytes" };
+    return { diff, text: "equal content, encoded differently" };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
-    return { diff: null, text: `what is there is no bundle: ${error.code} ${error.message}` };
+    return {
+      diff: null,
+      text: `the existing file is not a bundle: ${error.code} ${error.message}`,
+    };
   }
 }

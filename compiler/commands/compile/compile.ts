@@ -1,4 +1,4 @@
-/** `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
+/** Implements `stratagem compile APP -o OUT`: application spec and profiles → bundle. */
 
 import { createHash } from "node:crypto";
 import {
@@ -21,7 +21,7 @@ import type { Bound } from "../../binding/bind-model.ts";
 import { type RequiredOutcome, requiredOutcome } from "../../gate/required-outcome.ts";
 import type { Placement } from "../../levels/adaptive-levels.ts";
 import { type Compiled, type CompileOptions, compile } from "../../levels/compile.ts";
-import type { BundleFile, CompilerMethod, ToldDay } from "../../methods/method.ts";
+import type { BundleFile, CompilerMethod, DayReport } from "../../methods/method.ts";
 import { methodOf } from "../../methods/registry.ts";
 import type { SolverName } from "../../methods/solver-names.ts";
 import { modelKey } from "../../model/model-files.ts";
@@ -38,21 +38,21 @@ import { openLevelSolver } from "./level-solvers.ts";
 export interface CompileCommand {
   readonly app: string;
   readonly out: string;
-  /** How to solve; null for what the policy says. */
+  /** Solver; null for the one that the policy names. */
   readonly solver: SolverName | null;
-  /** Profile in place of those that the spec names; null, or left out, for theirs. */
+  /** Profile that replaces those in the spec; null or left out to keep them. */
   readonly profile?: string | null;
   /** Saved metrics of a server, whose fan-outs replace those of the spec; null for none. */
   readonly fanouts: string | null;
-  /** Compare with `out` instead of writing it. */
+  /** Compares with `out` instead of writing it. */
   readonly check: boolean;
-  /** Of its promises, beside those of the spec; null for none at all, nor those of the spec. */
+  /** Requirements in addition to those of the spec; null to ignore all requirements. */
   readonly requirements?: readonly Requirement[] | null;
   readonly compiler: string;
   readonly pool: LevelPoolOptions;
-  /** Reads models and runs them, under limits. */
+  /** Reads and runs models, under limits. */
   readonly modelReader: Pick<ModelReader, "describe" | "readHost" | "probe" | "probeFile">;
-  /** A monotonic clock, ms. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
 }
 
@@ -68,12 +68,12 @@ export async function compileCommand(command: CompileCommand): Promise<CommandRe
 
 type Asked = Pick<CompileCommand, "app" | "solver" | "profile" | "fanouts">;
 
-export interface LoadedWithMethod {
+interface LoadedWithMethod {
   readonly loaded: LoadedApplication;
   readonly method: CompilerMethod;
 }
 
-/** The application of the spec with what options change. @throws InputError */
+/** Loads the application of the spec, changed by the options. @throws InputError */
 export async function loadAsked(command: Asked): Promise<LoadedWithMethod> {
   const { app, solver, fanouts, profile = null } = command;
   const asked = loadApplication(app, { profile });
@@ -94,7 +94,7 @@ interface Finish extends LoadedWithMethod {
   readonly startMs: number;
 }
 
-/** Holds what was compiled to what is required of it, then writes it, or compares. */
+/** Checks the requirements of a compiled bundle, then writes it or compares it. */
 export async function finishCompile(
   { bundle, files, ...compiled }: CompiledFiles,
   { loaded, method, command, startMs }: Finish,
@@ -110,7 +110,7 @@ export async function finishCompile(
   pool.signal.throwIfAborted();
   const written = [...pathsBeside(out, files), { path: out, bytes }];
   if (required.holds) await writeAllAtomically(written, pool.signal);
-  const told = {
+  const reported = {
     ...compiled,
     method,
     bundle,
@@ -119,10 +119,10 @@ export async function finishCompile(
     warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
     day: method.overDay(bundle, loaded.application),
   };
-  return report(out, bytes, told, nowMs() - startMs);
+  return report(out, bytes, reported, nowMs() - startMs);
 }
 
-/** Those of the spec, then those of the command line; none where it asks for none. */
+/** Returns the requirements of the spec followed by those of the command line; empty for `none`. */
 function requirementsOf(
   { application }: LoadedApplication,
   { requirements = [] }: FinishCommand,
@@ -130,7 +130,7 @@ function requirementsOf(
   return requirements === null ? [] : [...(application.requirements ?? []), ...requirements];
 }
 
-/** A broken promise weighs more than a bundle that is out of date. */
+/** A broken promise takes precedence over an outdated bundle. */
 function withRequired(checked: CommandResult, required: RequiredOutcome): CommandResult {
   return {
     exitCode: required.holds ? checked.exitCode : required.exitCode,
@@ -139,12 +139,12 @@ function withRequired(checked: CommandResult, required: RequiredOutcome): Comman
   };
 }
 
-/** What compiling gives before any of it is written: the bundle, and files beside it. */
-export interface CompiledFiles extends Compiled {
+/** Result of compiling before anything is written: the bundle, and files beside it. */
+interface CompiledFiles extends Compiled {
   readonly files: readonly BundleFile[];
 }
 
-/** @throws InputError as `compile` and for models that cannot be read. */
+/** @throws InputError as `compile`, and for models that cannot be read. */
 export async function compiledFiles(
   loaded: LoadedApplication,
   method: CompilerMethod,
@@ -156,7 +156,7 @@ export async function compiledFiles(
   return { ...compiled, ...(options.opened?.cut(bundle) ?? { bundle, files: [] }) };
 }
 
-/** What solving takes beside the application. */
+/** Input of solving in addition to the application. */
 export interface OpenedApplication extends CompileOptions {
   readonly models: ReadonlyMap<string, ModelFile>;
 }
@@ -190,15 +190,15 @@ function withSolver(
 }
 
 const EXPECTED_BY_KIND = {
-  module: "an ES module that opens",
-  remote: "a model of a server",
+  module: "an ES module that loads",
+  remote: "a model on a server",
 } as const;
 
 type Reader = Pick<ModelReader, "describe" | "readHost" | "probeFile">;
 
 /**
- * Digests and tensors of the models that variants name, as they use them.
- * @throws InputError for the first mistake in how they do, or the first file that is no model.
+ * Reads digests and tensors of the models as variants use them.
+ * @throws InputError for the first invalid use, or the first file that is not a model.
  */
 async function readModels(
   { application, refuse }: LoadedApplication,
@@ -229,7 +229,7 @@ async function boundModel(
 ): Promise<Bound> {
   try {
     if (host !== undefined) return { model: await reader.readHost(host) };
-    // What loads onnxruntime is left out where no model is named.
+    // Modules that import onnxruntime load only if the spec names a model.
     if (chain !== undefined) {
       const { bindChain } = await import("../../binding/bind-chain.ts");
       return await bindChain(chain, binding, at, reader);
@@ -247,28 +247,33 @@ async function boundModel(
   }
 }
 
-interface Told extends Compiled {
+interface Reported extends Compiled {
   readonly method: CompilerMethod;
   readonly required: RequiredOutcome;
   readonly warnings: readonly string[];
   readonly files: readonly BundleFile[];
-  readonly day: ToldDay | null;
+  readonly day: DayReport | null;
 }
 
-function report(path: string, bytes: Uint8Array, told: Told, compileMs: number): CommandResult {
-  const { bundle, solveMs, placement, files, required, warnings, day } = told;
+function report(
+  path: string,
+  bytes: Uint8Array,
+  reported: Reported,
+  compileMs: number,
+): CommandResult {
+  const { bundle, solveMs, placement, files, required, warnings, day } = reported;
   const { holds } = required;
   const digest = sha256(bytes);
   const { application, method } = bundle;
   const pools = devicePools(bundle.cluster);
-  const around = told.method.tablesAround(bundle);
-  const state = holds ? "" : "not written, for a promise is broken; ";
+  const around = reported.method.tablesAround(bundle);
+  const state = holds ? "" : "not written because a promise is broken; ";
   return {
     exitCode: required.exitCode,
     text: [
       `${path}: ${state}${bytes.length} bytes, sha256 ${digest.slice(0, 12)}…, compiled in ` +
         `${Math.round(compileMs)} ms`,
-      ...(files.length === 0 ? [] : [`${files.length} stages of models beside it`]),
+      ...(files.length === 0 ? [] : [`${files.length} stage files beside it`]),
       ...pools.map(
         (pool) => `pool ${pool.name}: ${counted(pool.workers, "worker")}${onDevice(pool)}`,
       ),

@@ -1,9 +1,9 @@
-/** A reader of models that is loaded with the first model: many specs name none. */
+/** Reader of models that loads with the first model: many specs name none. */
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 
 type Asked = "describe" | "readHost" | "probe" | "probeFile";
 
-/** What a compile asks of models. Close it. */
+/** Reads models for a compile. Must be closed. */
 export class LateModelReader implements Pick<ModelReader, Asked> {
   readonly #signal: AbortSignal;
   #reader: Promise<ModelReader> | null = null;
@@ -28,7 +28,7 @@ export class LateModelReader implements Pick<ModelReader, Asked> {
     return (await this.#opened()).probeFile(path, options);
   };
 
-  /** Ends the process that reads, if there is one. */
+  /** Ends the reading process if it was started. */
   async close(): Promise<void> {
     (await this.#reader)?.close();
   }

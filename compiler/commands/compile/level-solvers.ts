@@ -1,4 +1,4 @@
-/** Where `compile` solves levels: in processes beside this one, or one after the other in it. */
+/** Runs the level solver of `compile` in worker processes, or sequentially in this process. */
 import type { Bundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import { answer } from "../../levels/answer.ts";
 import type { LevelSolver } from "../../levels/compile.ts";
@@ -55,7 +55,7 @@ function inProcesses(frame: BundleFrame, pool: LevelPoolOptions): LevelSolver {
   };
 }
 
-/** Lets signals and progress through between two levels. */
+/** Yields between levels so that signals and progress are handled. */
 function inTurn(
   frame: BundleFrame,
   { signal, onProgress }: LevelPoolOptions,
@@ -110,7 +110,7 @@ function inTurn(
 }
 
 function pacedBy(reply: LevelReply | undefined): readonly object[] {
-  if (reply?.kind !== "pace-levels") throw new TypeError("a pace is answered by its levels");
+  if (reply?.kind !== "pace-levels") throw new TypeError("expected levels in reply to a pace");
   return reply.levels;
 }
 
@@ -119,11 +119,11 @@ function promiseRequest(bundle: Bundle, level: number): LevelRequest {
 }
 
 function promisedBy(reply: LevelReply | undefined): Level {
-  if (reply?.kind !== "promised") throw new TypeError("a level is answered by its promises");
+  if (reply?.kind !== "promised") throw new TypeError("expected promises in reply to a level");
   return reply.level;
 }
 
 function solvedBy(reply: LevelReply | undefined): SolvedLevel {
-  if (reply?.kind !== "solved") throw new TypeError("a level is answered by a level");
+  if (reply?.kind !== "solved") throw new TypeError("expected a solved level in reply to a level");
   return reply;
 }

@@ -1,4 +1,7 @@
-/** `stratagem merge PART… -o BUNDLE`: the bundle of a compile on many machines; `--status`. */
+/**
+ * Implements `stratagem merge PART… -o BUNDLE`, which combines the parts of a compile on several
+ * machines, and `--status`.
+ */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -17,7 +20,7 @@ import { readParts } from "../../sharding/read-parts.ts";
 import { type CompileCommand, finishCompile } from "./compile.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 
-export interface MergeCommand
+interface MergeCommand
   extends Pick<CompileCommand, "out" | "check" | "requirements" | "compiler" | "pool" | "nowMs"> {
   readonly parts: readonly string[];
 }
@@ -46,18 +49,18 @@ export async function mergeCommand(command: MergeCommand): Promise<CommandResult
 function mergedLines({ of }: Fleet, merged: Merged): string[] {
   const { solvedHere, searchedHere, differing } = merged;
   const were = solvedHere === 1 ? "was" : "were";
-  const here = `${counted(solvedHere, "level")} that no part has ${were}`;
+  const here = `${counted(solvedHere, "level")} missing in the parts ${were}`;
   return [
     `merged from ${counted(of, "part")}`,
     ...(solvedHere === 0 ? [] : [`${here} solved here`]),
     ...(searchedHere === 0
       ? []
-      : [`${counted(searchedHere, "branch", "branches")} that no part has were searched here`]),
+      : [`${counted(searchedHere, "branch", "branches")} missing in the parts were searched here`]),
     ...(differing === 0
       ? []
       : [
-          `${counted(differing, "level")} came out otherwise in two parts, as where a limit of ` +
-            "time cuts a search: the part of the first shard counts",
+          `${counted(differing, "level")} differ between parts, which can happen if a time limit ` +
+            "ends a search; the part of the first shard is used",
         ]),
   ];
 }
@@ -66,7 +69,7 @@ function mergedReport({ of }: Fleet, { solvedHere, searchedHere, differing }: Me
   return { shards: of, solvedHere, searchedHere, differing };
 }
 
-/** @param epochMs now. */
+/** @param epochMs current time. */
 export async function mergeStatusCommand(
   parts: readonly string[],
   epochMs: number,
@@ -83,7 +86,7 @@ export async function mergeStatusCommand(
       "",
       statusTable(status),
       "",
-      ...(status.isComplete ? ["all parts are there to be merged"] : openShards(status)),
+      ...(status.isComplete ? ["all parts are complete"] : openShards(status)),
     ].join("\n"),
     json: {
       application: application.name,

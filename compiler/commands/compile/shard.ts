@@ -1,4 +1,6 @@
-/** `stratagem compile APP --shard i/N -o PART`: the share of one machine, to be merged. */
+/**
+ * Implements `stratagem compile APP --shard i/N -o PART`: the share of one machine, for `merge`.
+ */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -23,7 +25,7 @@ import {
   openApplication,
 } from "./compile.ts";
 
-export interface CompileShardCommand extends Omit<CompileCommand, "check" | "requirements"> {
+interface CompileShardCommand extends Omit<CompileCommand, "check" | "requirements"> {
   readonly shard: Shard;
 }
 
@@ -56,7 +58,7 @@ function headerOf(
     const fleet = fleetOf(compiler, source, frame);
     return { shard, app, compiler, fleet, divides: method.dividesSearch(frame), source };
   }
-  throw new RangeError("an application is planned");
+  throw new RangeError("expected a planned application");
 }
 
 interface Solving {
@@ -64,7 +66,7 @@ interface Solving {
   readonly partial: PartialPart;
 }
 
-/** Whatever ends it, what is solved stays for the next try. */
+/** Keeps the solved levels for the next attempt, also after errors. */
 async function solvedShare(
   loaded: LoadedApplication,
   opened: OpenedApplication,
@@ -81,7 +83,7 @@ async function solvedShare(
     return await solveShare(loaded, { ...opened, shard, known, onLevel, onBranch }, method);
   } catch (error) {
     if (!(error instanceof InterruptedError)) throw error;
-    const kept = `${partialPath(out)} keeps what is solved, and the same command goes on from it`;
+    const kept = `${partialPath(out)} keeps the solved levels; run the same command to continue`;
     throw new InterruptedError(`interrupted; ${kept}`);
   } finally {
     await partial.close();
@@ -113,10 +115,10 @@ function report(
     exitCode: EXIT_CODES.ok,
     text: [
       `${out}: ${of}, ${done}, ${bytes.length} bytes, compiled in ${Math.round(compileMs)} ms`,
-      ...(kept === 0 ? [] : [`${counted(kept, "level")} of an earlier try were kept`]),
-      ...(keptBranches === 0 ? [] : [`${branchesText(keptBranches)} of an earlier try were kept`]),
-      ...(files.length === 0 ? [] : [`${counted(files.length, "stage")} of models beside it`]),
-      "stratagem merge makes the bundle of the parts of all shards",
+      ...(kept === 0 ? [] : [`${counted(kept, "level")} from an earlier run`]),
+      ...(keptBranches === 0 ? [] : [`${branchesText(keptBranches)} from an earlier run`]),
+      ...(files.length === 0 ? [] : [`${counted(files.length, "stage file")} beside it`]),
+      "run stratagem merge with the parts of all shards to make the bundle",
     ].join("\n"),
     json: {
       part: { path: out, bytes: bytes.length, sha256: digest },

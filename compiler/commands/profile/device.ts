@@ -1,4 +1,4 @@
-/** What `--device`, `--worker-env` and `--provider-options` say of the worker that is measured. */
+/** Parses `--device`, `--worker-env` and `--provider-options` for the measured worker. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { DEVICE_FORM, parseDevice } from "stratagem-runtime/internal/bundle/schema";
@@ -17,7 +17,7 @@ export interface DeviceFlags {
 
 const VARIABLE = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s;
 
-/** @throws RuntimeError RUNTIME_USAGE for what a worker cannot be on. */
+/** @throws RuntimeError RUNTIME_USAGE for an invalid device. */
 export function profiledDevice({ device, workerEnv, providerOptions }: DeviceFlags): WorkerDevice {
   const parsed = parseDevice(device);
   if (parsed === null) {
@@ -26,7 +26,7 @@ export function profiledDevice({ device, workerEnv, providerOptions }: DeviceFla
   const { provider, ids } = parsed;
   if (ids.length > 1) {
     const example = `${provider}:${ids[0]}`;
-    throw usage(`--device: expected one, since a profile is of one, such as ${example}`);
+    throw usage(`--device: expected exactly one device, such as ${example}`);
   }
   const options = providerOptions === undefined ? {} : parsedOptions(providerOptions);
   const mistake = checkProviderOptions(provider, options);

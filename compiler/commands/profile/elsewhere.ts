@@ -1,4 +1,4 @@
-/** Workers of other machines as those that `profile` measures, with the way to them. */
+/** Lets `profile` measure workers on other machines, including the network. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -19,29 +19,29 @@ import { parseStructure } from "../../spec/document/structure.ts";
 import { applicationSchema } from "../../spec/schema/application-schema.ts";
 
 export interface ElsewhereFlags {
-  /** URLs with commas. */
+  /** Comma-separated URLs. */
   readonly workers?: string;
-  /** Files with what servers are shown, such as `workers=token.txt`. */
+  /** Files with tokens for servers, such as `workers=token.txt`. */
   readonly token?: readonly string[];
   readonly hardware?: string;
 }
 
 export interface MeasuredElsewhere {
   readonly urls: readonly string[];
-  /** Null where workers let anybody in. */
+  /** Null if workers require no token. */
   readonly tokenFile: string | null;
-  /** Options of `serve` by which it has the same workers. */
+  /** Options that make `serve` use the same workers. */
   readonly serveOptions: readonly string[];
 }
 
-/** As `serve` calls the only pool there is. */
+/** Name that `serve` gives to the only pool. */
 const POOL = "measured";
 
 /**
- * Where the workers to measure are: as the command line has it, else as the spec has it of its only
- * pool, or of the one whose hardware is measured.
- * @returns null where they are processes of this machine.
- * @throws RuntimeError for what are no URLs; InputError for the spec.
+ * Finds the workers to measure: from the command line, or from the spec's only pool or the one with
+ * the measured hardware.
+ * @returns null for processes of this machine.
+ * @throws RuntimeError for invalid URLs; InputError for the spec.
  */
 export function measuredElsewhere(app: string, flags: ElsewhereFlags): MeasuredElsewhere | null {
   const { workers } = flags;
@@ -54,13 +54,13 @@ export function measuredElsewhere(app: string, flags: ElsewhereFlags): MeasuredE
   const urls = urlsOf(app, flags.hardware);
   if (urls !== null) return { urls, tokenFile, serveOptions: shown };
   if (tokenFile === null) return null;
-  throw usage("expected --workers URL beside --token, or a pool with URLs, got neither");
+  throw usage("expected --workers URL with --token, or a pool with URLs, got neither");
 }
 
 function parseUrls(text: string): string[] {
   const urls = [...new Set(text.split(","))];
   if (urls.every(isWorkerUrl)) return urls;
-  throw usage(`--workers: expected ${WORKER_URL_FORM}, several with commas, got "${text}"`);
+  throw usage(`--workers: expected ${WORKER_URL_FORM}, separated by commas, got "${text}"`);
 }
 
 function urlsOf(app: string, hardware: string | undefined): readonly string[] | null {
@@ -76,8 +76,8 @@ function isOf(pool: { readonly hardware?: string | undefined }, hardware: string
 }
 
 /**
- * Starts executors over the workers of these URLs, each on as many of them as it has slots.
- * @param batchTimeoutMs time that a batch may take.
+ * Starts executors on the workers at the URLs, each on as many workers as it has slots.
+ * @param batchTimeoutMs timeout of a batch.
  */
 export function startElsewhere(
   { urls, tokenFile }: MeasuredElsewhere,
@@ -107,13 +107,13 @@ export function startElsewhere(
     );
     const [refusal] = refusals;
     if (refusal === undefined) return executor;
-    // Somebody waits for the profile: a worker that is away is told of, and not waited for.
+    // A profile run does not wait for an unreachable worker; it reports it.
     await executor.close();
     throw new Error(refusal);
   };
 }
 
-/** Whoever measures wants to know that it is this file. Modules and chains have no one file. */
+/** Lets the worker check that it has the same file. Modules and chains have no single file. */
 async function withDigest(variant: VariantModel): Promise<VariantModel> {
   const { path, module, remote, parts } = variant;
   if (module !== undefined || remote !== undefined || parts !== undefined) return variant;

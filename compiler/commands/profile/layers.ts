@@ -1,6 +1,6 @@
 /**
- * `stratagem profile --layers APP -o FILE`: measures the layers of the models, and the stages of
- * the pipelines that they are best cut into.
+ * Implements `stratagem profile --layers APP -o FILE`: measures the layers of the models and the
+ * stages of their best cuts.
  */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -24,9 +24,9 @@ import {
   removePartials,
 } from "../../profile/measured-layers.ts";
 import { type DepthTimes, mostStagesOf, rangesOf } from "../../profile/measured-stages.ts";
-import { isTooNoisy, noiseLines, refuseNoise } from "../../profile/noise-told.ts";
+import { isTooNoisy, noiseLines, refuseNoise } from "../../profile/noise-messages.ts";
 import { type PlanSources, type ProfilePlan, planProfile } from "../../profile/profile-plan.ts";
-import { expectOut, jsonBytes, orTellKept, type ProfileCommand, pathsOf } from "./profile.ts";
+import { expectOut, jsonBytes, orNameKept, type ProfileCommand, pathsOf } from "./profile.ts";
 import type { ProfilePaths } from "./report.ts";
 
 /**
@@ -42,16 +42,16 @@ export interface LayerSurroundings
     Omit<PlanSources, "openLayers">,
     LayerSources {}
 
-/** What is known of the layers beside what any measurement tells. */
+/** Measurement record with the layers and stages. */
 interface LayerMeasurement extends Measurement {
   readonly layers: readonly LayerTimes[];
-  /** The stages of every variant and depth. */
+  /** Stages of every variant and depth. */
   readonly depths: readonly DepthTimes[];
 }
 
 /**
- * @throws InputError for a spec or model that is no good, one that cannot be cut, and a machine
- * that is too noisy; the reason of an aborted signal.
+ * @throws InputError for an invalid spec or model, a model that cannot be cut, and a noisy machine;
+ * the reason of an aborted signal.
  */
 export async function profileLayersCommand(
   command: ProfileLayersCommand,
@@ -65,7 +65,7 @@ export async function profileLayersCommand(
   const paths = pathsOf(out);
   for (const path of [out, paths.measurement]) await expectWritable(path);
   const partials = layerPartials(out);
-  const measured = await orTellKept(partials, () => measureLayers(plan, out, force, surroundings));
+  const measured = await orNameKept(partials, () => measureLayers(plan, out, force, surroundings));
   const measurement = {
     ...describeMeasurement(measured.plan, measured.cells, null, false),
     layers: measured.layers,
@@ -81,15 +81,13 @@ export async function profileLayersCommand(
   return report(plan, measured, measurement, paths);
 }
 
-/**
- * @param batches as `--batches` has them. @throws RuntimeError for what layers are not measured at.
- */
+/** @param batches value of `--batches`. @throws RuntimeError if it is not 1. */
 export function requireSingleInstances(batches: readonly number[]): void {
   if (batches.join() === "1") return;
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `expected --batches 1 beside --layers, or none, got ${batches.join(",")}: a pipeline ` +
-      "has one instance in each stage at a time",
+    `expected --batches 1 with --layers, got ${batches.join(",")}: a pipeline ` +
+      "runs one instance in each stage at a time",
   );
 }
 
@@ -123,7 +121,7 @@ function describePlan(plan: ProfilePlan, out: string | null): CommandResult {
         `${runs.layers} runs with the warm-up; then the stages of their best cuts into 1 to ` +
         `${maxDepth}: at most ${runs.mostStages} runs`,
       `hardware ${hardware}, device ${device}, threads ${cores[0]}; ` +
-        `would write ${out ?? "what -o names"}`,
+        `would write ${out ?? "the file of -o"}`,
       "",
       alignColumns([["variant", "accuracy", "layers", "most stages", "model"], ...rows]),
     ].join("\n"),
@@ -159,7 +157,7 @@ function report(
       ...noiseLines(measurement, false),
       ...(unknown.length === 0
         ? []
-        : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
+        : [`without accuracy: ${unknown.map(({ name }) => name).join(", ")}`]),
       ...layers.map((times) => `\n${modelText(times, depths)}`),
     ].join("\n"),
     json: { ...paths, ...measurement },
@@ -171,10 +169,10 @@ function modelText(times: LayerTimes, depths: readonly DepthTimes[]): string {
   const own = depths.filter((depth) => depth.variant === variant);
   const layerRows = layerMs.map((layer, index) => [String(index), ms(layer), names[index] ?? ""]);
   const depthRows = cuts.map((cut, index) => depthRow(cut, times, own[index]));
-  const depthHeading = ["depth", "cut", "heaviest ms", "added up ms", "slowest ms", "stage ms"];
+  const depthHeading = ["depth", "cut", "heaviest ms", "sum ms", "slowest ms", "stage ms"];
   return [
     `${variant}: ${layerMs.length === 1 ? "1 layer" : `${layerMs.length} layers`}, ` +
-      `${ms(wholeMs)} ms inside the worker and ${ms(overheadMs)} on the way`,
+      `${ms(wholeMs)} ms inside the worker and ${ms(overheadMs)} of overhead`,
     alignColumns([["layer", "ms", "operators"], ...layerRows]),
     "",
     alignColumns([depthHeading, ...depthRows]),
@@ -182,8 +180,8 @@ function modelText(times: LayerTimes, depths: readonly DepthTimes[]): string {
 }
 
 /**
- * Means of the stages as they were measured beside one another, what the heaviest was expected to
- * take, and the slowest of each round.
+ * Shows mean times of the stages measured together, the predicted time of the heaviest, and the
+ * slowest stage of each round.
  */
 function depthRow(
   cut: readonly number[],

@@ -1,15 +1,17 @@
 /**
- * `stratagem profile APP -o FILE`: measures on this machine how long the variants of an application
- * take.
+ * Implements `stratagem profile APP -o FILE`: measures the latencies of an application's variants
+ * on this machine.
  */
+
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { halfToNumber } from "stratagem-runtime/internal/core/half";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { InterruptedError } from "../../base/errors.ts";
 import { firstCells } from "../../profile/budget.ts";
-import { hasFiniteNumbers } from "../../profile/finite-outputs.ts";
 import { describeMeasurement, latencyProfile } from "../../profile/latency-profile.ts";
 import type { Cell } from "../../profile/measure.ts";
 import {
@@ -18,7 +20,7 @@ import {
   type RoundSources,
 } from "../../profile/measured-rounds.ts";
 import type { MeasuredStart, measureStarts } from "../../profile/measured-starts.ts";
-import { isTooNoisy, refuseNoise } from "../../profile/noise-told.ts";
+import { isTooNoisy, refuseNoise } from "../../profile/noise-messages.ts";
 import { partialPath, readPartial, writePartial } from "../../profile/partial-file.ts";
 import {
   type PlanSources,
@@ -31,29 +33,28 @@ import { InputError } from "../../spec/document/input-error.ts";
 import { describePlan, type ProfilePaths, report } from "./report.ts";
 
 export interface ProfileCommand extends ProfileOptions {
-  /** Says what would be measured and measures nothing. */
+  /** Describes the measurement without running it. */
   readonly dryRun: boolean;
-  /** Writes the profile however noisy the machine is. */
+  /** Writes the profile even if the machine is too noisy. */
   readonly force: boolean;
-  /** Time to spend on the cells that are worth it most; null to measure all. */
+  /** Time budget for the most useful cells; null to measure all. */
   readonly budgetMs: number | null;
   readonly effort: Effort;
 }
 
 export interface ProfileSurroundings extends PlanSources, RoundSources {
-  /** Measures how new workers start; left out where that is not to be known. */
+  /** Measures the start of new workers; left out to skip it. */
   readonly measureStarts?: typeof measureStarts;
-  /** Called with a line that is to be read while the work goes on. */
+  /** Called with messages during the work. */
   readonly onNote: (line: string) => void;
 }
 
-/** Work that takes longer is announced. */
+/** Duration above which the estimated time is announced. */
 const LONG_MS = 60_000;
 
 /**
- * @throws InputError for a spec or model that is no good, a machine that is too noisy and a budget
- * that is too small; RuntimeError without a file to write; InterruptedError; the reason of an
- * aborted signal.
+ * @throws InputError for an invalid spec or model, a noisy machine or a small budget; RuntimeError
+ * without an output file; InterruptedError; the reason of an aborted signal.
  */
 export async function profileCommand(
   command: ProfileCommand,
@@ -70,15 +71,15 @@ export async function profileCommand(
   const earlier = await readPartial(out, plan);
   const outputs = new OutputWatch(plan);
   const starts = await startsOf(plan, budgetMs, surroundings);
-  // What was refused for its noise is taken with --force; anything else wants it measured again.
+  // --force accepts a measurement that was refused as noisy; otherwise it is repeated.
   const cells =
     earlier?.isRefused && force
       ? earlier.cells
-      : await orTellKept([partialPath(out)], () =>
+      : await orNameKept([partialPath(out)], () =>
           measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
             onOutputs: outputs.look,
             onEstimate: (ms) => announce(ms, surroundings.onNote),
-            // Who takes any noise has no use for what lessens it.
+            // Noise does not matter with --force, so no extra runs are needed.
             effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
             budgetMs,
           }),
@@ -86,7 +87,7 @@ export async function profileCommand(
   expectEveryVariant(cells, out, budgetMs);
   const measurement = describeMeasurement(plan, cells, budgetMs, budgetMs === null);
   if (!force && isTooNoisy(measurement)) {
-    // Kept, so that --force can still take it.
+    // Kept for a later --force.
     await writePartial(out, plan, { cells, spentMs: 0, isRefused: true });
     refuseNoise(out, measurement, [partialPath(out)]);
   }
@@ -98,7 +99,7 @@ export async function profileCommand(
   return report(plan, measurement, paths, outputs.notFinite(), starts);
 }
 
-/** A budget has no time for it where nothing falls back. */
+/** Measures starts; with a budget only for GPUs, whose fallback nodes matter. */
 async function startsOf(
   plan: ProfilePlan,
   budgetMs: number | null,
@@ -108,7 +109,7 @@ async function startsOf(
   return measure(plan, sources);
 }
 
-/** Batch sizes as `--batches` has them. @returns ascending, each once. @throws RuntimeError */
+/** Parses `--batches`. @returns ascending, each once. @throws RuntimeError */
 export function parseBatches(text: string): number[] {
   const batches = text
     .split(",")
@@ -117,7 +118,7 @@ export function parseBatches(text: string): number[] {
   throw new RuntimeError("RUNTIME_USAGE", `expected --batches such as 1,2,4,8, got "${text}"`);
 }
 
-/** Numbers of cores as `--cores` has them, in their order. @throws RuntimeError */
+/** Parses `--cores`, keeping the order. @throws RuntimeError */
 export function parseCores(text: string): number[] {
   const cores = text
     .split(",")
@@ -127,19 +128,19 @@ export function parseCores(text: string): number[] {
   throw new RuntimeError("RUNTIME_USAGE", expected);
 }
 
-/** Threads of a model where rows do not say their cores. @throws RuntimeError */
+/** Returns the threads of a model for profile rows without cores. @throws RuntimeError */
 export function threadsOf(cores: readonly number[] | null, isInLayers: boolean): number {
   const [first = 1, ...others] = cores ?? [];
   if (!isInLayers || others.length === 0) return first;
-  throw new RuntimeError("RUNTIME_USAGE", "expected one number of --cores beside --layers");
+  throw new RuntimeError("RUNTIME_USAGE", "expected one number of --cores with --layers");
 }
 
-/** The file to write; with `--dry-run` there need be none. @throws RuntimeError */
+/** Returns the output file; may be missing with `--dry-run`. @throws RuntimeError */
 export function expectOut({ out, dryRun }: Pick<ProfileCommand, "out" | "dryRun">): string {
   if (out !== null || dryRun) return out ?? "";
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    "expected -o FILE, where to write the profile, or --dry-run, got neither",
+    "expected -o FILE for the profile, or --dry-run, got neither",
   );
 }
 
@@ -148,24 +149,24 @@ export function pathsOf(out: string): ProfilePaths {
 }
 
 /**
- * What `run` gives.
- * @param files where it keeps what it has measured, if any of them is there.
- * @throws InterruptedError that names them; whatever else `run` throws.
+ * Returns the result of `run`.
+ * @param files that keep the measurements, if they exist.
+ * @throws InterruptedError naming them; other errors of `run`.
  */
-export async function orTellKept<T>(files: readonly string[], run: () => Promise<T>): Promise<T> {
+export async function orNameKept<T>(files: readonly string[], run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
     const kept = files.filter((path) => existsSync(path));
     if (!(error instanceof InterruptedError) || kept.length === 0) throw error;
     throw new InterruptedError(
-      "interrupted; no profile was written. What was measured is kept in " +
-        `${kept.join(" and ")}: the same command goes on from there`,
+      "interrupted; no profile was written. The measurements are kept in " +
+        `${kept.join(" and ")}; run the same command to continue`,
     );
   }
 }
 
-/** Finds out who gives numbers that are none. */
+/** Finds variants whose outputs are not finite. */
 class OutputWatch {
   readonly #plan: ProfilePlan;
   readonly #notFinite = new Set<string>();
@@ -189,7 +190,7 @@ class OutputWatch {
   }
 }
 
-/** What no pool can take is found out before it is measured. */
+/** Warns about a device that no pool can use before it is measured. */
 function noteOtherDevice(
   { device, poolProviders }: ProfilePlan,
   onNote: (line: string) => void,
@@ -197,17 +198,17 @@ function noteOtherDevice(
   if (poolProviders.length === 0 || poolProviders.includes(device)) return;
   const on = poolProviders.join(" and ");
   const flags = poolProviders.map((provider) => `--device ${provider}`).join(" or ");
-  onNote(`the pools of the spec are on ${on}, and this measures ${device}; expected ${flags}`);
+  onNote(`the pools of the spec use ${on}, but this measures ${device}; expected ${flags}`);
 }
 
 function announce(ms: number, onNote: (line: string) => void): void {
   if (ms < LONG_MS) return;
   const minutes = ms / 60_000;
-  const told = minutes < 90 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
-  onNote(`measuring takes about ${told}; --budget 60s measures less`);
+  const duration = minutes < 90 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
+  onNote(`measuring takes about ${duration}; use --budget 60s to measure less`);
 }
 
-/** @throws InputError when the budget left a variant without a run. */
+/** @throws InputError if a variant has no run within the budget. */
 function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: number | null): void {
   const without = firstCells(cells).flatMap((index) => {
     const cell = cells[index];
@@ -217,11 +218,20 @@ function expectEveryVariant(cells: readonly Cell[], out: string, budgetMs: numbe
   throw new InputError(
     "INPUT_CONFLICT",
     `--budget ${(budgetMs ?? 0) / 1000}s: expected time for a run of every variant, ` +
-      `got none for ${without.join(", ")}. What was measured is kept in ${partialPath(out)}: ` +
-      "the same command with a larger budget goes on from there",
+      `got none for ${without.join(", ")}. The measurements are kept in ${partialPath(out)}; ` +
+      "run the same command with a larger budget to continue",
   );
 }
 
 export function jsonBytes(value: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Returns whether all elements of an output are finite; integer outputs always are. */
+function hasFiniteNumbers({ dtype }: Pick<TensorInfo, "dtype">, bytes: Uint8Array): boolean {
+  const copy = bytes.slice().buffer;
+  if (dtype === "float32") return new Float32Array(copy).every(Number.isFinite);
+  if (dtype === "float64") return new Float64Array(copy).every(Number.isFinite);
+  if (dtype !== "float16") return true;
+  return new Uint16Array(copy).every((half) => Number.isFinite(halfToNumber(half)));
 }

@@ -1,4 +1,4 @@
-/** What `profile` says: what it would measure, and what it has measured. */
+/** Output of `profile`: the plan of a dry run, and the results. */
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -7,17 +7,17 @@ import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";
 import type { MeasuredStart } from "../../profile/measured-starts.ts";
-import { noiseLines, percentText } from "../../profile/noise-told.ts";
+import { noiseLines, percentText } from "../../profile/noise-messages.ts";
 import type { ProfilePlan } from "../../profile/profile-plan.ts";
 import { leftOutLines } from "../../profile/profiled-batches.ts";
 
-/** Files that a profile is written to. */
+/** Output files of a profile. */
 export interface ProfilePaths {
   readonly profile: string;
   readonly measurement: string;
 }
 
-/** @param out null where no profile is to be written. */
+/** @param out null if no profile will be written. */
 export function describePlan(
   plan: ProfilePlan,
   out: string | null,
@@ -32,7 +32,7 @@ export function describePlan(
     path,
   ]);
   const leftOut = leftOutLines(variants, plan.batches);
-  const budget = budgetMs === null ? "" : `, or what ${budgetMs / 1000} s allow of them`;
+  const budget = budgetMs === null ? "" : `, or as many as fit in ${budgetMs / 1000} s`;
   const onCores = isByCores ? ` on ${cores.join(", ")} cores` : "";
   return {
     exitCode: EXIT_CODES.ok,
@@ -41,7 +41,7 @@ export function describePlan(
         `${batches.length === 1 ? "batch" : "batches"} ${batches.join(", ")}${onCores}, ` +
         `${repeat} times each: ${runs} runs with the warm-up${budget}`,
       `hardware ${hardware}, device ${device}${isByCores ? "" : `, threads ${cores[0]}`}; ` +
-        `would write ${out ?? "what -o names"}`,
+        `would write ${out ?? "the file of -o"}`,
       ...leftOut,
       "",
       alignColumns([["variant", "accuracy", "model"], ...rows]),
@@ -65,12 +65,12 @@ export function describePlan(
   };
 }
 
-/** Batches that some variant is measured at, ascending. */
+/** Returns the batches that any variant is measured at, ascending. */
 function measuredBatches({ variants }: ProfilePlan): number[] {
   return [...new Set(variants.flatMap(({ batches }) => batches))].sort((a, b) => a - b);
 }
 
-/** @param notFinite variants that gave NaN or infinite numbers. */
+/** @param notFinite variants with NaN or infinite outputs. */
 export function report(
   plan: ProfilePlan,
   measurement: Measurement,
@@ -116,7 +116,7 @@ export function report(
       ...notMeasuredLines(notMeasured, plan.isByCores),
       ...(unknown.length === 0
         ? []
-        : [`no accuracy is known of: ${unknown.map(({ name }) => name).join(", ")}`]),
+        : [`without accuracy: ${unknown.map(({ name }) => name).join(", ")}`]),
       ...(notFinite.length === 0
         ? []
         : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
@@ -137,13 +137,13 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** What the GPU is, and what a new worker takes on it until it is ready. */
+/** Describes the GPU and the start time of a new worker on it. */
 function deviceLines(
   { device, measuredOn: { name, driver } }: ProfilePlan,
   starts: ReadonlyMap<string, MeasuredStart>,
 ): string[] {
   if (device === "cpu") return [];
-  const told = [...starts].flatMap(([variant, { start }]) => {
+  const lines = [...starts].flatMap(([variant, { start }]) => {
     if (start === undefined) return [];
     const { processMs, loadMs, warmMs } = start;
     const whole = (ms: number) => String(Math.round(ms));
@@ -152,35 +152,35 @@ function deviceLines(
     const sum = whole(processMs + loadMs + warmMs);
     return [`a new worker of ${variant} is ready after ${sum} ms: ${parts}`];
   });
-  return [`on ${device}: ${name}${driver === null ? "" : `, driver ${driver}`}`, ...told];
+  return [`on ${device}: ${name}${driver === null ? "" : `, driver ${driver}`}`, ...lines];
 }
 
-/** Nodes that run on the CPU though the device is a GPU, with the names of all. */
+/** Lists the nodes that run on the CPU although the device is a GPU. */
 function fallbackLines(starts: ReadonlyMap<string, MeasuredStart>): string[] {
   return [...starts].flatMap(([variant, { fallback, facts }]) => {
-    const told = fallbackText(facts);
-    if (told === null) return [];
+    const text = fallbackText(facts);
+    if (text === null) return [];
     const names = fallback === undefined ? [] : [`  ${fallback.names.join(", ")}`];
-    return [`${variant}: ${told}`, ...names];
+    return [`${variant}: ${text}`, ...names];
   });
 }
 
 function startsJson(starts: ReadonlyMap<string, MeasuredStart>): object {
   if (starts.size === 0) return {};
-  const told = [...starts].map(([variant, { start, fallback }]) => {
+  const entries = [...starts].map(([variant, { start, fallback }]) => {
     return [variant, { start, ...(fallback && { fallback }) }];
   });
-  return { starts: Object.fromEntries(told) };
+  return { starts: Object.fromEntries(entries) };
 }
 
-/** What the budget had no time for. */
+/** Lists the cells that did not fit in the budget. */
 function notMeasuredLines(cells: readonly UnmeasuredCell[], isByCores: boolean): string[] {
   if (cells.length === 0) return [];
-  const told = cells.map(({ variant, batch, cores, predictedMs, predictedError }) => {
+  const named = cells.map(({ variant, batch, cores, predictedMs, predictedError }) => {
     const where = `${variant} batch ${batch}${isByCores ? ` on ${cores} cores` : ""}`;
     return `${where} (about ${ms(predictedMs)} ms, ±${percentText(predictedError)})`;
   });
-  return [`not measured within the budget: ${told.join(", ")}`];
+  return [`not measured within the budget: ${named.join(", ")}`];
 }
 
 function ms(value: number): string {

@@ -1,6 +1,6 @@
 /**
- * `stratagem profile --serving`: measures through the product's own server what serving takes
- * beside the models, and adds it to a profile.
+ * Implements `stratagem profile --serving`: measures the serving overhead through the product's own
+ * server and adds it to a profile.
  */
 import { dirname, resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -23,12 +23,12 @@ import { expectProfile, withServingRows } from "../../profile/serving/profile-fi
 import { withServedFolder } from "../../profile/serving/served-folder.ts";
 import { startServed } from "../../profile/serving/served-process.ts";
 import type { ServingEffort } from "../../profile/serving/serving-effort.ts";
+import { refuseDisturbed, servingLines } from "../../profile/serving/serving-messages.ts";
 import {
   type PathSamples,
   type ServingRows,
   servingRows,
 } from "../../profile/serving/serving-rows.ts";
-import { refuseDisturbed, servingLines } from "../../profile/serving/serving-told.ts";
 import { StallProbe } from "../../profile/serving/stall-probe.ts";
 import { watchStalls } from "../../profile/serving/stall-watch.ts";
 import type { Application } from "../../spec/application.ts";
@@ -36,7 +36,7 @@ import { type LoadedApplication, loadApplication } from "../../spec/load-applica
 import { type CompileSources, compiledFiles } from "../compile/compile.ts";
 import { jsonBytes, type ProfileCommand } from "./profile.ts";
 
-/** Of each of three looks at how long the host takes a processor away. */
+/** Duration of each of three probes for processor time taken by the host. */
 const PROBE_MS = 2000;
 
 export interface ServingCommand
@@ -44,11 +44,11 @@ export interface ServingCommand
     ProfileCommand,
     "out" | "batches" | "cores" | "budgetMs" | "effort" | "repeat" | "dryRun" | "task"
   > {
-  /** Path of the profile that gets the rows. */
+  /** Path of the profile to extend. */
   readonly into: string;
-  /** Path of rows to send, raw bytes; null for random ones, or samples of modules. */
+  /** Path of rows to send, raw bytes; null for samples of modules or random rows. */
   readonly inputs: string | null;
-  /** Of the server, besides those of what is measured. */
+  /** Additional options of the server. */
   readonly serveOptions: readonly string[];
   readonly effort: ServingEffort;
 }
@@ -57,14 +57,14 @@ export interface ServingSurroundings extends PlanSources, WorkerSources, Compile
   /** Path of the built command line. */
   readonly cli: string;
   readonly sleep: (ms: number) => Promise<void>;
-  /** Of the times between requests. */
+  /** Random numbers for the times between requests. */
   readonly rng: Rng;
   readonly onNote: (line: string) => void;
 }
 
 /**
- * @throws InputError for an application that cannot be served, a profile that is not there, and a
- * machine that is too noisy; RuntimeError of its method; the reason of an aborted signal.
+ * @throws InputError for an application that cannot be served, a missing profile, and a noisy
+ * machine; RuntimeError of its method; the reason of an aborted signal.
  */
 export async function servingCommand(
   command: ServingCommand,
@@ -99,7 +99,7 @@ export async function servingCommand(
   };
 }
 
-/** Workers of other machines do not take the processors of this one, nor of each other. */
+/** Workers on other machines do not contend for processors, so contention is left out. */
 function rowsOf(
   { urls }: ServingCommand,
   { application }: LoadedApplication,
@@ -111,7 +111,7 @@ function rowsOf(
   return { ...rows, contention: heldCurve(rows.contention, width) };
 }
 
-/** Each variant in batches of one, and in what workers are kept busy with beside each other. */
+/** Plans each variant with batches of one and with the batches that keep workers busy. */
 async function planServing(
   command: ServingCommand,
   application: Application,
@@ -129,10 +129,10 @@ async function planServing(
   return { ...plan, variants };
 }
 
-/** Of a batch that workers are kept busy with; longer ones would be few in a spell. */
+/** Longest batch to keep workers busy with; longer ones would be few in a period. */
 const MOST_SPELL_MS = 50;
 
-/** By the names of profiles: the largest batch that takes so long at most; none of modules. */
+/** Returns the largest batch within that time by profile name; modules have none. */
 function spellBatches({ tasks }: Application): Map<string, number> {
   const largest = new Map<string, number>();
   for (const { profile, host } of tasks.flatMap(({ variants }) => variants)) {
@@ -152,7 +152,7 @@ async function seenSamples(
   probe: StallProbe,
   surroundings: ServingSurroundings,
 ): Promise<Omit<PathSamples, "stalls">> {
-  // While nothing else is measured, at the beginning, in the middle and at the end.
+  // Probes run while nothing else is measured: at the beginning, in the middle and at the end.
   await probe.look(PROBE_MS);
   const served = await servedSamples(command, loaded, plan, surroundings);
   await probe.look(PROBE_MS);
@@ -168,15 +168,16 @@ function probeOf({ nowMs, sleep }: ServingSurroundings): StallProbe {
 }
 
 /**
- * The application with its lowest and its highest load alone, planned without a path.
- * @throws InputError for one without models.
+ * Returns the application with only its lowest and highest load, planned without a serving path.
+ * @throws InputError for an application without models.
  */
 function servable(loaded: LoadedApplication): LoadedApplication {
   const { application, fail } = loaded;
   for (const [task, { variants }] of application.tasks.entries()) {
     const index = variants.findIndex(({ model }) => model === null);
     if (index < 0) continue;
-    const message = "expected a model, since the serving path is measured by serving, got none";
+    const message =
+      "expected a model, since measuring the serving path needs one to serve, got none";
     fail({
       code: "INPUT_CONFLICT",
       path: ["tasks", task, "variants", index],
@@ -202,7 +203,7 @@ async function servedSamples(
 ): Promise<ServedSamples> {
   const { cli, signal, sleep, nowMs, onNote } = surroundings;
   const method = await methodOf(loaded.application.policy);
-  onNote("compiling a small bundle, to serve it");
+  onNote("compiling a small bundle to serve");
   const { bundle, files } = await compiledFiles(loaded, method, surroundings);
   const rowsOf = await planRows(plan, inputs, seed);
   const modelsOf = loaded.inputs.map(({ path }) => resolve(dirname(app), path));
@@ -226,7 +227,7 @@ async function servedSamples(
   });
 }
 
-/** That can be served, as far as any can. */
+/** Returns the highest feasible load, or the highest if none is feasible. */
 function highestLoadQps(levels: Bundle["levels"]): number {
   const feasible = levels.filter(({ feasible }) => feasible);
   const loads = (feasible.length > 0 ? feasible : levels).map(({ loadQps }) => loadQps);
@@ -234,8 +235,8 @@ function highestLoadQps(levels: Bundle["levels"]): number {
 }
 
 /**
- * Index in the plan of the variant that answered requests which came one at a time; null where
- * several did, or several batches were run for one.
+ * Returns the plan index of the variant that answered single requests; null if several did, or
+ * several batches ran for one request.
  */
 function answererOf(
   { single }: ServedSamples,
@@ -271,7 +272,7 @@ async function workerSamples(
   const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
     ...surroundings,
     gapMs: gapsOf(effort, surroundings),
-    onProgress: (done, total) => pool.onProgress(done, total, "workers beside each other"),
+    onProgress: (done, total) => pool.onProgress(done, total, "concurrent workers"),
   });
   return { processors, workers: { ...ran, isOfPath: woken !== null } };
 }
@@ -280,7 +281,7 @@ function workersOf({ cluster }: Application): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }
 
-/** Exponential, as between Poisson arrivals. */
+/** Exponential, as in Poisson arrivals. */
 function gapsOf(
   { gapMs }: Pick<ServingEffort, "gapMs">,
   { rng }: Pick<ServingSurroundings, "rng">,
@@ -288,7 +289,7 @@ function gapsOf(
   return () => -gapMs * Math.log(1 - rng.nextFloat());
 }
 
-/** Where the rows go, and whether anything else is measured. @throws RuntimeError */
+/** Decides where the rows go, and whether other measurements run. @throws RuntimeError */
 export function servingOutput(flags: {
   readonly out?: string;
   readonly into?: string;
@@ -299,19 +300,20 @@ export function servingOutput(flags: {
   if (serving === undefined) {
     if (into === undefined && inputs === undefined) return null;
     const found = into === undefined ? "--inputs" : "--into";
-    throw new RuntimeError("RUNTIME_USAGE", `expected --serving beside ${found}, got none`);
+    throw new RuntimeError("RUNTIME_USAGE", `expected --serving with ${found}, got none`);
   }
   if (into !== undefined && out !== undefined) {
-    const message = "expected -o FILE, to measure all, or --into FILE, to add the serving path";
+    const message =
+      "expected -o FILE to measure everything, or --into FILE to add the serving path";
     throw new RuntimeError("RUNTIME_USAGE", `${message} to a profile, got both`);
   }
   const path = into ?? out;
   if (path !== undefined) return { into: path, isAlone: into !== undefined };
-  const message = "expected -o FILE or --into FILE beside --serving, got neither";
+  const message = "expected -o FILE or --into FILE with --serving, got neither";
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-/** What is said where the path is measured after all else, or would be. */
+/** Describes the serving path measurement that follows, or would follow, the others. */
 export async function alsoServing(
   measured: CommandResult,
   into: string,

@@ -1,17 +1,17 @@
-/** Arrivals that a log says, for `simulate`: as a process, in words, and as a trace file. */
+/** Arrivals from a log, for `simulate`: as a process, as text, and as a trace file. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { writeAtomically } from "../../base/atomic-write.ts";
 import type { CompilerMethod } from "../../methods/method.ts";
-import { toldText } from "../../recalibrate/told-text.ts";
+import { readServerText } from "../../recalibrate/server-text.ts";
 import { type LoggedArrivals, loggedArrivals } from "../../replay/logged-arrivals.ts";
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import { MAX_TRACE_ROWS } from "../../spec/trace.ts";
 
 /**
- * @param stated a process, or the place of a log.
- * @returns those that are stated, or those of the log and what it says of them.
+ * @param stated arrival process, or location of a log.
+ * @returns the process, or the arrivals of the log with their description.
  * @throws RuntimeError, InputError for a log.
  */
 export async function arrivalsOf(
@@ -22,7 +22,7 @@ export async function arrivalsOf(
 ): Promise<readonly [ArrivalProcess, LoggedArrivals | null]> {
   if (typeof stated !== "string") return [stated, null];
   const asked = { bundle, isWhole: servesWhole };
-  const textOf = async (url: string) => (await toldText(url, "/", signal)).text;
+  const textOf = async (url: string) => (await readServerText(url, "/", signal)).text;
   const logged = await loggedArrivals(stated, asked, textOf, signal);
   return [{ kind: "trace", trace: logged.trace }, logged];
 }
@@ -38,7 +38,7 @@ export function arrivalsJson({ requests, queries, models, fromMs, toMs }: Logged
 }
 
 /**
- * A trace that specs and `--trace` take. @throws RuntimeError RUNTIME_USAGE for more rows than one
+ * A trace that specs and `--arrivals` take. @throws RuntimeError RUNTIME_USAGE for more rows than one
  * may have, UnwritableError.
  */
 export async function writeTrace(path: string, { trace }: LoggedArrivals): Promise<void> {

@@ -1,34 +1,35 @@
-/** Options of `simulate` that say how the machine differs from its profile. */
+/** Parses the options of `simulate` that change the machine relative to its profile. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { parseTimeMs } from "../../load/load-arguments.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
 export interface MachineArguments {
-  readonly pace?: string;
+  /** Factors of all workers, or of one by its number. */
+  readonly pace?: readonly string[];
   readonly slow?: string;
-  readonly workerPace?: readonly string[];
   readonly lose?: string;
 }
 
-/** Factors between service times and the profile's that make sense. */
+/** Range of service times relative to the profile. */
 const LEAST_PACE = 0.01;
 const MOST_PACE = 100;
+/** In place of a worker's number. */
+const ALL = -1;
 
 /**
- * The machine that is simulated; undefined for one as profiled.
- * @throws RuntimeError RUNTIME_USAGE for a value that is not allowed.
+ * Returns the simulated machine; undefined for one as profiled.
+ * @throws RuntimeError RUNTIME_USAGE for an invalid value.
  */
 export function parseMachine(
-  { pace, slow, workerPace = [], lose }: MachineArguments,
+  { pace = [], slow, lose }: MachineArguments,
   workerCount: number,
 ): MachineState | undefined {
-  if (pace === undefined && slow === undefined && workerPace.length === 0 && lose === undefined) {
-    return undefined;
-  }
+  if (pace.length === 0 && slow === undefined && lose === undefined) return undefined;
+  const paces = pace.map((text) => parsePace(text, workerCount));
   return {
-    pace: pace === undefined ? 1 : paceIn(pace, `--pace a factor such as 1.5, got "${pace}"`),
+    pace: paces.findLast(([worker]) => worker === ALL)?.[1] ?? 1,
     slow: slow === undefined ? null : parseSlow(slow),
-    workerPaces: new Map(workerPace.map((text) => parseWorkerPace(text, workerCount))),
+    workerPaces: new Map(paces.filter(([worker]) => worker !== ALL)),
     lost: lose === undefined ? null : parseLoss(lose, workerCount),
   };
 }
@@ -39,13 +40,15 @@ function parseSlow(text: string): MachineState["slow"] {
   if (rest.length > 0 || spell === "") throw expected(form);
   const spellMs = parseTimeMs("--slow SPELL", spell);
   const part = numberIn(share);
-  if (!(part > 0 && part < 1)) throw expected(`${form}: SHARE lies between 0 and 1, exclusive`);
+  if (!(part > 0 && part < 1)) throw expected(`${form}: SHARE must be between 0 and 1, exclusive`);
   return { share: part, factor: paceIn(factor, form), spellMs };
 }
 
-function parseWorkerPace(text: string, workerCount: number): readonly [number, number] {
-  const [worker = "", pace = "", ...rest] = text.split("=");
-  const form = `--worker-pace WORKER=PACE such as 3=2.0, got "${text}"`;
+/** A worker, or all of them, and its factor. */
+function parsePace(text: string, workerCount: number): readonly [number, number] {
+  const form = `--pace FACTOR or WORKER=FACTOR such as 1.5 or 3=2.0, got "${text}"`;
+  const [worker = "", pace, ...rest] = text.split("=");
+  if (pace === undefined) return [ALL, paceIn(text, form)];
   if (rest.length > 0 || !/^\d+$/.test(worker)) throw expected(form);
   if (Number(worker) >= workerCount) {
     throw expected(`${form}: workers are 0 to ${workerCount - 1}`);
@@ -66,7 +69,7 @@ function parseLoss(text: string, workerCount: number): MachineState["lost"] {
 function paceIn(text: string, form: string): number {
   const pace = numberIn(text);
   if (pace >= LEAST_PACE && pace <= MOST_PACE) return pace;
-  throw expected(`${form}; a factor lies between ${LEAST_PACE} and ${MOST_PACE}`);
+  throw expected(`${form}; a factor must be between ${LEAST_PACE} and ${MOST_PACE}`);
 }
 
 function numberIn(text: string): number {

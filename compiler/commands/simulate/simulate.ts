@@ -1,16 +1,11 @@
-/** `stratagem simulate BUNDLE`: the bundle's decisions on a virtual clock. */
+/** Implements `stratagem simulate BUNDLE`: runs the bundle's decisions on a virtual clock. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent } from "stratagem-runtime/internal/describe/text";
-import {
-  type ArrivalArguments,
-  parseArrivals,
-  parseDurationMs,
-  parseSeed,
-} from "../../load/load-arguments.ts";
+import { parseArrivals, parseDurationMs, parseSeed } from "../../load/load-arguments.ts";
 import type { CompilerMethod, NamedBaseline } from "../../methods/method.ts";
 import { allMethods, methodOf } from "../../methods/registry.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
@@ -27,42 +22,44 @@ import { type MachineArguments, parseMachine } from "./machine-arguments.ts";
 import { machineJson, machineText, promisedAtPace, promisedText } from "./simulated-machine.ts";
 import { omissionsOf, omissionsText, parseStations } from "./station-arguments.ts";
 
-/** As given on the command line. */
-export interface SimulateOptions extends ArrivalArguments, MachineArguments {
+/** Arrivals that a server logged. */
+const LOG = "log:";
+
+export interface SimulateOptions extends MachineArguments {
   /** Stations of the server that are left out. */
   readonly without?: string;
   /** False for a policy that decides as if the machine were as profiled. */
   readonly adapt?: boolean;
   readonly bundle: string;
-  /** A decision log, an access log, or a URL that answers with lines of either. */
-  readonly arrivals?: string;
-  /** File for the arrivals of the log, as a trace. */
+  /** A process or a trace, or `log:` and where a decision log or an access log is. */
+  readonly arrivals: string;
+  /** Trace file to write with the arrivals of the log. */
   readonly writeTrace?: string;
   readonly duration?: string;
   readonly seed: string;
-  /** Left out, drawn where the bundle says what serving takes and how times spread. */
+  /** Default: sampled if the bundle has quantiles and a serving path. */
   readonly serviceTimes?: ServiceTimeMode;
   readonly baseline?: string;
-  /** Of a baseline: with the parameters that hindsight gives it. */
+  /** Tunes the baseline's parameters in hindsight. */
   readonly tuned?: boolean;
   readonly fanout: "rounded" | "poisson";
-  /** Who starts replicas that a plan wants; left out, they start at once. */
+  /** Scaler that starts the replicas of a plan; left out, they start at once. */
   readonly scalingDelay?: string;
 }
 
 /**
- * @throws RuntimeError for an option, InputError for a trace, BundleError for a bundle that is no
- * good.
+ * @throws RuntimeError for an option, InputError for a trace, BundleError for an invalid bundle.
  */
 export async function simulateCommand(
   options: SimulateOptions,
   watch: SimulateWatch,
 ): Promise<CommandResult> {
-  const { arrivals: log, writeTrace: traceFile } = options;
+  const { arrivals: asked, writeTrace: traceFile } = options;
+  const log = asked.startsWith(LOG) ? asked.slice(LOG.length) : undefined;
   if (log === undefined && traceFile !== undefined) {
-    throw usage("expected --arrivals beside --write-trace");
+    throw usage(`expected --arrivals ${LOG}PLACE with --write-trace, got ${asked}`);
   }
-  const stated = log === undefined ? parseArrivals(options) : log;
+  const stated = log ?? parseArrivals(asked);
   const seed = parseSeed(options.seed);
   const parts = parseStations(options.without);
   const { tuned = false, fanout } = options;
@@ -81,10 +78,10 @@ export async function simulateCommand(
   const adapts = options.adapt !== false && baseline === null;
   const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
   const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
-  const serviceTimes = options.serviceTimes ?? usualServiceTimes(bundle, method);
+  const serviceTimes = options.serviceTimes ?? defaultServiceTimes(bundle, method);
   const simulated = { ...steady, serviceTimes, baseline };
   const result = await method.simulate(bundle, simulated, watch);
-  // What replicas would do that come at once says whose fault it is.
+  // Simulates replicas without delay for comparison.
   const { scalerDelay: _, ...prompt } = { scalerDelay, ...simulated };
   const atOnce = scalerDelay === null ? result : await method.simulate(bundle, prompt, watch);
   const omissions = omissionsOf(stations, bundle.cluster);
@@ -114,49 +111,49 @@ export async function simulateCommand(
 }
 
 /**
- * Latencies of a bundle that says what serving takes are compared with measured ones, so batches
- * take what they take there; those of any other with promises, which know percentiles.
+ * Samples service times if the bundle has quantiles and a serving path, so that latencies are
+ * comparable with measured ones; otherwise uses percentiles, like the promises.
  */
-function usualServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
   return isDrawn ? "sampled" : "p95";
 }
 
-/** @throws RuntimeError RUNTIME_USAGE also for a method whose workers do not follow the load. */
+/** @throws RuntimeError RUNTIME_USAGE, also for a method with a fixed number of workers. */
 function parseScaling(text: string | undefined, method: CompilerMethod): ScalerDelay | null {
   if (text === undefined) return null;
   const delay = parseScalerDelay(text);
   if (delay === null) throw usage(`expected --scaling-delay ${SCALER_DELAY_FORM}; got "${text}"`);
   if (method.scales) return delay;
   throw usage(
-    `--scaling-delay is for bundles whose replicas follow the load, and method ${method.name} ` +
-      "keeps its workers",
+    `--scaling-delay needs a bundle whose replicas follow the load, but method ${method.name} ` +
+      "has a fixed number of workers",
   );
 }
 
-/** Whether the SLO was kept although replicas came later. */
+/** States whether the SLO is kept despite the delay of replicas. */
 function verdictText(delay: ScalerDelay, json: object, atOnce: object, { slo }: Bundle): string {
-  const rateOf = (told: object) =>
-    "violationRate" in told ? Number(told.violationRate) : Number.NaN;
+  const rateOf = (result: object) =>
+    "violationRate" in result ? Number(result.violationRate) : Number.NaN;
   const ceiling = violationCeiling(slo);
   const [late, prompt] = [rateOf(json), rateOf(atOnce)];
   const verdict = (rate: number) => (rate <= ceiling ? "holds" : "does not hold");
-  const latest = `replicas are asked for up to ${longestDelayMs(delay) / 1000} s later`;
+  const latest = `replicas start up to ${longestDelayMs(delay) / 1000} s later`;
   const found = `violations ${percent(late)} of at most ${percent(ceiling)}`;
   return (
     `with ${scalerDelayText(delay)} ${latest}: this plan ${verdict(late)}, ${found}; ` +
-    `with replicas at once it ${verdict(prompt)}, ${percent(prompt)}`
+    `without delay it ${verdict(prompt)}, ${percent(prompt)}`
   );
 }
 
-/** A name that several methods have stays a name: what it stands for is the bundle's to say. */
+/** Keeps a name that several methods have as a name: the bundle's method decides its meaning. */
 async function parseBaseline(
   text: string | undefined,
   tuned: boolean,
 ): Promise<NamedBaseline | null> {
   if (text === undefined) {
     if (!tuned) return null;
-    throw usage("--tuned needs a --baseline, whose parameters it tunes");
+    throw usage("--tuned needs a --baseline to tune");
   }
   const methods = await allMethods();
   const from = methods.find(({ baselines }) => baselines.has(text, tuned));
@@ -164,7 +161,9 @@ async function parseBaseline(
   throw usage(`expected --baseline ${knownBaselines(methods)}; got "${text}"`);
 }
 
-/** Of one task first, then by what they stand in for. */
+/**
+ * Lists baselines of one task first, then by the kind of bundle that they replace the policy of.
+ */
 function knownBaselines(methods: readonly CompilerMethod[]): string {
   const known = methods
     .filter(({ baselines }) => baselines.names.length > 0)
@@ -179,10 +178,7 @@ async function notTunable({ name }: CompilerMethod): Promise<RuntimeError> {
   const methods = await allMethods();
   const tunable = methods.filter(({ baselines }) => baselines.tunable);
   const allowed = tunable.map((method) => method.name).join(" or ");
-  return usage(
-    `--tuned is for the baselines of bundles of method ${allowed}, and this one is of ` +
-      `method ${name}`,
-  );
+  return usage(`--tuned needs a bundle of method ${allowed}, got one of ` + `method ${name}`);
 }
 
 function usage(message: string): RuntimeError {

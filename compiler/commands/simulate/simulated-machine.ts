@@ -1,4 +1,4 @@
-/** The machine of `simulate` and the promises for it, in words and as data. */
+/** Describes the machine of `simulate`, and the promises for it, as text and as data. */
 
 import type { Bundle, Level, PaceFigures } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
@@ -7,14 +7,16 @@ import { counted, percent, short } from "stratagem-runtime/internal/describe/tex
 import type { ArrivalProcess } from "../../simulate/arrivals.ts";
 import type { MachineState } from "../../simulate/serving/machine-state.ts";
 
-export interface SimulatedMachine {
-  /** Undefined for one as profiled. */
+interface SimulatedMachine {
+  /** Undefined for a machine as profiled. */
   readonly machine: MachineState | undefined;
-  /** Whether decisions follow the measured pace. */
+  /** True if decisions follow the measured pace. */
   readonly adapts: boolean;
 }
 
-/** `machine: pace 1.5, slow 50 % of the time by 2 for 200 ms in the mean; the policy adapts` */
+/**
+ * Formats `machine: pace 1.5, slow 50 % of the time by 2 for 200 ms on average; the policy adapts`.
+ */
 export function machineText(machine: MachineState, adapts: boolean): string {
   const { pace, slow, workerPaces, lost } = machine;
   const parts = [
@@ -23,7 +25,7 @@ export function machineText(machine: MachineState, adapts: boolean): string {
       ? []
       : [
           `slow ${short(100 * slow.share)} % of the time by ${short(slow.factor)} for ` +
-            `${short(slow.spellMs)} ms in the mean`,
+            `${short(slow.spellMs)} ms on average`,
         ]),
     ...[...workerPaces].map(([worker, own]) => `worker ${worker} at pace ${short(own)}`),
     ...(lost === null
@@ -41,15 +43,15 @@ export function machineJson({ machine, adapts }: SimulatedMachine): object {
   return { machine: { ...rest, workerPaces: Object.fromEntries(workerPaces) }, adapts };
 }
 
-/** The promise of the level for a steady load, on a machine of one constant pace. */
-export interface PromisedAtPace {
+/** Promise of the level for a steady load, on a machine of one constant pace. */
+interface PromisedAtPace {
   readonly loadQps: number;
   readonly pace: number;
-  /** Undefined beyond the paces that the level states. */
+  /** Undefined beyond the paces of the level. */
   readonly figures: PaceFigures | undefined;
 }
 
-/** Undefined where nothing of the kind is promised. */
+/** Returns undefined if the bundle has no such promises. */
 export function promisedAtPace(
   bundle: Bundle,
   arrivals: ArrivalProcess,
@@ -65,10 +67,10 @@ export function promisedAtPace(
   return { loadQps: level.loadQps, pace, figures: figuresAtPace(byPace, pace) };
 }
 
-/** `expected at 860 qps and pace 1.5: accuracy/query 97.9%, violations 0.01%, p50 …` */
+/** Formats `expected at 860 qps and pace 1.5: accuracy/query 97.9%, violations 0.01%, p50 …`. */
 export function promisedText({ loadQps, pace, figures }: PromisedAtPace): string {
   const where = `expected at ${short(loadQps)} qps and pace ${short(pace)}`;
-  if (figures === undefined) return `${where}: nothing is promised for such a pace`;
+  if (figures === undefined) return `${where}: no promise for this pace`;
   const { accuracyPerQuery, violationRate, p50, p99 } = figures;
   const stated = figures.pace === pace ? "" : `, promised for pace ${short(figures.pace)}`;
   return (

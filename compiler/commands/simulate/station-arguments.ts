@@ -1,12 +1,12 @@
-/** Options of `simulate` that say which stations of the machine that serves are simulated. */
+/** Parses the options of `simulate` that select the simulated stations of the server. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
 import type { StationOptions } from "../../simulate/serving/stations.ts";
 
-/** @throws RuntimeError for a name that is none. */
+/** @throws RuntimeError for an unknown name. */
 export function parseStations(without: string | undefined): StationOptions {
-  const left = without === undefined ? [] : without.split(",").map((name) => name.trim());
+  const left = without?.split(",").map((name) => name.trim()) ?? [];
   if (left.every((name) => name === "path" || name === "contention")) {
     return { path: !left.includes("path"), contention: !left.includes("contention") };
   }
@@ -14,8 +14,8 @@ export function parseStations(without: string | undefined): StationOptions {
   throw new RuntimeError("RUNTIME_USAGE", `${expected}, got "${without}"`);
 }
 
-/** What the latencies of a simulation leave out, and why. */
-export interface Omission {
+/** Component that the simulated latencies leave out, and why. */
+interface Omission {
   readonly name: "serving path" | "contention";
   readonly why: "not profiled" | "left out";
 }
@@ -31,7 +31,7 @@ export function omissionsOf(
   return omissions;
 }
 
-/** In one line, such as `latencies without serving path (left out)`. */
+/** Formats one line, such as `latencies without serving path (left out)`. */
 export function omissionsText(omissions: readonly Omission[]): string {
   const names = omissions.map(({ name }) => name).join(" and ");
   return `latencies without ${names} (${omissions[0]?.why})`;

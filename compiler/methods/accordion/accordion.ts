@@ -26,7 +26,8 @@ import { haveStageSpreads } from "./simulate/drawn-instance-times.ts";
 import { drawQueries } from "./simulate/queries.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { simulatedLevel } from "./simulated-level.ts";
-import { accordion } from "./solve/accordion.ts";
+import { accordionFrame } from "./solve/frame.ts";
+import { accordionMistakes, layerCountMistakes } from "./solve/mistakes.ts";
 import { isCut, type LayeredModel, withStages } from "./stage-models.ts";
 import { accordionWarnings } from "./warnings.ts";
 
@@ -34,9 +35,9 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   name: "accordion",
   servesWhole: true,
 
-  mistakes: accordion.mistakes,
+  mistakes: accordionMistakes,
   feeds: null,
-  // Clients name the model, so models need not be alike.
+  // Clients name the model, so models need not have the same tensors.
   modelMistakes: () => [],
   openModels,
   withSolver(_policy, solver) {
@@ -46,7 +47,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
         `got ${solver}; leave the option out`,
     );
   },
-  frame: accordion.frame,
+  frame: accordionFrame,
 
   isQuick: true,
   solveLevel: (frame, loadQps) => ({ level: simulatedLevel(frame, loadQps) }),
@@ -76,7 +77,7 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     const decisionMs = found ? undefined : own?.latencyMs.data[shape * maxBatch + batch - 1];
     const none = { profiled: null, state: null, rule: null };
     if (decisionMs === undefined || !Number.isFinite(decisionMs)) return none;
-    const rule = `the table has ${short(decisionMs)} ms for all its rows on so many places`;
+    const rule = `the table has ${short(decisionMs)} ms for this batch on this many places`;
     const profiled = { p50Ms: null, p95Ms: null, p99Ms: null, decisionMs };
     return { profiled, state: null, rule };
   },
@@ -104,14 +105,23 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
   async report(bundle, asked) {
     refuseTableOptions(asked, "malleable pipelines");
     refuseTraces(asked, "malleable pipelines");
-    const { reportAccordion } = await import("./report-command.ts");
-    return reportAccordion(bundle, asked);
+    const { file, progress } = asked;
+    const { planSchedules, runSchedules } = await import("./report/simulated-schedulers.ts");
+    const { renderAccordionReport } = await import("./report/report.ts");
+    const plan = planSchedules(bundle);
+    const runs = await runSchedules(bundle, plan, progress(plan.length));
+    const outcomes = runs.map(({ loadQps, scheduler, result }) => {
+      const { timeline: _, latencyMsByQuery: __, ...outcome } = result;
+      return { loadQps, scheduler, ...outcome };
+    });
+    return { page: renderAccordionReport({ bundle, file, runs }), runs: outcomes };
   },
 };
 
 /**
- * @param shapes as the bundle has them. @param places indices of workers, over all pools.
- * @returns index of the shape; −1 where there is none.
+ * @param shapes as the bundle has them.
+ * @param places indices of workers, over all pools.
+ * @returns index of the shape; −1 if there is no such shape.
  */
 function shapeOf(
   { data, shape }: Table,
@@ -159,7 +169,7 @@ function usedWorkers({ cluster, policy }: AccordionBundle): number[] {
   });
 }
 
-/** Rows that are told; with several pools there can be a thousand shapes. */
+/** Rows to print; with several pools there can be a thousand shapes. */
 const MAX_ROWS = 64;
 
 /** One row per model and shape. */
@@ -183,7 +193,7 @@ function pipelineTable(bundle: AccordionBundle): string {
   const more = rows.length - MAX_ROWS;
   return [
     alignColumns([titles, ...rows.slice(0, MAX_ROWS)]),
-    ...(more > 0 ? [`and ${more} more rows, which inspect has`] : []),
+    ...(more > 0 ? [`and ${more} more rows; inspect lists all`] : []),
   ].join("\n");
 }
 
@@ -207,7 +217,7 @@ async function openModels(
   return {
     mistakes() {
       const counts = [...layered].map(([path, { layerCount }]) => [path, layerCount] as const);
-      return accordion.layerCountMistakes(application, new Map(counts));
+      return layerCountMistakes(application, new Map(counts));
     },
     cut(bundle) {
       const cut = withStages(bundle, application, layered);
@@ -217,8 +227,8 @@ async function openModels(
 }
 
 /**
- * Models that are to be cut, by the path the application gives. What reads ONNX files is loaded
- * only if there are any.
+ * Opens the models to cut, keyed by the path in the application. The ONNX reader is loaded only if
+ * there are any.
  */
 async function openLayers(
   { application, fail }: Loaded,

@@ -1,17 +1,17 @@
 /**
- * What malleable pipelines are compared with: the same table under schedulers whose queries keep
- * the places they start with.
+ * Baselines of malleable pipelines: the same table under schedulers whose queries keep their
+ * initial places.
  */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 
-/** Schedulers, in the order the help names them. Source: Accordion §4.2. */
+/** Schedulers, in the order of the help. Source: Accordion §4.2. */
 export const ACCORDION_BASELINES = ["slo-conforming", "fastest", "bbs", "one-stage"] as const;
 
 /**
- * The bundle under the scheduler of a baseline.
- * @throws RuntimeError for a name that is none of `ACCORDION_BASELINES`.
+ * Returns the bundle under the scheduler of a baseline.
+ * @throws RuntimeError for a name not in `ACCORDION_BASELINES`.
  */
 export function accordionBaseline(bundle: AccordionBundle, name: string): AccordionBundle {
   const scheduler = ACCORDION_BASELINES.find((one) => one === name);

@@ -6,7 +6,7 @@ import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent, short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import { tellOutcomes } from "../../simulate/outcomes.ts";
+import { reportOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedRun, NamedBaseline } from "../method.ts";
 import {
   type ComparedRow,
@@ -23,8 +23,8 @@ import { sizeText } from "./simulate/size-classes.ts";
 
 /**
  * @param baseline null for the bundle itself.
- * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
- * are to be drawn from quantiles that there are not.
+ * @throws RuntimeError for a baseline of another kind of bundle, InputError for sampled service
+ * times if the bundle has no quantiles.
  */
 export function simulateAccordionCommand(
   bundle: AccordionBundle,
@@ -39,7 +39,7 @@ export function simulateAccordionCommand(
   const ran = simulateAccordion(simulated, { ...simulation, withLatencies });
   const { latencyMsByQuery, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
-  tellOutcomes(options, latencyMsByQuery);
+  reportOutcomes(options, latencyMsByQuery);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { instances, queries } = result;
   return runReport(result, {
@@ -49,11 +49,11 @@ export function simulateAccordionCommand(
     expected: level?.expected,
     json: { scheduler: simulated.policy.scheduler },
     lines: [
-      `the last query was over at ${tenths(result.makespanMs / 1000)} s: ` +
+      `the last query ended at ${tenths(result.makespanMs / 1000)} s: ` +
         `${short(result.throughputQps)} queries per second; ` +
         `at most ${result.activeQueries.max} at a time`,
       `${result.shrinks} shrinks, ${result.grows} growths; ${result.instancesRedone} instances ` +
-        `begun again (${percent(instances === 0 ? null : result.instancesRedone / instances)})`,
+        `restarted (${percent(instances === 0 ? null : result.instancesRedone / instances)})`,
     ],
     rows: comparison(result, level?.expected),
     tables: [priorityTable(result), sizeRows(result), modelTable(result)],
@@ -91,7 +91,7 @@ function modelTable({ byVariant }: Shown): string[][] {
   ];
 }
 
-/** By the fewest places with which a query that starts at once is on time. */
+/** Rows by the fewest places with which a query that starts at once meets its deadline. */
 function sizeRows({ bySize }: Shown): string[][] {
   const some = bySize.filter(({ high, low }) => high.queries + low.queries > 0);
   return [

@@ -1,6 +1,4 @@
-/**
- * A level of an Accordion bundle: what a simulation of its load gives, by the code that schedules.
- */
+/** A level of an Accordion bundle: simulates its load with the production scheduler. */
 import {
   type AccordionBundle,
   type AccordionLevel,
@@ -15,14 +13,14 @@ import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
 const SEED = 1;
 /**
- * Queries that a level is simulated for: enough to tell a violation rate of 1 % to about a tenth of
+ * Queries to simulate for a level: enough to determine a violation rate of 1 % to about a tenth of
  * it.
  */
 const QUERIES = 20_000;
-/** What the start, when all places are free, is little against. */
+/** Minimum duration in SLOs, so that the start with all places free matters little. */
 const MIN_SLOS = 100;
 
-/** Times as many queries as are enough, at most. */
+/** Maximum queries, as a multiple of `QUERIES`. */
 const MOST = 5;
 
 /** The same frame and load give the same level, bit for bit. */

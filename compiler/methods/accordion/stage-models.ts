@@ -32,18 +32,18 @@ interface CutBundle {
   readonly files: readonly BundleFile[];
 }
 
-/** Of the SHA-256 of a stage, in the name of its file. */
+/** Digits of a stage's SHA-256 in its file name. */
 const NAMED_DIGITS = 12;
 
-/** Whether a model is to be cut: there is one, and its layers were measured on every pool. */
+/** Returns whether a model is cut: it has a file, and its layers were measured on every pool. */
 export function isCut(variant: Variant, { cluster }: Pick<Application, "cluster">): boolean {
   const profiles = cluster.pools.map((pool) => profileFor(variant, pool));
   return variant.model !== null && profiles.every((profile) => (profile?.layers ?? null) !== null);
 }
 
 /**
- * Cuts what the pipelines are made of, each stage once.
- * @param layered the models, by the path the application gives.
+ * Cuts the stages of all pipelines, each stage once.
+ * @param layered the models, by the path in the application.
  */
 export function withStages(
   bundle: AccordionBundle,
@@ -66,13 +66,13 @@ export function withStages(
       if (open !== undefined) {
         const message =
           `the size of output "${open.name}", [${open.shape}], ` +
-          "changes with the data; expected a model of which the sizes for one instance are " +
-          "known";
+          "changes with the data; expected a model whose sizes for one instance are " +
+          "fixed";
         return conflict(["tasks", 0, "variants", index, "model"], message);
       }
       const sha256 = createHash("sha256").update(bytes).digest("hex");
-      // Named after what is in it, so that no other bundle's stages, or those of a running server,
-      // are written over.
+      // The digest in the name keeps a stage from overwriting that of another bundle or of a
+      // running server.
       const file = `${variant.name}.${from}-${to}.${sha256.slice(0, NAMED_DIGITS)}.onnx`;
       files.push({ file, sha256, bytes: () => model.stage(from, to).bytes });
       stages.push({ from, to, model: { file, sha256, inputs, outputs } });
@@ -85,7 +85,7 @@ export function withStages(
   };
 }
 
-/** Of the stages of all pipelines, each once, ascending. */
+/** Layer ranges of the stages of all pipelines, each once, ascending. */
 function rangesOf({
   pipelines,
 }: MalleableVariant): { readonly from: number; readonly to: number }[] {

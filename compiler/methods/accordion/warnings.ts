@@ -1,6 +1,6 @@
 /**
- * What `compile` warns of in a bundle of malleable pipelines: models that are not cut or are too
- * slow, and loads that miss.
+ * Warnings of `compile` for malleable pipelines: models that are not cut or are too slow, and loads
+ * that miss.
  */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { missedTexts } from "stratagem-runtime/internal/describe/missed-limits";
@@ -21,7 +21,7 @@ export function accordionWarnings(bundle: AccordionBundle, application: Applicat
   ];
 }
 
-/** Those whose file is not cut, since nothing says how. */
+/** Models whose file is not cut, since they were not profiled by layer. */
 function uncutModels(application: Application): Variant[] {
   const variants = application.tasks.flatMap((task) => task.variants);
   return variants.filter((variant) => variant.model !== null && !isCut(variant, application));

@@ -1,6 +1,6 @@
 /**
- * What provisioned tasks are compared with: coarse-grained plans for the sample traces of a
- * bundle, with or without a tuner.
+ * Baselines of provisioned tasks: coarse-grained plans for the sample traces of a bundle, with or
+ * without a tuner.
  */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
@@ -26,7 +26,7 @@ export const COARSE_BASELINES = [
 ] as const;
 type StageBaselineName = (typeof COARSE_BASELINES)[number];
 
-/** Baselines that provisioned tasks can be compared with, in the order the help names them. */
+/** Baselines for provisioned tasks, in the order of the help. */
 export const INFERLINE_BASELINES: readonly string[] = [...COARSE_BASELINES, ...SCALER_NAMES];
 
 const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
@@ -37,19 +37,19 @@ const BASELINES: Readonly<Record<StageBaselineName, Baseline>> = {
 };
 
 interface InferlineBaseline {
-  /** The same but for the plans, and without a tuner. */
+  /** The bundle with the baseline's plans, and without a tuner. */
   readonly bundle: InferlineBundle;
   /**
-   * Makes the tuner; null where replicas stay as planned.
+   * Makes the tuner; null if replicas stay as planned.
    * @param firstQps load at first, NaN if it is not known.
    */
   tunerFor(firstQps: number): ReplicaTuner | null;
 }
 
 /**
- * The levels of a bundle planned coarsely, each for the sample traces that it was planned with,
- * which are drawn again; of several the dearest plan counts.
- * @throws RuntimeError for a name that is no coarse-grained plan's, for traces that cannot be
+ * Plans the levels of a bundle coarsely, each for its own sample traces, which are drawn again; of
+ * several plans the most expensive counts.
+ * @throws RuntimeError for a name that is not a coarse-grained plan, for traces that cannot be
  * drawn, and for a level without such a plan.
  */
 export function inferlineBaseline(bundle: InferlineBundle, name: string): InferlineBaseline {

@@ -12,8 +12,8 @@ import { percent, short } from "stratagem-runtime/internal/describe/text";
 import { inferlineMissed } from "stratagem-runtime/internal/methods/inferline/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { InferlineFrame } from "../../model/frames.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
@@ -42,7 +42,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     throw new RuntimeError(
       "RUNTIME_USAGE",
       `--solver: method inferline has one solver, got ${solver}; ` +
-        "leave the option out, policy.refine says how far it goes",
+        "leave the option out; policy.refine sets how far it searches",
     );
   },
   frame: inferline.frame,
@@ -52,7 +52,7 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
   async solveLevel(frame, loadQps, _nowMs, branches) {
     return { level: await simulatedLevel(frame, loadQps, branches) };
   },
-  // What only the compiler needs stays here.
+  // The recorded trace stays in the compiler.
   bundle: ({ recorded: _, ...frame }, levels, provenance) => ({ ...frame, levels, provenance }),
   scales: true,
   plannedWorkers: ({ cluster }, { plan }) => workersByPool(cluster, plan.stages),
@@ -146,10 +146,10 @@ function dayFigures({ of, durationMs, followed, peak, plannedCostPerHour }: DayO
   };
 }
 
-/** Of held-out traces, for which a margin is worth a thought. */
+/** A lower share of held-out traces gives a warning that suggests a margin. */
 const FEW_MET = 0.95;
 
-/** @param application with its autoscaler, where the spec names one. */
+/** @param application with its autoscaler, if the spec names one. */
 function inferlineWarnings(
   bundle: InferlineBundle,
   application: Application<InferlinePolicy>,
@@ -158,7 +158,7 @@ function inferlineWarnings(
   const steps = scalingWarnings(bundle, scalerDelay, (options) => {
     return simulateInferline(bundle, options);
   });
-  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...steps, ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: InferlineBundle): string[] {
@@ -170,22 +170,18 @@ function levelWarnings(bundle: InferlineBundle): string[] {
     if (!feasible) {
       const missed = missedTexts(inferlineMissed(bundle, level));
       return (
-        `level ${loadQps} qps is not feasible: ${missed}; the pools have a plan up to about ` +
-        `${Math.floor(capacityQps)} qps, and it has that one`
+        `level ${loadQps} qps is not feasible: ${missed}; the pools carry up to about ` +
+        `${Math.floor(capacityQps)} qps, so it has the plan for that`
       );
     }
     const { traces, met } = expected.heldOut;
     if (met < FEW_MET * traces) {
-      return (
-        `level ${loadQps} qps: ${met} of ${traces} traces that were not planned with meet the SLO` +
-        advice
-      );
+      return `level ${loadQps} qps: ${met} of ${traces} held-out traces meet the SLO${advice}`;
     }
     if (expected.violationRate <= ceiling) return [];
     return (
       `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
-      "SLO when " +
-      `it is simulated, allowed ${percent(ceiling)}`
+      `SLO in the simulation, allowed ${percent(ceiling)}`
     );
   });
 }

@@ -1,4 +1,4 @@
-/** Provisioned tasks under the autoscalers that people run, as shipped or tuned in hindsight. */
+/** Provisioned tasks under common autoscalers, as shipped or tuned in hindsight. */
 import type {
   InferlineBundle,
   InferlineLevel,
@@ -30,8 +30,8 @@ type Start = Pick<Asked, "arrivals">;
  * Serves requests with the replicas that an autoscaler wants, as `simulateInferline` does with
  * those of the bundle's tuner.
  *
- * What an autoscaler does not choose, it is given by a plan of the bundle: hardware and batches of
- * every stage, and replicas for the load at time 0, which are up.
+ * A plan of the bundle provides what an autoscaler does not choose: hardware and batches of every
+ * stage, and the ready replicas for the load at time 0.
  */
 export function simulateScaled(
   bundle: InferlineBundle,
@@ -49,7 +49,7 @@ export function simulateScaled(
   return simulateInferline(scaled, { ...options, tuner, watch, level: 0 });
 }
 
-/** As its project ships it, with the plan that the bundle itself begins with. */
+/** Returns the setting as its project ships it, with the plan that the bundle starts from. */
 export function shippedScaler(
   bundle: InferlineBundle,
   options: Start,
@@ -59,8 +59,8 @@ export function shippedScaler(
 }
 
 /**
- * All that hindsight tries, on the requests themselves; the best first.
- * @param ceiling on violations that is to be kept; left out, that of the SLO.
+ * Tries all settings on the same requests; the best first.
+ * @param ceiling on violations; default: that of the SLO.
  */
 export function tunedScaler(
   bundle: InferlineBundle,

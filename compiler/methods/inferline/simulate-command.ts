@@ -4,13 +4,13 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import { short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
 import { initialQpsOf } from "../../simulate/graph/arriving-requests.ts";
-import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
 import {
   chosenScaler,
   type ScaledBaseline,
   scalerLine,
-} from "../../simulate/graph/scalers/told-scaler.ts";
-import { tellOutcomes } from "../../simulate/outcomes.ts";
+} from "../../simulate/graph/scalers/chosen-scaler.ts";
+import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
+import { reportOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedBaseline, AskedRun } from "../method.ts";
 import { lateRows, runReport, shortOrDash, stated, steadyLevel, tenths } from "../run-report.ts";
 import { inferlineBaseline } from "./baselines.ts";
@@ -22,7 +22,7 @@ import {
   simulateInferline,
 } from "./simulate/simulate.ts";
 
-/** @throws RuntimeError for a baseline of another kind of bundle, or that has no plan. */
+/** @throws RuntimeError for a baseline of another kind of bundle, or one without a plan. */
 export function simulateInferlineCommand(
   bundle: InferlineBundle,
   options: AskedRun,
@@ -30,23 +30,23 @@ export function simulateInferlineCommand(
   watch: Pick<SimulateWatch, "nowMs">,
 ): CommandResult {
   const { onOutcome, ...steady } = options;
-  const { run, told } = simulationOf(bundle, steady, baseline);
+  const { run, scaled } = simulationOf(bundle, steady, baseline);
   const startMs = watch.nowMs();
   const ran = run({ withLatencies: onOutcome !== undefined, timeline: true });
   const { latencyMsByRequest, timeline, ...result } = ran;
   const wallMs = watch.nowMs() - startMs;
-  tellOutcomes(options, latencyMsByRequest);
+  reportOutcomes(options, latencyMsByRequest);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { servers, scaling, planSwitches, costPerHour } = result;
   return runReport(result, {
     wallMs,
     level,
     expected: level?.expected,
-    json: { ...(told === null ? {} : { baseline: told }), minutes: minutesOf(timeline ?? []) },
+    json: { ...(scaled === null ? {} : { baseline: scaled }), minutes: minutesOf(timeline ?? []) },
     lines: [
       `replicas: mean ${tenths(servers.mean)}, at most ${servers.max}; ` +
         `${scaling.up} started, ${scaling.down} stopped, ${planSwitches} changes of plan`,
-      ...(told === null ? [] : [scalerLine(told)]),
+      ...(scaled === null ? [] : [scalerLine(scaled)]),
     ],
     rows: [
       ...lateRows(result, level?.expected),
@@ -67,16 +67,16 @@ export function simulateInferlineCommand(
   });
 }
 
-/** What is told of a simulation beside its sums. */
+/** Options for reports in addition to the sums of a simulation. */
 type Watched = Pick<InferlineSimulationOptions, "withLatencies" | "timeline">;
 
 interface Simulation {
   readonly run: (watched: Watched) => InferlineSimulationResult;
-  /** Null for the bundle itself and for baselines that have nothing to set. */
-  readonly told: ScaledBaseline | null;
+  /** Null for the bundle itself and for baselines without settings. */
+  readonly scaled: ScaledBaseline | null;
 }
 
-/** What is simulated, and how. */
+/** Chooses what is simulated, and how. */
 function simulationOf(
   bundle: InferlineBundle,
   options: InferlineSimulationOptions,
@@ -84,19 +84,19 @@ function simulationOf(
 ): Simulation {
   if (baseline === null) {
     const run = (watched: Watched) => simulateInferline(bundle, { ...options, ...watched });
-    return { run, told: null };
+    return { run, scaled: null };
   }
   const { name, tuned } = baseline;
   const scaler = scalerNamed(name);
-  if (scaler === undefined) return { run: coarseRun(bundle, options, name), told: null };
-  const { planned, told } = chosenScaler(bundle, scaler, tuned, {
+  if (scaler === undefined) return { run: coarseRun(bundle, options, name), scaled: null };
+  const { planned, baseline: scaled } = chosenScaler(bundle, scaler, tuned, {
     shipped: () => shippedScaler(bundle, options, scaler),
     tuned: () => tunedScaler(bundle, options, scaler),
   });
   const run = (watched: Watched) => {
     return simulateScaled(bundle, { ...options, ...watched }, scaler, planned);
   };
-  return { run, told };
+  return { run, scaled };
 }
 
 function coarseRun(

@@ -1,6 +1,6 @@
 /**
- * A level of an InferLine bundle: its plan, and what a simulation with the tuner at work gives, by
- * the code that follows it.
+ * A level of an InferLine bundle: its plan, and the results of a simulation with the tuner and the
+ * production dispatcher.
  */
 import type {
   InferlineBundle,
@@ -22,7 +22,7 @@ import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
 import { sampleLengthMs, simulatedMs } from "./solve/sample-length.ts";
 import { hasTraces, SampleTraces } from "./solve/sample-traces.ts";
 
-/** Not that of the sample: what was planned with proves little. */
+/** Differs from the sample's seed: traffic that was planned for proves little. */
 const SEED = 1_000;
 
 export async function simulatedLevel(
@@ -35,7 +35,7 @@ export async function simulatedLevel(
   return { ...level, expected: { ...simulated(frame, [alone], level.capacityQps), heldOut } };
 }
 
-/** Planned with the way through the server, and told as models alone make it. */
+/** Plans with the serving path, and reports the plan as models alone run it. */
 async function provisioned(
   frame: InferlineFrame,
   loadQps: number,
@@ -52,12 +52,12 @@ async function provisioned(
     provisionedAt,
     ({ plan }) => plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
   );
-  return inferline.toldLevel(frame, found);
+  return inferline.statedLevel(frame, found);
 }
 
 /**
- * The level with what it promises, computed anew.
- * @throws RangeError if that takes a recorded trace which is not at hand.
+ * Returns the level with its promises recomputed.
+ * @throws RangeError if that needs a recorded trace which is not at hand.
  */
 export function promisedLevel(
   frame: InferlineFrame,
@@ -65,7 +65,7 @@ export function promisedLevel(
   level: InferlineLevel,
 ): InferlineLevel {
   const estimate = inferline.estimateOf(frame, level);
-  if (estimate === null) throw new RangeError("the recorded trace is at hand");
+  if (estimate === null) throw new RangeError("the recorded trace is missing");
   const { sample, heldOut } = estimate;
   return {
     ...level,
@@ -120,14 +120,14 @@ function arrivalsAt(
   const sampleMs = sampleLengthMs(policy, recorded, qps);
   if (arrivals.process === "trace") {
     const [trace] = hasTraces(frame) ? new SampleTraces(frame, qps).samples(1) : [];
-    if (trace === undefined) throw new RangeError("a recorded trace has arrivals");
+    if (trace === undefined) throw new RangeError("recorded trace without arrivals");
     return { arrivals: { kind: "requests", trace }, durationMs: sampleMs };
   }
   const durationMs = simulatedMs(frame.slo.latencyMs, sampleMs, qps);
   return { arrivals: steadyArrivals(arrivals, qps), durationMs };
 }
 
-/** Its SLO is what decisions may spend, and its times are so many times as long. */
+/** Its SLO is what decisions may spend, and its times are stretched. */
 const planningFrame = framesByStretch((frame: InferlineFrame, stretch: number): InferlineFrame => {
   if (frame.cluster.serving === undefined) return frame;
   return {

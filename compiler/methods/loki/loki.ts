@@ -12,8 +12,8 @@ import { percent } from "stratagem-runtime/internal/describe/text";
 import { lokiMissed } from "stratagem-runtime/internal/methods/loki/describe/missed";
 import { pooledBatchFacts } from "../../graph/batch-facts.ts";
 import type { LokiFrame } from "../../model/frames.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
@@ -99,10 +99,10 @@ export function lokiMethod(taskSolver: TaskSolver): CompilerMethodOf<"loki"> {
   };
 }
 
-/** Rooms that are tried where the policy leaves it to us, the smallest first. */
+/** Headrooms to try with `headroom: auto`, smallest first. */
 const HEADROOMS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 1.5, 2];
 
-/** The time is that of the last optimisation: what follows it is a simulation. */
+/** The reported time is that of the last optimisation, without the simulation after it. */
 async function plannedLevel(
   taskSolver: TaskSolver,
   frame: LokiFrame,
@@ -122,20 +122,20 @@ async function plannedLevel(
       ({ plan }) => plan.servers,
     );
     solveMs = nowMs() - startMs;
-    const reckoned = frameOfPlan(frame, loadQps, planned.plan);
-    const level = predictLevel(taskSolver, frame, reckoned, planned);
+    const planFrame = frameOfPlan(frame, loadQps, planned.plan);
+    const level = predictLevel(taskSolver, frame, planFrame, planned);
     const { violationRate } = level.expected;
     if (best === null || violationRate < best.expected.violationRate) best = level;
-    // More room than the capacity changes nothing.
+    // More headroom than the capacity changes nothing.
     const isAtCapacity = planned.plan.demandQps < loadQps * (1 + room) * (1 - 1e-9);
     if (violationRate <= ceiling || isAtCapacity) break;
   }
-  if (best === null) throw new RangeError("some headroom is tried");
-  const reckoned = frameOfPlan(frame, loadQps, best.plan);
-  return { level: quickerBatches(frame, reckoned, best), solveMs };
+  if (best === null) throw new RangeError("no headroom was tried");
+  const planFrame = frameOfPlan(frame, loadQps, best.plan);
+  return { level: quickerBatches(frame, planFrame, best), solveMs };
 }
 
-/** Null where stretched times leave no plan for any load. */
+/** Null if stretched times leave no plan for any load. */
 async function planAt(
   frame: LokiFrame,
   loadQps: number,
@@ -149,7 +149,7 @@ async function planAt(
 /** Neighbours may differ by this part of the servers of the larger plan, or by one server. */
 const SERVER_STEP = 0.2;
 
-/** The accuracy is that of the plans, not that of their simulation. */
+/** Compares the accuracy of the plans, not that of their simulation. */
 function lokiGap({ plan: a }: LokiLevel, { plan: b }: LokiLevel): LevelGap {
   const allowed = Math.max(1, Math.floor(SERVER_STEP * Math.max(a.servers, b.servers)));
   return {
@@ -187,7 +187,7 @@ function planWarnings(
   bundle: LokiBundle,
   application: Pick<Application, "cluster" | "tasks">,
 ): string[] {
-  return [...levelWarnings(bundle), ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: LokiBundle): string[] {
@@ -197,22 +197,21 @@ function levelWarnings(bundle: LokiBundle): string[] {
     const { loadQps, feasible, capacityQps, expected } = level;
     if (!feasible) {
       return (
-        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; it has ` +
-        `the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
+        `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; ` +
+        `it uses the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
       );
     }
     if (expected.violationRate <= ceiling) return [];
     return (
       `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
-      "SLO when " +
-      `it is simulated, allowed ${percent(ceiling)}; the plan has no room for queues`
+      `SLO in the simulation, allowed ${percent(ceiling)}; the plan has too little headroom for queues`
     );
   });
 }
 
 /**
- * Settles each level, from the lowest up, against the one below; then every level says what
- * changing to it costs.
+ * Settles each level, from the lowest up, against the one below; then records the cost of changing
+ * to each level.
  */
 async function settleLevels(
   frame: LokiFrame,

@@ -15,11 +15,11 @@ import { frameOfPlan, isServable } from "./planning-frame.ts";
 import { simulatedOutcome } from "./simulated-level.ts";
 import { loki } from "./solve/loki.ts";
 
-/** A plan that carries as much is kept beside another for so much more accuracy. */
+/** Least accuracy gain for which a plan of the same capacity is kept. */
 const LEAST_GAIN = 1e-4;
-/** Beyond capacity a plan is kept only where it carries so much more than another. */
+/** Least capacity ratio for which a plan beyond capacity is kept. */
 const LEAST_MORE = 1.01;
-/** Part of the queries of a level's promise that one at a pace is simulated for. */
+/** Fraction of a level's promise queries that a promise at a pace is simulated for. */
 const PROMISE_PART = 1 / 32;
 
 export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
@@ -41,9 +41,9 @@ export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
 };
 
 /**
- * Plans for a pace that are of use. One is left out where another, of a level or of any pace, that
- * is meant for as much load or more is as accurate on no more servers: what is compared is load
- * times pace, by which plans are chosen whatever the pace is.
+ * Returns the useful plans for a pace. A plan is left out if another one, of a level or of any
+ * pace, for at least the same load is as accurate on no more servers; loads are compared as load
+ * times pace, by which plans are chosen at any pace.
  */
 function ofUse(levels: readonly LokiLevel[], paced: readonly LokiPaceLevel[]): LokiPaceLevel[] {
   const kept = levels.map(({ loadQps, plan }) => meantOf(loadQps, plan, 1));
@@ -61,7 +61,7 @@ function ofUse(levels: readonly LokiLevel[], paced: readonly LokiPaceLevel[]): L
   return found.sort((a, b) => a.pace - b.pace || a.loadQps - b.loadQps);
 }
 
-/** The load that a plan is for, on a machine as profiled. */
+/** The load of a plan, on a machine as profiled. */
 interface Meant {
   readonly meantQps: number;
   readonly accuracy: number;
@@ -84,7 +84,7 @@ function isOfUse(own: Meant, kept: readonly Meant[]): boolean {
   );
 }
 
-/** The plan has the room of the level's; null where so slow a machine cannot be in time at all. */
+/** The plan has the headroom of the level's; null if so slow a machine is always late. */
 async function planAtPace(
   frame: LokiFrame,
   level: LokiLevel,

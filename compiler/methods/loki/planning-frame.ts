@@ -1,4 +1,4 @@
-/** Loki's frames as planners see them: models alone, as long as workers stretch their times. */
+/** Loki's frames as planners see them: models alone, with times stretched by contention. */
 import type { PipelinePlan } from "stratagem-runtime/internal/bundle/schema";
 import { pathTo } from "../../graph/flat-tasks.ts";
 import type { LokiFrame } from "../../model/frames.ts";
@@ -7,7 +7,7 @@ import { stretchedProfile, withoutPath } from "../../model/planned-times.ts";
 import { plannedStretch } from "../../simulate/serving/planned-contention.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
-/** Its SLO is what decisions may spend, and its times are so many times as long. */
+/** Its SLO is what decisions may spend, and its times are stretched. */
 export const planningFrame = framesByStretch((frame: LokiFrame, stretch: number): LokiFrame => {
   if (frame.cluster.serving === undefined) return frame;
   return {
@@ -22,12 +22,12 @@ export const planningFrame = framesByStretch((frame: LokiFrame, stretch: number)
   };
 });
 
-/** Batches that a request is in, one after the other, on the longest path. */
+/** Batches that a request takes part in, one after the other, on the longest path. */
 export function longestPath({ tasks, leaves }: LokiFrame): number {
   return Math.max(...leaves.map(({ task }) => pathTo(tasks, task).length));
 }
 
-/** The frame that a plan was made with, whose times are the plan's. */
+/** Returns the frame that a plan was made with, whose times are the plan's. */
 export function frameOfPlan(
   frame: LokiFrame,
   loadQps: number,
@@ -46,10 +46,10 @@ export function frameOfPlan(
     const stretch = busy === 0 ? 1 : plannedStretch(serving, busy, loadQps, batches);
     if (profiledMs * stretch === latencyMs) return planningFrame(frame, stretch);
   }
-  throw new RangeError("a plan has the times of some number of busy workers");
+  throw new RangeError("no number of busy workers gives the times of the plan");
 }
 
-/** Whether every path can be served in time at all, by what is fastest at each task. */
+/** Returns whether every path can be served in time, with the fastest variant of each task. */
 export function isServable(frame: LokiFrame): boolean {
   const { tasks, leaves } = pipelineProblem(frame);
   return leaves.every(({ path, latencyLimitMs }) => {

@@ -1,4 +1,4 @@
-/** Chooses, among plans with the same servers and paths, the batches with less latency. */
+/** Chooses batch sizes with less latency, among plans with the same servers and paths. */
 import type { LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { LokiFrame } from "../../model/frames.ts";
 import type { PipelineProblem } from "../../model/pipeline.ts";
@@ -7,11 +7,11 @@ import { solverPlan } from "./solve/bundled-plan.ts";
 import { checkPlan } from "./solve/plan/check-plan.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
-/** Part of the queries of a promise that one try is simulated for. */
+/** Fraction of a promise's queries that one try is simulated for. */
 const TRY_PART = 1 / 32;
-/** Accuracy per request that two plans of equal accuracy may differ by in a simulation. */
+/** Accuracy difference per request that counts as equal in a simulation. */
 const EQUAL_ACCURACY = 1e-4;
-/** A batch is changed only for a mean latency that is lower by this part of it. */
+/** Least relative reduction of the mean latency for which a batch is changed. */
 const LEAST_GAIN = 0.005;
 
 /** Figures of a simulated level. */
@@ -22,17 +22,22 @@ interface TriedLatency {
 }
 
 /**
- * Tries the other batches of every instance, one instance at a time, and keeps those with which
- * requests are served sooner in the mean, none later at the 99th percentile and as accurately. The
- * objective of the plan does not know latency, so it mostly has the batch with the highest
- * throughput, in which queries wait for each other.
- * @param level with its promise. @param reckoned the frame that it was planned with.
- * @returns a level with the same servers, variants and paths, and its promise; the level itself
- * where the promise of no other is better. A level with tables stays: they choose batches.
+ * Tries the other batch sizes of every instance, one instance at a time, and keeps those that lower
+ * the mean latency without a higher 99th percentile or a lower accuracy. The objective of the plan
+ * does not include latency, so it usually has the batch size with the highest throughput, in which
+ * queries wait for each other.
+ * @param level with its promise.
+ * @param planFrame the frame that it was planned with.
+ * @returns a level with the same servers, variants and paths, and its promise; the level itself if
+ * no other promise is better. A level with tables is unchanged: they choose batch sizes.
  */
-export function quickerBatches(frame: LokiFrame, reckoned: LokiFrame, level: LokiLevel): LokiLevel {
+export function quickerBatches(
+  frame: LokiFrame,
+  planFrame: LokiFrame,
+  level: LokiLevel,
+): LokiLevel {
   if (level.stages !== null) return level;
-  const batches = quickest(pipelineProblem(reckoned), level, (tried) => triedIn(frame, tried));
+  const batches = quickest(pipelineProblem(planFrame), level, (tried) => triedIn(frame, tried));
   if (batches === level) return level;
   const expected = simulatedExpectation(frame, { levels: [batches] }, batches.loadQps);
   const isBetter =
@@ -73,7 +78,7 @@ function isAsAccurate(
   return one.accuracyPerQuery >= other.accuracyPerQuery - EQUAL_ACCURACY;
 }
 
-/** The plans with another batch at one instance that carry what the plan is for, in time. */
+/** Plans with another batch size at one instance that carry the plan's load in time. */
 function neighbours(problem: PipelineProblem, level: LokiLevel): LokiLevel[] {
   const { plan } = level;
   return plan.instances.flatMap((instance, index) => {

@@ -79,7 +79,7 @@ function replanned(
   );
 }
 
-/** The same loads, planned as the baseline does and followed by the same core. */
+/** Plans the same loads with the baseline; the same core follows the plans. */
 export async function baselineBundle(
   bundle: LokiBundle,
   baseline: LokiBaseline,
@@ -94,7 +94,7 @@ export async function baselineBundle(
     throw new RuntimeError(
       "RUNTIME_USAGE",
       `--baseline ${baseline} has no plan for ${loadQps} qps: ` +
-        "what it chooses among does not meet the SLO on this cluster",
+        "none of its options meets the SLO on this cluster",
     );
   });
   const policy = { ...frame.policy, routing: "plan", stagePolicy: "fixed" } as const;

@@ -1,4 +1,4 @@
-/** What to expect of a plan: a simulation of it under its own load, by the code that follows it. */
+/** Expected figures of a plan: simulates it under its own load with the production code. */
 import type {
   LokiBundle,
   LokiLevel,
@@ -19,39 +19,39 @@ import { type TaskSolver, taskPoliciesOf } from "./task-policies.ts";
 
 const SEED = 1;
 /**
- * Queries of all tasks that one level is simulated for, and requests at least: enough to tell a
+ * Queries of all tasks to simulate for one level, and least requests: enough to determine a
  * violation rate of 1 % to about a tenth of it.
  */
 const TASK_QUERIES = 200_000;
 const LEAST_REQUESTS = 10_000;
 
 /**
- * Parts of a level's load at which tables are weighed against fixed variants: it mostly answers for
- * less than its load.
+ * Fractions of a level's load at which tables are compared with fixed variants: the actual load is
+ * usually below the level's.
  */
 const TRIED_LOADS = [0.9, 1] as const;
 
 /**
- * Adds what a simulation gives, and the tables of its stages, where the policy asks for them and
- * they serve requests more accurately.
- * @param reckoned the frame that it was planned with.
+ * Adds simulated figures, and the tables of its stages, if the policy asks for them and they serve
+ * requests more accurately.
+ * @param planFrame the frame that it was planned with.
  */
 export function predictLevel(
   stageSolver: TaskSolver,
   frame: LokiFrame,
-  reckoned: LokiFrame,
+  planFrame: LokiFrame,
   planned: PlannedLevel,
 ): LokiLevel {
   const transition = { modelLoadsFromBelow: null, modelLoadsFromAbove: null };
   const fixed: LokiLevel = { ...planned, stages: null, transition, expected: UNKNOWN };
-  const stages = taskPoliciesOf(stageSolver, reckoned, planned);
+  const stages = taskPoliciesOf(stageSolver, planFrame, planned);
   const level = stages === null ? fixed : moreAccurate(frame, fixed, { ...fixed, stages });
   return { ...level, expected: simulatedExpectation(frame, { levels: [level] }, level.loadQps) };
 }
 
 /**
- * The second only if it serves requests more accurately, late ones counting nothing, in the mean
- * over the loads that are tried.
+ * Returns the second level only if it serves requests more accurately, late ones counting 0, on
+ * average over the tried loads.
  */
 function moreAccurate(frame: LokiFrame, first: LokiLevel, second: LokiLevel): LokiLevel {
   const accuracyOf = (level: LokiLevel): number =>
@@ -76,7 +76,7 @@ const UNKNOWN: PipelineExpected = {
   durationMs: 1,
 };
 
-/** @param plans what is followed. The same give the same numbers, bit for bit. */
+/** @param plans to follow. The same arguments give the same numbers, bit for bit. */
 export function simulatedExpectation(
   frame: LokiFrame,
   plans: Pick<LokiBundle, "levels" | "paceLevels">,
@@ -94,15 +94,15 @@ export function simulatedExpectation(
 }
 
 interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
-  /** That of promises if left out. */
+  /** Default: the seed of promises. */
   readonly seed?: number;
-  /** Part of the queries of a promise that are simulated. */
+  /** Fraction of a promise's queries to simulate. */
   readonly part: number;
-  /** Time that is simulated besides. */
+  /** Additional simulated time. */
   readonly beforeMs?: number;
 }
 
-/** @param plans what is followed. */
+/** @param plans to follow. */
 export function simulatedOutcome(
   frame: LokiFrame,
   { levels, paceLevels }: Pick<LokiBundle, "levels" | "paceLevels">,
@@ -129,7 +129,8 @@ export function simulatedOutcome(
 
 function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
   const { tasks } = pipelineProblem(frame);
-  // Queries of each task per request, if every task runs the variant that sends the most to it.
+  // Queries of each task per request, if every task runs the variant with the largest fan-out to
+  // it.
   const perRequest = tasks.map(({ parent, entryShare }) => (parent === null ? entryShare : 0));
   for (const [task, { children, variants }] of tasks.entries()) {
     for (const [position, child] of children.entries()) {

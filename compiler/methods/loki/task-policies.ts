@@ -15,11 +15,11 @@ import type { Mistake } from "../../spec/document/mistakes.ts";
 import type { PlannedLevel } from "./solve/loki.ts";
 import { pipelineProblem } from "./solve/problem.ts";
 
-/** Largest queue with a row of its own, where profiles have batches as large. */
+/** Largest queue with its own row, if profiles have batches as large. */
 const MAX_QUEUE = 32;
 const SLACK_STEPS = 100;
 
-/** What makes a table for one task, which is another method. */
+/** Makes a table for one task, with another method. */
 export interface TaskSolver {
   mistakes(application: Application<RamsisPolicy>): Iterable<Mistake>;
   frame(application: Application<RamsisPolicy>, models: ModelFiles): RamsisFrame;
@@ -27,7 +27,7 @@ export interface TaskSolver {
 }
 
 /**
- * Makes a table for each task that gets one.
+ * Makes a table for each task that can have one.
  * @returns tables in the order of the tasks, null for a task without; null if no task has one.
  */
 export function taskPoliciesOf(
@@ -73,7 +73,7 @@ function stagePolicyOf(
 }
 
 /**
- * The plan of what comes after a task holds for any choice there only if all its variants send on
+ * The plan for the tasks after a task holds for any choice there only if all its variants send on
  * the same number of queries.
  */
 function mayChoose({ variants }: PipelineTask, pool: number): boolean {
@@ -114,7 +114,7 @@ function budgetOf(
 function demandOf(frame: LokiFrame, { plan }: PlannedLevel, task: number): number {
   const { tasks } = pipelineProblem(frame);
   const { instances, nodes, demandQps } = plan;
-  /** Queries that a request leads to at each node, if it takes the path there. */
+  /** Queries of a request at each node, if it takes the path there. */
   const multiplicity: number[] = [];
   let demand = 0;
   for (const { parent, instance, ratio } of nodes) {
@@ -131,12 +131,12 @@ function demandOf(frame: LokiFrame, { plan }: PlannedLevel, task: number): numbe
 }
 
 interface StageSetting {
-  /** With the servers of the task as its workers. */
+  /** Its workers are the servers of the task. */
   readonly pool: Pool;
   readonly poolIndex: number;
   readonly budgetMs: number;
   readonly demandQps: number;
-  /** Queries that come at a time: those of one batch of the task before. */
+  /** Queries that arrive together: those of one batch of the task before. */
   readonly burst: number;
 }
 
@@ -149,9 +149,10 @@ function stageApplication(
   const largest = profiles.map((profile) => profile?.serviceTimes.decisionMs.shape[1] ?? 1);
   return {
     name,
-    // One table a stage: a ceiling of its own would need two.
+    // One table per stage: a separate ceiling would need two.
     slo: { ...slo, latencyMs: budgetMs, maxViolationRate: null },
-    // Queries in bursts vary like gamma arrivals of as large a squared coefficient of variation.
+    // Queries in bursts vary like gamma arrivals with a squared coefficient of variation of the
+    // burst size.
     arrivals: burst > 1 ? { process: "gamma", cv2: burst } : { process: "poisson" },
     loads: { kind: "list", qps: [demandQps] },
     cluster: { communicationLatencyMs: 0, pools: [pool] },
@@ -184,7 +185,7 @@ function stageVariant(
   pool: number,
 ): Variant {
   const measured = profiles[pool];
-  if (measured == null) throw new RangeError("every variant has a profile for the pool");
+  if (measured == null) throw new RangeError("variant without a profile for the pool");
   const profile = {
     ...measured.profile,
     task: null,

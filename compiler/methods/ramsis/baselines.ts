@@ -1,4 +1,4 @@
-/** The baselines of bundles with one task, as the command line names them. */
+/** Baselines of bundles with one task, as the command line names them. */
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import {
   type Baseline,
@@ -7,12 +7,13 @@ import {
   TABLES,
 } from "./simulate/baseline-names.ts";
 
-/** In the order that the help and messages have them. */
+/** In the order of the help and of messages. */
 export const SINGLE_BASELINES: readonly string[] = ["fixed:VARIANT", ...TABLES, ...PEER_NAMES];
 
 /**
- * @param tuned whether its parameters are to be chosen in hindsight. @returns null for a text that
- * names none. @throws RuntimeError where nothing can be tuned.
+ * @param tuned whether its parameters are chosen in hindsight.
+ * @returns null for a text that names no baseline.
+ * @throws RuntimeError for a baseline without parameters to tune.
  */
 export function singleBaselineNamed(text: string, tuned: boolean): Baseline | null {
   const peer = PEER_NAMES.find((name) => name === text);
@@ -32,7 +33,7 @@ function tableNamed(text: string): Baseline | null {
   return name === undefined ? null : { kind: name };
 }
 
-/** One line for people. */
+/** One line of text. */
 export function baselineLine({ name, tuned, parameters }: SimulatedBaseline): string {
   const pairs = Object.entries(parameters).map(([key, value]) => `${key} ${value}`);
   const how = tuned ? ", tuned in hindsight" : "";

@@ -1,4 +1,4 @@
-/** What a bundle of tables knows of a batch that a server ran. */
+/** Describes a batch that a server ran, from a bundle of decision tables. */
 
 import type { RamsisBundle, ServiceTimes } from "stratagem-runtime/internal/bundle/schema";
 import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
@@ -12,7 +12,7 @@ import {
 } from "stratagem-runtime/internal/methods/ramsis/describe/state-view";
 import { type BatchFacts, profiledBatch, type RanBatch } from "../../model/batch-facts.ts";
 
-/** What a logged slack may be off: it is rounded to the microsecond. */
+/** Rounding error of a logged slack: logs round to the microsecond. */
 const ROUNDED_MS = 0.0006;
 
 export function batchFacts(bundle: RamsisBundle, ran: RanBatch): BatchFacts {
@@ -38,18 +38,20 @@ function stateOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   const { sloClass, bucket } = kindNamed(bundle, ran.kind ?? "") ?? {};
   const whose = sloClass !== undefined ? `,class=${sloClass}` : "";
   const padded = bucket !== undefined ? `,bucket=${bucket}` : "";
-  // Without an exponent, which `--state` does not take.
+  // No exponent, which `--state` does not accept.
   return `queued=${queued},slack=${Number(slackMs.toFixed(3))}ms${whose}${padded}`;
 }
 
-/** The slack that was looked up: on a slower worker there is less of it. */
+/** Slack that was looked up; less than logged on a slower worker. */
 function tableSlackMs(bundle: RamsisBundle, { level, slackMs, pace }: RanBatch): number | null {
   if (slackMs === null) return null;
   const solvedFor = level === null ? undefined : decidingLevel(bundle, level)?.pace;
   return (slackMs * (solvedFor ?? 1)) / pace;
 }
 
-/** Whether the level's table says what ran, and if not, what else it can have been. */
+/**
+ * Returns the rule by which the level's table made the decision; otherwise, the possible reasons.
+ */
 function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
   const { queued, slackMs, level } = ran;
   if (queued === null || queued < 1 || slackMs === null || level === null) return null;
@@ -71,17 +73,17 @@ function ruleOf(bundle: RamsisBundle, ran: RanBatch): string | null {
     return otherTable !== undefined && isWhatRan(otherTable.decision, ran);
   })?.otherTable;
   if (other !== undefined) {
-    return `a second table, which ${percent(other.share)} of the level's decisions follow, says so`;
+    return `a second table, which makes ${percent(other.share)} of the level's decisions, says so`;
   }
   const [look] = looks;
   const said = look === undefined ? "something else" : decisionText(look.decision);
   if (slackMs < fastestMs(bundle, ran) * ran.pace) {
-    const why = "late whatever was done, it was run so that most queries are done per time";
+    const why = "certain to be late, it was run with the highest throughput";
     return `${why}; ${whose} says ${said}`;
   }
   return (
-    `${whose} says ${said}: a client named the variant, the queue was given up as late, or ` +
-    "another table decided then"
+    `${whose} says ${said}: a client named the variant, the queue was dropped as late, or ` +
+    "another table decided"
   );
 }
 
@@ -90,12 +92,12 @@ function isWhatRan(decision: Decision, { queued, ...ran }: RanBatch): boolean {
 }
 
 function decisionText(decision: Decision): string {
-  if ("givesUp" in decision) return "to give the earliest query up";
+  if ("givesUp" in decision) return "to drop the earliest query";
   if ("waitUntilSlackMs" in decision) return "to wait for another query";
   return briefText(decision);
 }
 
-/** What the fastest variant takes for one query. */
+/** Time of the fastest variant for one query. */
 function fastestMs(bundle: RamsisBundle, { kind }: RanBatch): number {
   const times = timesOf(bundle, kind);
   const variants = bundle.tasks[0]?.variants ?? [];

@@ -1,5 +1,5 @@
 /**
- * A level whose queries are bound to workers when they arrive. Its chain gives accuracy and
+ * A level whose queries are bound to workers when they arrive. Its Markov chain gives accuracy and
  * violations, and a simulation gives the latencies.
  */
 import type { RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
@@ -8,12 +8,12 @@ import { withLatencies } from "./promise.ts";
 import { latencyObjective, targetExcess } from "./solve/latency-objective.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
-/** Prices of latency that are tried while a target is missed: each is so many times the last. */
+/** Factor between the prices of latency that are tried while a target is missed. */
 const PRICE_STEP = 4;
 const MOST_PRICES = 8;
 /** Prices tried between the last that misses a target and the first that keeps it. */
 const BISECTIONS = 3;
-/** The first price that is tried for a target is above this one. */
+/** The first price tried for a target is above this one. */
 const LEAST_PRICE = 1e-4;
 
 /** The same frame and load give the same level, bit for bit. */

@@ -1,10 +1,10 @@
 /**
- * The tables of a level whose queries are of several kinds, each table solved for itself. What any
- * choice of them promises is what a simulation by the code that serves gives.
+ * Levels with queries of several kinds, with a separately solved table for each kind. Promises come
+ * from a simulation with the production code.
  *
- * Classes have a table for one queue of them all and, where that is better, a table and workers for
- * each. Buckets, which are never batched together, have a table each, for workers that are slowed
- * down by what the others take of them; how much, is tried.
+ * Classes have one table for a common queue and, if that is better, a table and workers for each.
+ * Buckets, which are never batched together, have a table each, for workers that are slowed down by
+ * the other buckets; the slowdown is tuned.
  */
 import type { ClassTable, RamsisLevel, Table } from "stratagem-runtime/internal/bundle/schema";
 import { viewOf } from "../../model/table-view.ts";
@@ -13,16 +13,16 @@ import { classCapacityQps, fluidSplit, fluidUse } from "./solve/class-fluid.ts";
 import type { LevelProblem } from "./solve/level-problem.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
-/** Divisions of the workers that are tried, that of the fluid limit first. */
+/** Number of divisions of the workers to try, beginning with that of the fluid limit. */
 const MOST_SPLITS = 6;
 /**
- * Accuracy per query by which workers of their own have to be better than one queue, which follows
- * other shares of the load by itself.
+ * Accuracy per query by which separate workers must be better than one queue, which adapts to other
+ * shares of the load.
  */
 const LEAST_GAIN = 1e-4;
 /**
- * How much more, or less, the other buckets are taken to use than in the fluid limit: their batches
- * come in clusters, and a queue does not find a worker free when it would like to.
+ * Assumed use of the other buckets, relative to the fluid limit: their batches come in clusters,
+ * and a queue does not always find a worker free.
  */
 const CAUTIONS = [0.9, 1, 1.1, 1.2];
 /** Fewer cautions, for so many buckets that trying all would take long. */
@@ -30,7 +30,7 @@ const FEW_CAUTIONS = [0.95, 1.1];
 const FEW_BUCKETS = 4;
 /** Sample that chooses tables of buckets; its arrivals are not those of the promise. */
 const LOOK: PromiseSample = { queries: 80_000, seed: 2 };
-/** Smallest part of the workers that a bucket is planned with. */
+/** Smallest fraction of the workers that a bucket is planned with. */
 const LEAST_PART = 0.02;
 
 /** The same frame and load give the same level, bit for bit. */
@@ -53,27 +53,21 @@ function scored(problem: LevelProblem, tables: LevelTables): Scored {
   return { level, score: scoreOf(problem, level.expected) };
 }
 
-/**
- * One table for all: the solver's, or if that is better the one of the shortest SLO, which is what
- * there would be without classes.
- */
+/** One table for all: the solver's or, if better, that of the shortest SLO, as without classes. */
 function sharedLevel(problem: LevelProblem, loadQps: number): Scored {
   const own = scored(problem, ramsis.solveLevel(problem.frame, loadQps));
   const strict = scored(problem, asOfShortest(problem, loadQps));
   return strict.score > own.score ? strict : own;
 }
 
-/**
- * The level that there would be if all queries had the shortest SLO; where more time is left, what
- * it does with that.
- */
+/** The level if all queries had the shortest SLO, and its result with the time that is left. */
 function asOfShortest({ frame, kinds }: LevelProblem, loadQps: number): RamsisLevel {
   const { classSpaces = [], arrivals, cluster, decisionSpace } = frame;
   const latencies = kinds.map(({ latencyMs }) => latencyMs);
   const shortest = latencies.indexOf(Math.min(...latencies));
   const { slackMs = decisionSpace.slackMs } = classSpaces[shortest] ?? {};
   const kind = kinds[shortest];
-  if (kind === undefined) throw new RangeError("there are classes");
+  if (kind === undefined) throw new RangeError("no classes");
   const space = { ...decisionSpace, slackMs };
   const alone = { ...kind.alone(), arrivals, cluster, decisionSpace: space };
   const { actionByState, mixture, solve, ...level } = ramsis.solveLevel(alone, loadQps);
@@ -101,7 +95,7 @@ function withColumns(table: Table, from: Table, to: Table): Table {
   return { dtype: "uint16", shape: [rowCount, columns.length], data: flat };
 }
 
-/** Null where there are fewer workers than classes. */
+/** Null if there are fewer workers than classes. */
 function separateLevel(problem: LevelProblem, shared: RamsisLevel): Scored | null {
   const { kinds } = problem;
   const { loadQps, solve } = shared;
@@ -112,7 +106,7 @@ function separateLevel(problem: LevelProblem, shared: RamsisLevel): Scored | nul
   const tableOf = (workers: number, index: number): ClassTable => {
     const key = `${index}/${workers}`;
     const kind = kinds[index];
-    if (kind === undefined) throw new RangeError("there is such a class");
+    if (kind === undefined) throw new RangeError("class index out of range");
     const level = solved.get(key) ?? ramsis.solveLevel(kind.alone(workers), kind.share * loadQps);
     solved.set(key, level);
     return { workers, actionByState: level.actionByState };
@@ -179,8 +173,8 @@ export function bucketedLevel(problem: LevelProblem, loadQps: number): RamsisLev
 }
 
 /**
- * The caution of each bucket that scores best: first the same for all, then for one bucket after
- * another, as long as that is better.
+ * The best caution for each bucket: first the same for all, then for one bucket after another, as
+ * long as that is better.
  */
 function bestChoice(
   bucketCount: number,
@@ -207,7 +201,7 @@ function bestChoice(
 }
 
 /**
- * How many times as long a batch of each bucket keeps a worker, which serves the others in between.
+ * Slowdown of each bucket by the worker time of the others.
  * @param use workers that each bucket keeps busy.
  */
 function slowdowns(
@@ -229,7 +223,7 @@ function levelWith(
 ): LevelTables {
   const bucketTables = solved.map((one) => one.actionByState);
   const actionByState = bucketTables.at(-1);
-  if (actionByState === undefined) throw new RangeError("there are buckets");
+  if (actionByState === undefined) throw new RangeError("no buckets");
   return {
     loadQps,
     capacityQps: classCapacityQps(problem),

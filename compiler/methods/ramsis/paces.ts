@@ -20,15 +20,18 @@ import { simulate } from "./simulate/simulate.ts";
 import { levelProblem } from "./solve/level-problem.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
-/** Queries that a promise at a pace is simulated with, after those of the time to find the pace. */
+/** Queries per simulation of a promise at a pace, after those of the time to find the pace. */
 const QUERIES = 10_000;
 const WARM_BEATS = 1;
-/** A slower machine is nearer to its capacity, where a table of a higher load gives away more. */
+/**
+ * Ratio of loads that share a table; closer than for a profiled machine, since a slower one is
+ * nearer to its capacity, where a table of a higher load loses more.
+ */
 const CLOSE = 0.965;
 const SEED = 1;
-/** Paces that classes and buckets have tables for, each of which takes several searches. */
+/** Paces for which classes and buckets have tables, each of which takes several searches. */
 const DIVIDED_PACES = [1.5, 3];
-/** A table of a higher load is shared where it is that near to the bound on accuracy. */
+/** A table of a higher load is shared if it is this close to the bound on accuracy. */
 const SHARED_ACCURACY = 1e-3;
 
 export const ramsisPaces: MethodPaces<RamsisBundle, RamsisFrame, RamsisPaceLevel> = {
@@ -38,7 +41,7 @@ export const ramsisPaces: MethodPaces<RamsisBundle, RamsisFrame, RamsisPaceLevel
   promising: (level, promised) => ({ ...level, expected: { ...level.expected, ...promised } }),
 };
 
-/** Latencies of a level whose queries are bound to workers take a simulation. */
+/** Levels whose queries are bound to workers need a simulation for their latencies. */
 function judgedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = levelProblem(frame);
   const { p50Ms, p95Ms } = frame.slo;
@@ -58,16 +61,16 @@ function pacedFrame(frame: RamsisFrame, pace: number): RamsisFrame {
 }
 
 /**
- * The levels of one pace, ascending by load. A load is left out where the table of the next higher
- * one serves it as well or is close, and of loads beyond what such a machine carries all but the
- * lowest.
+ * The levels of one pace, ascending by load. A load is left out if the table of the next higher one
+ * serves it as well or is close; of the loads beyond the machine's capacity only the lowest is
+ * kept.
  */
 function paceLevels(
   { levels }: RamsisBundle,
   frame: RamsisFrame,
   pace: number,
 ): readonly RamsisPaceLevel[] {
-  // Classes and buckets have several tables a level, so that only the highest load has its own.
+  // Classes and buckets have several tables per level, so only the highest load has its own.
   const { isDivided, isPooled } = levelProblem(frame);
   if (isDivided && !DIVIDED_PACES.includes(pace)) return [];
   const isAlone = isPooled && !isDivided;

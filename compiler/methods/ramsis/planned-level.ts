@@ -1,4 +1,4 @@
-/** The level of one load, whatever other loads there are. */
+/** The level of one load, independent of other loads. */
 import type { Expected, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../model/frames.ts";
 import type { SolvedLevel } from "../method.ts";
@@ -16,17 +16,20 @@ import { simpleLevels } from "./simple-levels.ts";
 import { type LevelProblem, levelProblem } from "./solve/level-problem.ts";
 import { type LevelTables, ramsis } from "./solve/ramsis.ts";
 
-/** Accuracy per query by which a simple rule has to be better than what was solved. */
+/** Accuracy per query by which a simple rule must be better than the solved table. */
 const LEAST_GAIN = 1e-4;
-/** Violations of a load that is more than the workers can carry: only rules are tried beside. */
+/** Violation rate of an overload, for which only rules are tried in addition. */
 const HOPELESS = 0.1;
-/** Rules that are judged by a whole promise, of the best and of those with the least violations. */
+/**
+ * Number of rules that are judged by a whole promise, of the best and of those with the least
+ * violations.
+ */
 const FINALISTS = 3;
 
 /**
  * Solves with the smallest margin for the serving path whose simulated promise keeps the ceiling,
- * or a simple rule that does better under the same simulation; else what comes closest to the
- * ceiling.
+ * or uses a simple rule that does better under the same simulation; otherwise the result that comes
+ * closest to the ceiling.
  */
 export function plannedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
   const problem = levelProblem(frame);
@@ -37,14 +40,14 @@ export function plannedLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
     const isSafer = best === null || violations(level) < violations(best);
     tried.push(plan);
     if (isSafer) best = level;
-    // If a larger margin does not help, the load is more than the workers can carry.
+    // If a larger margin does not help, the load exceeds the workers' capacity.
     if (level.feasible || !isSafer || violations(level) > HOPELESS) break;
   }
-  if (best === null) throw new RangeError("a level has a plan");
+  if (best === null) throw new RangeError("no plan was tried");
   return problem.hasPath ? bestOf(problem, best, simpleLevels(problem, best, tried)) : best;
 }
 
-/** The tables for a load, with or without what they promise. */
+/** The tables for a load, with or without their promises. */
 export function solvedLevel(problem: LevelProblem, loadQps: number): RamsisLevel | LevelTables {
   const { frame, isDivided, isPadded, isPooled } = problem;
   if (isPadded) return bucketedLevel(problem, loadQps);
@@ -66,18 +69,18 @@ export function movedLevel(
   for (const { level } of looked.sort((a, b) => b.worth - a.worth)) {
     const moved = judged(problem, { ...level, loadQps });
     if (best === null || isBetter(frame, moved, best)) best = moved;
-    // A glimpse does not see the way through the server.
+    // A short sample without the serving path says nothing about it.
     if (best.feasible && !problem.hasPath) break;
   }
-  if (best === null) throw new RangeError("a level is moved from another one");
+  if (best === null) throw new RangeError("no level to move from");
   return best;
 }
 
 /**
  * Accuracy does not fall as load falls: a level may always use the table of the level above it.
  * @param solved by ascending load.
- * @returns the levels, those that are worse than the table of a level above them with the best
- * such table.
+ * @returns the levels; those that are worse than the table of a higher level get the best such
+ * table.
  */
 export function inheritLevels(
   frame: RamsisFrame,
@@ -107,8 +110,8 @@ function inherited(
 }
 
 /**
- * Solves with the times that promises are made with; beside a serving path, which takes of the
- * workers' time too, also with the percentile of each batch, of which that may be a part.
+ * Solves with the times that promises are made with; with a serving path, which may include part of
+ * each batch's percentile, also with that percentile.
  */
 function bestSolved(problem: LevelProblem, loadQps: number, plan: LevelPlan): RamsisLevel {
   const { frame, hasPath } = problem;
@@ -125,12 +128,12 @@ function solvedWith(problem: LevelProblem, loadQps: number, plan: LevelPlan): Ra
   const planned = planningFrame(frame, loadQps, plan);
   const solved = solvedLevel(levelProblem(planned), loadQps);
   const level = onSharedAxes(frame, planned, solved, plan);
-  // On the axes that it was solved on it promises what it was found to promise there.
+  // On the axes that it was solved on, its promise is the one found then.
   const isJudged = !hasPath && level.actionByState === solved.actionByState;
   return isJudged && "expected" in level ? level : judged(problem, level);
 }
 
-/** The solved level, or the best of the others where that one is better. */
+/** The solved level, or the best of the others if that one is better. */
 function bestOf(
   problem: LevelProblem,
   solved: RamsisLevel,

@@ -1,4 +1,4 @@
-/** Frames of bundles as solvers and bounds see them, and tables on the axes of either. */
+/** Converts frames of bundles for solvers and bounds, and tables between the axes of both. */
 import type {
   ClassSpace,
   RamsisLevel,
@@ -6,7 +6,7 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../model/frames.ts";
 import {
   sloLess,
@@ -20,10 +20,10 @@ import { rowedQueue } from "./solve/frame.ts";
 import { queueRows } from "./solve/pooled/queue-rows.ts";
 import type { LevelTables } from "./solve/ramsis.ts";
 
-/** A task has one batch. */
+/** Batches of a request: one task. */
 const BATCHES = 1;
 
-/** Times as long as the fastest batch takes, so that sums are not rounded to less than it. */
+/** Factor on the time of the fastest batch, so that rounded sums are not less than it. */
 const ROOM = 1 + 1e-9;
 
 /** Margin and contention that the plan of one level assumes for the serving path. */
@@ -33,14 +33,14 @@ export interface LevelPlan {
   readonly stretch: number;
 }
 
-/** Plans that are worth a try at a load, the one with the least margin first. */
+/** Candidate plans at a load, the one with the least margin first. */
 export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
   const { serving } = frame.cluster;
   const { marginMs: baseMs = 0, stretch: baseStretch } = serving ?? {};
   if (serving === undefined || baseStretch === undefined) return [{ marginMs: baseMs, stretch: 1 }];
   const stretch = plannedStretch(serving, workerCountOf(frame), loadQps, BATCHES);
   const { marginsMs } = pathMargins(serving, frame.slo, loadQps, BATCHES);
-  // A plan has room for the fastest batch, whatever a load makes of the path.
+  // A plan leaves time for the fastest batch, at any load of the serving path.
   const fastest = fastestMs(frame) / baseStretch;
   const roomMs = shortestSloMs(frame.slo) - ROOM * fastest;
   const tried = marginsMs.map((ms) => Math.max(baseMs, ms)).filter((ms) => ms <= roomMs);
@@ -50,13 +50,13 @@ export function levelPlans(frame: RamsisFrame, loadQps: number): LevelPlan[] {
   });
 }
 
-/** The plan that the tables of a level were made with. */
+/** Returns the plan that the tables of a level were made with. */
 export function planOfLevel(
   frame: RamsisFrame,
   { loadQps, marginMs }: Pick<RamsisLevel, "loadQps" | "marginMs">,
 ): LevelPlan {
   const [first, ...others] = levelPlans(frame, loadQps);
-  if (first === undefined) throw new RangeError("a level has a plan");
+  if (first === undefined) throw new RangeError("level without a plan");
   return [first, ...others].find((plan) => plan.marginMs === marginMs) ?? first;
 }
 
@@ -69,8 +69,8 @@ function fastestMs({ tasks, buckets }: RamsisFrame): number {
 }
 
 /**
- * What solvers are handed for one load, whatever other loads there are: the SLO less the margin of
- * its plan, all times as workers stretch them, and axes as long as the load and that SLO call for.
+ * Input of solvers for one load, independent of other loads: the SLO less the margin of its plan,
+ * all times stretched by contention, and axes sized for the load and that SLO.
  */
 export function planningFrame(frame: RamsisFrame, loadQps: number, plan: LevelPlan): RamsisFrame {
   const { serving } = frame.cluster;
@@ -91,7 +91,10 @@ export function planningFrame(frame: RamsisFrame, loadQps: number, plan: LevelPl
   });
 }
 
-/** The frame with other times and axes. @param axesOf of all queries, or of a class. */
+/**
+ * The frame with other times and axes.
+ * @param axesOf of all queries, or of a class.
+ */
 function remade(
   frame: RamsisFrame,
   timesOf: (times: ServiceTimes) => ServiceTimes,
@@ -116,7 +119,7 @@ function scaled(table: Table, factor: number): Table {
   return factor === 1 ? table : stretchedTable(table, factor);
 }
 
-/** Its slacks end so much earlier. */
+/** Shortens the slack grid by the margin. */
 function withMargin<S extends ClassSpace>(space: S, moreMs: number): S {
   if (moreMs === 0) return space;
   const all = Float64Array.from(space.slackMs.data);
@@ -125,7 +128,7 @@ function withMargin<S extends ClassSpace>(space: S, moreMs: number): S {
   return { ...space, slackMs: { ...space.slackMs, shape: [data.length], data } };
 }
 
-/** Its queue is not longer than that; a queue of each length has a row where that was so. */
+/** Limits the queue to a length; keeps one row per length if the original has. */
 function withRows<S extends ClassSpace>(space: S, maxQueue: number, maxBatch: number): S {
   if (space.queued === undefined || maxQueue >= space.maxQueue) return space;
   const data = Float64Array.from(queueRows(maxQueue + 1, maxBatch));
@@ -133,8 +136,8 @@ function withRows<S extends ClassSpace>(space: S, maxQueue: number, maxBatch: nu
 }
 
 /**
- * A level that was solved in a planning frame, on the axes that all levels share: each state is
- * decided as the last one of the level's own axes that is not above it.
+ * Converts a level solved in a planning frame to the axes that all levels share: each state takes
+ * the decision of the last state of the level's own axes that is not above it.
  */
 export function onSharedAxes<Level extends LevelTables>(
   frame: RamsisFrame,
@@ -166,7 +169,7 @@ export function onSharedAxes<Level extends LevelTables>(
   };
 }
 
-/** The other way round: what its own axes say of a level. */
+/** Converts a level back to its own axes. */
 export function onOwnAxes(
   frame: RamsisFrame,
   planned: RamsisFrame,
@@ -181,7 +184,7 @@ export function onOwnAxes(
   };
 }
 
-/** The columns of a shorter grid are those of a longer one, but for the last of both. */
+/** The columns of a shorter grid are those of a longer one, except for the last of both. */
 function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
   if (from.slackMs === to.slackMs && from.queued === to.queued) return table;
   const [rows, rowsTo] = [rowLengths(from), rowLengths(to)];
@@ -200,14 +203,14 @@ function spreadTable(table: Table, from: ClassSpace, to: ClassSpace): Table {
   return { dtype: "uint16", shape: [rowsTo.length, columnsTo.length], data };
 }
 
-/** @param ascending from the least that is asked for. */
+/** @param ascending from the least possible value. */
 function lastUpTo(ascending: ArrayLike<number>, value: number): number {
   let at = ascending.length - 1;
   while (at > 0 && (ascending[at] ?? 0) > value) at--;
   return at;
 }
 
-/** What bounds are computed of: models alone, as measured, with all of the SLO. */
+/** Frame for bounds: models alone, as measured, with the whole SLO. */
 export function boundingFrame(frame: RamsisFrame): RamsisFrame {
   const { serving, ...cluster } = frame.cluster;
   const { stretch = 1, marginMs = 0 } = serving ?? {};
@@ -217,7 +220,7 @@ export function boundingFrame(frame: RamsisFrame): RamsisFrame {
   return remade({ ...frame, cluster }, timesOf, (space) => longer(space, marginMs));
 }
 
-/** Its slacks end so much later. */
+/** Lengthens the slack grid. */
 function longer<S extends Pick<ClassSpace, "slackMs">>(space: S, byMs: number): S {
   const data = Float64Array.from(space.slackMs.data);
   data[data.length - 1] = (data.at(-1) ?? 0) + byMs;

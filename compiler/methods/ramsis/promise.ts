@@ -1,8 +1,8 @@
 /**
- * What a level promises, from its tables alone: the same numbers for the same tables, bit for bit.
+ * Promises of a level, from its tables alone: the same numbers for the same tables, bit for bit.
  *
- * The solver knows its process, if queries are of one kind and nothing but models takes time;
- * otherwise a simulation by the code that serves gives the promise, kind by kind.
+ * The solver computes them if queries are of one kind and only models take time; otherwise a
+ * simulation with the production code gives the promise for each kind.
  */
 import type {
   ClassExpected,
@@ -33,10 +33,10 @@ export interface PromiseSample {
 /** Samples of a promise, and of the latencies of queries that are bound to workers. */
 const PROMISE: PromiseSample = { queries: 250_000, seed: 1 };
 const LATENCIES: PromiseSample = { queries: 30_000, seed: 1 };
-/** Enough traffic to tell 1 % to a tenth of it; more where that is near the ceiling. */
+/** Enough traffic to determine 1 % to a tenth of it; more if the rate is near the ceiling. */
 const SERVED: PromiseSample = { queries: 100_000, seed: 1 };
 const GLANCE: PromiseSample = { queries: 10_000, seed: 1 };
-/** Accuracy that a violation per query too many costs a level, as a candidate of the search. */
+/** Accuracy that each violation per query above the ceiling costs a candidate of the search. */
 export const VIOLATION_PENALTY = 20;
 /** Promise of a level before its simulation. */
 const UNKNOWN: Expected = {
@@ -53,7 +53,7 @@ export function promised(problem: LevelProblem, level: LevelTables): Expected {
   return isPooled ? expected : { ...expected, latencyMs: latenciesOf(frame, level) };
 }
 
-/** The level with its promise; feasible where that keeps all limits. */
+/** The level with its promise; feasible if that keeps all limits. */
 export function judged(problem: LevelProblem, level: LevelTables): RamsisLevel {
   const { frame, hasPath, isDivided, isPadded, isPooled } = problem;
   const { loadQps } = level;
@@ -64,7 +64,10 @@ export function judged(problem: LevelProblem, level: LevelTables): RamsisLevel {
   return { ...level, ...keptAt(frame, loadQps, capacityQps, expected), expected };
 }
 
-/** A level whose queries are bound to workers: its chain knows all but latencies. */
+/**
+ * Adds latencies to a level whose queries are bound to workers: its Markov chain gives all other
+ * figures.
+ */
 export function withLatencies(
   frame: RamsisFrame,
   level: LevelTables & Pick<RamsisLevel, "expected">,
@@ -76,7 +79,7 @@ export function withLatencies(
   return { ...level, capacityQps, feasible, expected };
 }
 
-/** A look at a level: accuracy per query and the rate of violations over its first queries. */
+/** Accuracy per query and violation rate of a level over its first queries. */
 export function servedLook(
   problem: LevelProblem,
   level: LevelTables,
@@ -87,8 +90,8 @@ export function servedLook(
 }
 
 /**
- * Simulates the server's process, contention and service times as they were measured. A larger
- * sample says whether a rate is below the ceiling that only its error is not.
+ * Simulates the server's process, contention and measured service times. A larger sample decides
+ * about a rate that is below the ceiling except for its error.
  */
 function servedPromise(problem: LevelProblem, level: LevelTables): Expected {
   const { frame, isDivided, ceiling } = problem;
@@ -128,7 +131,7 @@ export function simulatedPromise(
   const upperBoundAccuracy = boundAt(Math.min(1, Math.max(ceiling, rates.violationRate)));
   return {
     ...rates,
-    // What a sample shows above it is chance.
+    // A sample is above the bound only by chance.
     accuracyPerQuery: Math.min(rates.accuracyPerQuery, upperBoundAccuracy),
     upperBoundAccuracy,
     servedBoundAccuracy: boundAt(0),
@@ -140,7 +143,7 @@ export function simulatedPromise(
   };
 }
 
-/** A level alone, at its load, with the arrivals that it was computed for. */
+/** Simulates a level alone, at its load, with the arrivals that it was computed for. */
 function simulateLevel(
   frame: RamsisFrame,
   level: LevelTables,
@@ -165,18 +168,18 @@ function latenciesOf(frame: RamsisFrame, level: LevelTables): ExpectedLatency {
   return latencyPromise(simulateLevel(frame, level, { durationMs, seed }).latencyMs);
 }
 
-/** Accuracy that the latencies of a level count as, and by how much they miss their targets. */
+/** Accuracy that latencies cost: their price, and the excess over their targets. */
 export function latencyCost(
   { slo, policy }: Pick<RamsisFrame, "slo" | "policy">,
   { latencyMs }: Pick<Expected, "latencyMs">,
 ): number {
   const { p50 = 0, p95 = 0 } = latencyMs ?? {};
   const { safePrice } = latencyObjective(policy);
-  // The median, which a level states, for the mean.
+  // Uses the median, which a level states, for the mean.
   return (safePrice * p50) / slo.latencyMs + TARGET_PENALTY * targetExcess(slo, { p50, p95 });
 }
 
-/** Accuracy per query, less what kinds violate too much and the price of latency. */
+/** Accuracy per query, less the cost of excess violations of each kind and of latency. */
 export function scoreOf({ frame, kinds, ceiling }: LevelProblem, expected: Expected): number {
   let score = expected.accuracyPerQuery - latencyCost(frame, expected);
   for (const [index, { name, share }] of kinds.entries()) {
@@ -187,7 +190,7 @@ export function scoreOf({ frame, kinds, ceiling }: LevelProblem, expected: Expec
   return score;
 }
 
-/** The highest rate of violations: of all queries, or of a class. */
+/** Highest violation rate: of all queries, or of a class. */
 export function worstViolationRate({ violationRate, byClass = {} }: Expected): number {
   return Math.max(violationRate, ...Object.values(byClass).map((one) => one.violationRate));
 }

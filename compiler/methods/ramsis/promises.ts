@@ -1,4 +1,6 @@
-/** What a level of tables promises, of all queries and of each kind, and how far two are apart. */
+/**
+ * Promises of a level of tables, for all queries and for each kind, and the distance of two levels.
+ */
 import type {
   ClassExpected,
   ExpectedLatency,
@@ -48,7 +50,7 @@ function figuresOf(expected: ClassExpected): Figures {
 
 /**
  * Difference in accuracy per query or per satisfied query, whichever is larger; the latter counts
- * only where both levels satisfy any query.
+ * only if both levels satisfy any query.
  */
 export function ramsisGap({ expected: a }: RamsisLevel, { expected: b }: RamsisLevel): LevelGap {
   const perQuery = Math.abs(a.accuracyPerQuery - b.accuracyPerQuery);

@@ -9,9 +9,9 @@ import type {
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { kindTables } from "stratagem-runtime/internal/methods/ramsis/describe/inspect";
 import { bucketModelMistakes } from "../../model/buckets.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import { mainLoads } from "../../model/main-loads.ts";
 import { modelFitMistakes } from "../../model/model-fit.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTraces } from "../table-options.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
@@ -89,7 +89,7 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   warnings: (bundle, application) => [
     ...bucketWarnings(bundle, application),
     ...tableWarnings(bundle),
-    ...wayWarnings(application, true),
+    ...hopWarnings(application, true),
   ],
   tablesAround: (bundle) => ({ before: [], after: kindTables(bundle) }),
   async report(bundle, asked) {

@@ -1,6 +1,6 @@
 /**
- * `stratagem report BUNDLE` of decision tables: simulations of its levels, and what other ceilings
- * cost.
+ * `stratagem report BUNDLE` of decision tables: simulations of its levels, and the cost of other
+ * ceilings.
  */
 import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";

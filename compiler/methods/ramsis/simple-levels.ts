@@ -1,6 +1,6 @@
 /**
- * Levels that follow a rule told in a sentence, or a baseline: what a level of a bundle with a
- * serving path has to beat, under the simulation that its promise is made with.
+ * Levels that follow a simple rule, or a baseline: a level of a bundle with a serving path must be
+ * better, under the simulation of its promise.
  */
 import type {
   RamsisBundle,
@@ -40,7 +40,7 @@ function levelOf(level: RamsisLevel, method: string, actionByState: Table): Rams
   return { ...level, solve: { ...level.solve, method }, actionByState, mixture: null };
 }
 
-/** Baselines that are tables: they serve in order what is late, too. */
+/** Baselines that are tables: they also serve late queries in order. */
 function baselineLevels(frame: RamsisFrame, level: RamsisLevel): RamsisLevel[] {
   const provenance = { compiler: "", inputs: [] };
   const bundle = { ...frame, levels: [level], provenance };
@@ -78,8 +78,8 @@ function withActions({ decisionSpace, tasks }: RamsisFrame, made: RamsisBundle):
 }
 
 /**
- * The action with a variant's batch, or the largest below it. A dominated variant has no actions:
- * one that is as accurate, and as fast, has its place.
+ * The action with a variant's batch, or the largest below it. A dominated variant has no actions;
+ * one that is as accurate, and as fast, replaces it.
  */
 function actionLike(
   actions: Table["data"],

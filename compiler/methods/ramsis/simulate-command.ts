@@ -45,7 +45,7 @@ export async function simulateTablesCommand(
   });
 }
 
-/** Loads a baseline, which nothing else needs. */
+/** Loads a baseline on first use. */
 async function simulationOf(baseline: Baseline): Promise<typeof simulate> {
   const { simulateBaseline } = await import("./simulate/baselines/simulate-baseline.ts");
   return (bundle, options) => simulateBaseline(bundle, baseline, options);
@@ -98,7 +98,7 @@ function tablesOf(result: SimulationResult, level: RamsisLevel | null): string[]
   ];
 }
 
-/** One row for each class, or bucket: what was simulated beside what the level states. */
+/** One row for each class, or bucket: simulated figures beside the stated ones. */
 function kindTable(
   kind: "class" | "bucket",
   byKind: NonNullable<SimulationResult["byClass"]>,

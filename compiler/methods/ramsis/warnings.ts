@@ -1,5 +1,5 @@
 /**
- * What `compile` warns of in a bundle of tables: loads that the cluster cannot carry, and doubtful
+ * Warnings of `compile` for a bundle of tables: loads that the cluster cannot carry, and doubtful
  * levels.
  */
 import {
@@ -10,7 +10,7 @@ import {
 import { percent } from "stratagem-runtime/internal/describe/text";
 import type { Application } from "../../spec/application.ts";
 
-/** One line for each run of neighbours that are not feasible. */
+/** One line for each run of adjacent infeasible levels. */
 export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
   const ceiling = violationCeiling(slo);
   const infeasible = infeasibleRuns(levels).map((run) => {
@@ -28,14 +28,14 @@ export function tableWarnings({ levels, slo }: RamsisBundle): string[] {
   return [...infeasible, ...levels.filter(isFarBelow).map(farBelow)];
 }
 
-/** Buckets whose shares of the load nobody has stated. */
+/** Warns of buckets without stated shares of the load. */
 export function bucketWarnings(
   { buckets }: Pick<RamsisBundle, "buckets">,
   { tasks }: Pick<Application, "tasks">,
 ): string[] {
   if (buckets === undefined || tasks[0]?.bucketShares !== undefined) return [];
   const names = buckets.map(({ name }) => name).join(", ");
-  return [`no bucketShares: the buckets ${names} are taken to have equal shares of the load`];
+  return [`no bucketShares: the buckets ${names} are assumed to have equal shares of the load`];
 }
 
 /** The highest rate in a run of levels. */
@@ -43,7 +43,7 @@ function ratesOf(run: Run, rateOf = (level: RamsisLevel) => level.expected.viola
   return `${run.length === 1 ? "" : "up to "}${percent(Math.max(...run.map(rateOf)))}`;
 }
 
-/** The limit holds for each class, where there are classes: the rates of those that miss it. */
+/** The limit holds for each class, if there are classes: the rates of those that miss it. */
 function missedLimits(run: Run, ceiling: number): string {
   const missed = Object.keys(run[0].expected.byClass ?? {}).flatMap((name) => {
     const rateOf = ({ expected }: RamsisLevel) => expected.byClass?.[name]?.violationRate ?? 0;
@@ -54,8 +54,8 @@ function missedLimits(run: Run, ceiling: number): string {
 }
 
 /**
- * Part of what the fastest variant carries: below it there is time to spare, and a policy that is
- * far from its bound needs an explanation.
+ * Fraction of the fastest variant's capacity: below it there is spare time, and a policy far from
+ * its bound needs an explanation.
  */
 const LOW_UTILISATION = 0.5;
 const FAR_BELOW = 0.02;
@@ -70,13 +70,13 @@ function farBelow({ loadQps, expected }: RamsisLevel): string {
   return (
     `level ${loadQps} qps: an accuracy of ${percent(own)} is far below the bound of ` +
     `${percent(bound)} although the workers have time to spare; with few workers or a tight SLO ` +
-    "queries that meet by chance may be why"
+    "queries that arrive together by chance may be the reason"
   );
 }
 
 type Run = [RamsisLevel, ...RamsisLevel[]];
 
-/** Levels that are not feasible and follow each other. */
+/** Adjacent levels that are not feasible. */
 function infeasibleRuns(levels: readonly RamsisLevel[]): Run[] {
   const runs: Run[] = [];
   for (const [index, level] of levels.entries()) {

@@ -4,7 +4,7 @@ import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { readTrace, type Trace } from "../../spec/trace.ts";
 import type { Report, ReportRequest } from "../method.ts";
 import { PAPER_BASELINES, themisBaseline } from "./baselines.ts";
-import { foretoldLooks } from "./foretold-looks.ts";
+import { pollForecasts } from "./poll-forecasts.ts";
 import type { ScaledDay, ScaledRun } from "./report/days.ts";
 import { renderThemisReport } from "./report/report.ts";
 import { simulateThemis } from "./simulate/simulate.ts";
@@ -28,7 +28,10 @@ export async function reportThemis(
     simulated.push({ name: basename(path), runs });
   }
   const page = renderThemisReport({ bundle, file, days: simulated });
-  return { page, runs: simulated.flatMap(({ name, runs }) => runs.map((run) => told(name, run))) };
+  return {
+    page,
+    runs: simulated.flatMap(({ name, runs }) => runs.map((run) => runFigures(name, run))),
+  };
 }
 
 /** @param baseline null for the bundle itself. */
@@ -40,19 +43,19 @@ async function scaledRun(
   const scaled = baseline === null ? bundle : themisBaseline(bundle, baseline);
   const arrivals = { kind: "trace", trace } as const;
   const options = { arrivals, durationMs: durationMsOf(trace), seed: SEED };
-  const forecastByLook = await foretoldLooks(scaled, options);
-  const forecast = forecastByLook === undefined ? {} : { forecastByLook };
+  const forecastByPoll = await pollForecasts(scaled, options);
+  const forecast = forecastByPoll === undefined ? {} : { forecastByPoll };
   const result = simulateThemis(scaled, { ...options, ...forecast, timeline: true });
   const plannedCores = scaled.levels.map(({ steady }) => steady.cores);
   return { scaler: baseline ?? "the bundle", plannedCores, result };
 }
 
-/** All of it. */
+/** Duration of the whole trace. */
 function durationMsOf(trace: Trace): number {
   return trace.kind === "rates" ? trace.endMs : (trace.arrivalMs.at(-1) ?? 0) + 1;
 }
 
-function told(day: string, { scaler, result }: ScaledRun): object {
+function runFigures(day: string, { scaler, result }: ScaledRun): object {
   const { timeline: _, latencyMsByRequest: __, ...outcome } = result;
   return { day, scaler, ...outcome };
 }

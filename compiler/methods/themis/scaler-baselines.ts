@@ -1,4 +1,4 @@
-/** Scaled tasks under the autoscalers that people run, as shipped or tuned in hindsight. */
+/** Scaled tasks under common autoscalers, as shipped or tuned in hindsight. */
 import type {
   ScaledStage,
   ThemisBundle,
@@ -25,15 +25,15 @@ import {
   type ThemisSimulationResult,
 } from "./simulate/simulate.ts";
 
-type Asked = Omit<ThemisSimulationOptions, "level" | "dispatcherOf" | "watch" | "forecastByLook">;
+type Asked = Omit<ThemisSimulationOptions, "level" | "dispatcherOf" | "watch" | "forecastByPoll">;
 type Start = Pick<Asked, "arrivals" | "startLevel">;
 
 /**
  * Serves requests with the instances that an autoscaler wants, as `simulateThemis` does with those
  * of the bundle's own rules.
  *
- * What an autoscaler does not choose, it is given by a plan of the bundle: cores and batches of
- * every instance, which stay, and instances for the load at time 0, which are up.
+ * A plan of the bundle provides what an autoscaler does not choose: fixed cores and batches of
+ * every instance, and the ready instances for the load at time 0.
  */
 export function simulateScaledInstances(
   bundle: ThemisBundle,
@@ -55,7 +55,7 @@ export function simulateScaledInstances(
   });
 }
 
-/** As its project ships it, with the plan that the bundle itself begins with. */
+/** Returns the setting as its project ships it, with the plan that the bundle starts from. */
 export function shippedInstanceScaler(
   bundle: ThemisBundle,
   options: Start,
@@ -65,8 +65,8 @@ export function shippedInstanceScaler(
 }
 
 /**
- * All that hindsight tries, on the requests themselves; the best first. Cost is cores.
- * @param ceiling on violations that is to be kept; left out, that of the SLO.
+ * Tries all settings on the same requests; the best first. Cost is cores.
+ * @param ceiling on violations; default: that of the SLO.
  */
 export function tunedInstanceScaler(
   bundle: ThemisBundle,
@@ -100,8 +100,8 @@ function levelsOf(
 }
 
 /**
- * A bundle in which there is room for as many instances of every task as the cores allow: the plan
- * of a level, and one that says so.
+ * A bundle with workers for as many instances of every task as the cores allow: the plan of a
+ * level, and one that states the number.
  */
 function roomyBundle(bundle: ThemisBundle, level: ThemisLevel, tickMs: number): ThemisBundle {
   const { pools } = bundle.cluster;

@@ -1,7 +1,6 @@
 /**
- * A level of a bundle whose latencies have the serving path: planned with it, and what its plans
- * promise is what simulations give with the server's process, contention and service times as they
- * were measured.
+ * A level of a bundle with the serving path: planned with it, and promised by simulations with the
+ * server's process, contention and measured service times.
  */
 import type {
   ScaleExpected,
@@ -24,7 +23,7 @@ const SEED = 1;
 
 type Scaler = ReturnType<typeof themis.open>;
 
-/** @param scalerOf keeps what was found for a frame. */
+/** @param scalerOf caches the results for a frame. */
 export async function servedLevel(
   frame: ThemisFrame,
   loadQps: number,
@@ -43,7 +42,7 @@ export async function servedLevel(
   return { ...level, ...servedExpectation(frame, level) };
 }
 
-/** What a level's plans promise, from the bundle alone: the same numbers for the same plans. */
+/** Promises of a level's plans, from the bundle alone: the same numbers for the same plans. */
 export function servedExpectation(frame: ThemisFrame, level: ThemisLevel): PromisedPlans {
   const at = (plan: ScalePlan, qps: number): ScalePlan => {
     return { ...plan, expected: expectedOf(frame, level, plan, qps) };
@@ -57,7 +56,7 @@ export function servedExpectation(frame: ThemisFrame, level: ThemisLevel): Promi
   };
 }
 
-/** Requests that a level is simulated with: enough to tell the cores that are held. */
+/** Requests to simulate for a level: enough to determine the cores held. */
 const FOLLOWED_REQUESTS = 20_000;
 
 /** Simulates the whole bundle at the load of a level. */

@@ -3,13 +3,13 @@ import type { ScalePlan, ThemisBundle } from "stratagem-runtime/internal/bundle/
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
-import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
 import {
   chosenScaler,
   type ScaledBaseline,
   scalerLine,
-} from "../../simulate/graph/scalers/told-scaler.ts";
-import { tellOutcomes } from "../../simulate/outcomes.ts";
+} from "../../simulate/graph/scalers/chosen-scaler.ts";
+import { scalerNamed } from "../../simulate/graph/scalers/scalers.ts";
+import { reportOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedBaseline, AskedRun } from "../method.ts";
 import {
   type ComparedRow,
@@ -21,7 +21,7 @@ import {
   tenths,
 } from "../run-report.ts";
 import { themisBaseline } from "./baselines.ts";
-import { foretoldLooks } from "./foretold-looks.ts";
+import { pollForecasts } from "./poll-forecasts.ts";
 import {
   shippedInstanceScaler,
   simulateScaledInstances,
@@ -34,8 +34,8 @@ import {
 } from "./simulate/simulate.ts";
 
 /**
- * @throws RuntimeError for a baseline of another kind of bundle, InputError for service times that
- * are to be drawn from quantiles that there are not.
+ * @throws RuntimeError for a baseline of another kind of bundle, InputError for sampled service
+ * times if the bundle has no quantiles.
  */
 export async function simulateThemisCommand(
   bundle: ThemisBundle,
@@ -44,18 +44,18 @@ export async function simulateThemisCommand(
   watch: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
   const { onOutcome, ...steady } = options;
-  const { run, told } = await simulationOf(bundle, steady, baseline);
+  const { run, scaled } = await simulationOf(bundle, steady, baseline);
   const startMs = watch.nowMs();
   const { latencyMsByRequest, ...result } = run(onOutcome !== undefined);
   const wallMs = watch.nowMs() - startMs;
-  tellOutcomes(options, latencyMsByRequest);
+  reportOutcomes(options, latencyMsByRequest);
   const level = baseline === null ? steadyLevel(bundle.levels, options.arrivals) : null;
   const { servers, cores, scaling } = result;
   return runReport(result, {
     wallMs,
     level,
     expected: level?.steady.expected,
-    json: told === null ? {} : { baseline: told },
+    json: scaled === null ? {} : { baseline: scaled },
     lines: [
       `cores: mean ${tenths(cores.mean)}, at most ${cores.max}, ` +
         `${short(result.coreSeconds)} core-seconds; instances: ` +
@@ -63,7 +63,7 @@ export async function simulateThemisCommand(
       `${scaling.up} started, ${scaling.down} stopped, ${scaling.resizes} resized; ` +
         `${scaling.bursts} bursts met, ${scaling.settled} plans settled on, ` +
         `${result.planSwitches} changes of level`,
-      ...(told === null ? [] : [scalerLine(told)]),
+      ...(scaled === null ? [] : [scalerLine(scaled)]),
     ],
     rows: comparison(result, level?.steady),
     tables: [
@@ -85,39 +85,39 @@ export async function simulateThemisCommand(
 
 interface Simulation {
   readonly run: (withLatencies: boolean) => ThemisSimulationResult;
-  /** Null for the bundle itself and for baselines that have nothing to set. */
-  readonly told: ScaledBaseline | null;
+  /** Null for the bundle itself and for baselines without settings. */
+  readonly scaled: ScaledBaseline | null;
 }
 
-/** What is simulated, and how. */
+/** Chooses what is simulated, and how. */
 async function simulationOf(
   bundle: ThemisBundle,
   options: ThemisSimulationOptions,
   baseline: AskedBaseline,
 ): Promise<Simulation> {
-  if (baseline === null) return { run: await planRun(bundle, options), told: null };
+  if (baseline === null) return { run: await planRun(bundle, options), scaled: null };
   const { name, tuned } = baseline;
   const scaler = scalerNamed(name);
   // Baselines decide as if the machine were as profiled.
   const asShipped = { ...options, adapts: false };
   if (scaler === undefined) {
-    return { run: await planRun(themisBaseline(bundle, name), asShipped), told: null };
+    return { run: await planRun(themisBaseline(bundle, name), asShipped), scaled: null };
   }
-  const { planned, told } = chosenScaler(bundle, scaler, tuned, {
+  const { planned, baseline: scaled } = chosenScaler(bundle, scaler, tuned, {
     shipped: () => shippedInstanceScaler(bundle, asShipped, scaler),
     tuned: () => tunedInstanceScaler(bundle, asShipped, scaler),
   });
   const run = (withLatencies: boolean) =>
     simulateScaledInstances(bundle, { ...asShipped, withLatencies }, scaler, planned);
-  return { run, told };
+  return { run, scaled };
 }
 
 async function planRun(
   bundle: ThemisBundle,
   options: ThemisSimulationOptions,
 ): Promise<Simulation["run"]> {
-  const forecastByLook = await foretoldLooks(bundle, options);
-  const own = { ...options, ...(forecastByLook === undefined ? {} : { forecastByLook }) };
+  const forecastByPoll = await pollForecasts(bundle, options);
+  const own = { ...options, ...(forecastByPoll === undefined ? {} : { forecastByPoll }) };
   return (withLatencies) => simulateThemis(bundle, { ...own, withLatencies });
 }
 
@@ -131,7 +131,7 @@ function comparison(
     ["cores", short(cores.mean), stated(plan?.cores, String)],
   ];
   if (costPerHour === undefined) return rows;
-  // The plan's cores cost the same part of what the held cores cost.
+  // The plan's cores cost in proportion to the held cores.
   const planned = stated(plan?.cores, (held) => short((costPerHour * held) / cores.mean));
   return [...rows, ["cost/hour", short(costPerHour), planned]];
 }

@@ -18,7 +18,7 @@ import {
 } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
 import { themisMissed } from "stratagem-runtime/internal/methods/themis/describe/missed";
 import type { ThemisFrame } from "../../model/frames.ts";
-import { wayWarnings } from "../../model/way-warnings.ts";
+import { hopWarnings } from "../../model/hop-warnings.ts";
 import { workersByPool } from "../../model/workers-by-pool.ts";
 import { scalingWarnings } from "../../simulate/graph/scaling-steps.ts";
 import type { Application, ThemisPolicy } from "../../spec/application.ts";
@@ -42,7 +42,7 @@ export const themisMethod = {
   withSolver(_policy, solver) {
     throw new RuntimeError(
       "RUNTIME_USAGE",
-      "--solver: policy.solver says how method themis solves, exact or paper, " +
+      "--solver: policy.solver sets the solver of method themis, exact or paper, " +
         `got ${solver}; leave the option out`,
     );
   },
@@ -54,7 +54,7 @@ export const themisMethod = {
     return { level: await servedLevel(frame, loadQps, scalerOf) };
   },
   bundle(frame, levels, provenance) {
-    // Whatever plans there are side by side, no more cores contend than there are.
+    // However many plans run side by side, no more cores contend than exist.
     const planned = planningFrame(frame, frame.cluster.serving?.stretch ?? 1);
     const plans = paceLevelsOf(planned, levels);
     const profiled = plans.map((plan) => plan.profiled);
@@ -103,8 +103,8 @@ export const themisMethod = {
     const index = tasks.findIndex(({ name }) => name === task);
     const stage = level === null ? undefined : levels[level]?.steady.stages[index];
     const own = tasks[index]?.variants[stage?.variant ?? 0];
-    // The log does not say how many cores an instance had; those of its level's plan count, where
-    // that has the variant.
+    // The log does not state the cores of an instance; assumes those of its level's plan, if that
+    // has the variant.
     const isOwn = own !== undefined && (variant === own.name || variant.startsWith(`${own.name}@`));
     const cores = isOwn ? stage?.cores : undefined;
     const { data, shape } = own?.latency.ms ?? {};
@@ -143,7 +143,7 @@ export const themisMethod = {
 
 const scalers = new WeakMap<ThemisFrame, ReturnType<typeof themis.open>>();
 
-/** Keeps the scaler of a frame, so that what it found for one level it need not look for again. */
+/** Caches the scaler of a frame, and with it the results of earlier levels. */
 function scalerOf(frame: ThemisFrame): ReturnType<typeof themis.open> {
   const known = scalers.get(frame) ?? themis.open(frame);
   scalers.set(frame, known);
@@ -154,7 +154,7 @@ function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelPromises
   const { loadQps, feasible, steady } = level;
   const { cores, stages, expected } = steady;
   const { pools } = bundle.cluster;
-  // Prices are of workers, and plans take cores of them.
+  // Prices are per worker, and plans take cores of workers.
   const machines = pools.map((pool, index) => {
     const held = stages.map((stage, task) => {
       const own = bundle.tasks[task]?.variants[stage.variant ?? 0]?.pool ?? 0;
@@ -183,25 +183,24 @@ function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelPromises
   };
 }
 
-/** @param application with its autoscaler, where the spec names one. */
+/** @param application with its autoscaler, if the spec names one. */
 function themisWarnings(bundle: ThemisBundle, application: Application<ThemisPolicy>): string[] {
   const { scalerDelay } = application.policy;
   const steps = scalingWarnings(bundle, scalerDelay, (options) => simulateThemis(bundle, options));
-  return [...levelWarnings(bundle), ...steps, ...wayWarnings(application, false)];
+  return [...levelWarnings(bundle), ...steps, ...hopWarnings(application, false)];
 }
 
 function levelWarnings(bundle: ThemisBundle): string[] {
   const { levels, slo, policy } = bundle;
   const ceiling = violationCeiling(slo);
-  const advice =
-    policy.queueing === "paper" ? "; policy.queueing: stochastic counts with them" : "";
+  const advice = policy.queueing === "paper" ? "; policy.queueing: stochastic allows for them" : "";
   return levels.flatMap((level) => {
     const { loadQps, feasible, capacityQps, steady } = level;
     if (!feasible) {
       const missed = missedTexts(themisMissed(bundle, level));
       return (
-        `level ${loadQps} qps is not feasible: ${missed}; the pool has a plan up to about ` +
-        `${Number(capacityQps.toPrecision(3))} qps, and it has that one`
+        `level ${loadQps} qps is not feasible: ${missed}; the pool carries up to about ` +
+        `${Number(capacityQps.toPrecision(3))} qps, so it has the plan for that`
       );
     }
     const { violationRate } = steady.expected;
@@ -215,19 +214,19 @@ function levelWarnings(bundle: ThemisBundle): string[] {
 
 /** Paces that plans are made for; those between them follow plans for the next load. */
 const PACES = [1.3, 1.75, 2.5];
-/** Ratio of the loads of two pace levels, as a machine as profiled would have to carry them. */
+/** Ratio of the loads of adjacent pace levels, as a machine as profiled would carry them. */
 const STEP = 1.1;
 
-/** A level for a slower machine, and the same as if it were as profiled. */
+/** A level for a slower machine, and its equivalent for a machine as profiled. */
 interface PacedPlan {
   readonly level: ThemisPaceLevel;
   readonly profiled: ScaledLoad;
 }
 
 /**
- * Plans beyond the highest level: a machine of pace ξ has to carry a load times ξ, and to answer
- * within the SLO over ξ. A level is left out where the next one has the same plan and keeps the
- * ceiling as it does; the first that the pools cannot carry is the last.
+ * Plans beyond the highest level: a machine of pace ξ must carry a load times ξ, and answer within
+ * the SLO over ξ. A level is left out if the next one has the same plan and also keeps the ceiling;
+ * the first that the pools cannot carry is the last.
  * @param frame as planners see it.
  */
 function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[]): PacedPlan[] {
@@ -237,7 +236,7 @@ function paceLevelsOf(frame: ThemisFrame, levels: readonly ThemisLevel[]): Paced
   const found: PacedPlan[] = [];
   const mostQps = top.loadQps * Math.max(...PACES);
   for (let qps = top.loadQps * STEP; qps <= mostQps; qps *= STEP) {
-    // The fastest machine that has to carry so much at a load of the levels.
+    // The fastest machine that must carry this much at a load of the levels.
     const paced = scalers.find(({ pace }) => qps / pace <= top.loadQps);
     if (paced === undefined || !themis.isServable(pacedFrame(frame, paced.pace))) break;
     const { loadQps, capacityQps, steady, solve } = paced.scaler.scaleLevel(qps / paced.pace);

@@ -1,13 +1,13 @@
-/** How much longer runs take beside each other, from rounds in which they were counted. */
+/** Computes how much longer runs take beside each other, from rounds with known concurrency. */
 import { medianOf } from "./spread.ts";
 
-/** Mean time of a run with 1, 2, … workers busy, of one variant and one round, ms. */
+/** Mean time of a run with 1, 2, … workers busy, for one variant in one round, in ms. */
 export type ContentionRound = readonly number[];
 
 /**
- * The factors with 1, 2, … workers busy: of each variant the median over its rounds of what a run
- * took beside others ÷ what it took alone in the same round, so that what drifts drifts for both;
- * then the median over the variants, made not to descend from 1.
+ * Returns the slowdown with 1, 2, … workers busy: for each variant the median over its rounds of
+ * concurrent time ÷ time alone in the same round, so that drift cancels; then the median over the
+ * variants, made non-decreasing from 1.
  * @param byVariant rounds of the same length.
  */
 export function contentionCurve(byVariant: readonly (readonly ContentionRound[])[]): number[] {
@@ -24,9 +24,9 @@ export function contentionCurve(byVariant: readonly (readonly ContentionRound[])
 }
 
 /**
- * A curve that goes on as it ends: of workers with processors of their own, those beyond the
- * measured ones take no more from each other than these do.
- * @param width workers, and processors that others have here.
+ * Extends a curve at its last value: workers with their own processors beyond the measured ones do
+ * not slow each other further.
+ * @param width workers, including processors used by others.
  */
 export function heldCurve(curve: readonly number[], width: number): number[] {
   const length = Math.max(curve.length, width);

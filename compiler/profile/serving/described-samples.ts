@@ -1,4 +1,4 @@
-/** How a serving path was measured, as the file beside the profile tells it. */
+/** Describes how a serving path was measured, for the file beside the profile. */
 import type { PathWindow, SeenRequest } from "./path-window.ts";
 import type { PathSamples } from "./serving-rows.ts";
 import { spreadOf } from "./spread.ts";

@@ -1,16 +1,19 @@
-/** What the processors of the machine did: busy, idle, taken by the hypervisor, or by whom. */
+/**
+ * Reads how the machine's processors spent their time: busy, idle, or stolen by the hypervisor, and
+ * per process.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
 
-/** Since the machine started, over all its processors, ms. */
-export interface MachineTime {
+/** Totals since the machine started over all processors, in ms. */
+interface MachineTime {
   readonly busyMs: number;
   readonly idleMs: number;
-  /** What the hypervisor gave to others; null where the system does not tell. */
+  /** Time that the hypervisor gave to others; null if the system does not report it. */
   readonly stealMs: number | null;
 }
 
-/** Linux counts in hundredths of a second wherever it runs. */
+/** Unit of /proc/stat, a hundredth of a second on all platforms. */
 const TICK_MS = 10;
 
 export function machineTime(): MachineTime {
@@ -18,8 +21,8 @@ export function machineTime(): MachineTime {
 }
 
 /**
- * Of the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. Null
- * where there is none. Source: proc_stat(5).
+ * Parses the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+ * @returns null if the line is missing. Source: proc_stat(5).
  */
 export function linuxTime(stat: string): MachineTime | null {
   const [first = ""] = stat.split("\n", 1);
@@ -33,15 +36,15 @@ export function linuxTime(stat: string): MachineTime | null {
   return { busyMs: busy * TICK_MS, idleMs, stealMs: steal * TICK_MS };
 }
 
-/** Of one processor since the machine started, hundredths of a second. */
+/** Totals of one processor since the machine started, in hundredths of a second. */
 export interface ProcessorCounts {
-  /** In which it worked for this machine. */
+  /** Time busy with work of this machine. */
   readonly busy: number;
-  /** In which the hypervisor gave it to others while it had work. */
+  /** Time that the hypervisor gave to others although the processor had work. */
   readonly steal: number;
 }
 
-/** Null where nobody says. */
+/** Returns null if the system does not report them. */
 export function processorCounts(stat: string = textOf("/proc/stat")): ProcessorCounts[] | null {
   const lines = stat.split("\n").filter((line) => line.startsWith("cpu") && line[3] !== " ");
   const counts = lines.map((line) => {
@@ -65,7 +68,8 @@ function nodeTime(): MachineTime {
 }
 
 /**
- * Processor time of a process and of those it has started, ms; null where the system does not tell.
+ * Returns the processor time of a process and its children, in ms; null if the system does not
+ * report it.
  */
 export function familyMs(pid: number): number | null {
   const own = processMs(pid);
@@ -73,12 +77,15 @@ export function familyMs(pid: number): number | null {
   return childrenOf(pid).reduce((sum, child) => sum + (processMs(child) ?? 0), own);
 }
 
-/** A process and those it has started. */
+/** Returns a process and its children. */
 export function familyOf(pid: number): number[] {
   return [pid, ...childrenOf(pid)];
 }
 
-/** Processor time of each process that there is, ms; none where the system does not tell. */
+/**
+ * Returns the processor time of each process that exists, in ms; empty if the system does not
+ * report it.
+ */
 export function processesMs(pids: readonly number[]): Map<number, number> {
   return new Map(
     pids.flatMap((pid): [number, number][] => {
@@ -89,8 +96,8 @@ export function processesMs(pids: readonly number[]): Map<number, number> {
 }
 
 /**
- * Processor time of the thread that runs a process's JavaScript, ms; null where the system does not
- * tell. What others of its threads do, such as writing logs, nobody waits for.
+ * Returns the processor time of a process's JavaScript thread, in ms; null if the system does not
+ * report it. Requests do not wait for its other threads, such as those that write logs.
  */
 export function mainThreadMs(pid: number): number | null {
   return statMs(`/proc/${pid}/task/${pid}/stat`);
@@ -99,8 +106,8 @@ export function mainThreadMs(pid: number): number | null {
 function childrenOf(pid: number): number[] {
   try {
     const tasks = readdirSync(`/proc/${pid}/task`);
-    const told = tasks.map((task) => textOf(`/proc/${pid}/task/${task}/children`)).join(" ");
-    return told.split(" ").filter(Boolean).map(Number);
+    const ids = tasks.map((task) => textOf(`/proc/${pid}/task/${task}/children`)).join(" ");
+    return ids.split(" ").filter(Boolean).map(Number);
   } catch {
     return [];
   }
@@ -110,7 +117,7 @@ function processMs(pid: number): number | null {
   return statMs(`/proc/${pid}/stat`);
 }
 
-/** The 14th and 15th field, user and system time: the 12th and 13th behind the name. */
+/** Fields 14 and 15, user and system time, which are fields 12 and 13 after the name. */
 function statMs(path: string): number | null {
   const stat = textOf(path);
   if (stat === "") return null;

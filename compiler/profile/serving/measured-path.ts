@@ -1,6 +1,6 @@
-/** Measures the way of a request through a server that listens, phase by phase. */
+/** Measures the path of a request through a listening server in phases. */
+import { open } from "node:fs/promises";
 import { InferenceClient } from "../../load/inference-client.ts";
-import { GrowingFile } from "./growing-file.ts";
 import {
   type PathWindow,
   pathWindow,
@@ -16,46 +16,49 @@ import type { ServedRequest } from "./served-request.ts";
 import type { PathSamples } from "./serving-rows.ts";
 import { meanOf } from "./spread.ts";
 
-/** How much is done of each phase. */
+/** Extent of each phase. */
 export interface PathEffort {
-  /** Until the code of the server is compiled: as many requests, or as long. */
+  /** Warm-up until the server's code is compiled. */
   readonly warmUp: LoopEnd;
-  /** Requests under way of which the best is sought, ascending; each is tried so long. */
+  /** Concurrency levels to compare, ascending; each is tried until `width` ends. */
   readonly widths: readonly number[];
   readonly width: LoopEnd;
-  /** The highest load of the application, or, where that is too low to be seen, all at once. */
+  /**
+   * Phase at the highest load of the application, or with concurrent requests if that load is too
+   * low to measure.
+   */
   readonly many: LoopEnd & WindowCounts;
   readonly large: LoopEnd & WindowCounts & { readonly rows: number };
   readonly single: LoopEnd & WindowCounts;
 }
 
-export interface PathSources extends LoopClock, ServedPathSources {
+interface PathSources extends LoopClock, ServedPathSources {
   readonly signal: AbortSignal;
-  /** Until the next request that comes alone. */
+  /** Returns the delay before the next single request. */
   readonly gapMs: () => number;
-  /** Mean 1, of times between requests that know nothing of each other. */
+  /** Returns a gap with mean 1 between independent requests. */
   readonly nextGap: () => number;
-  /** The highest load that the application is compiled for. */
+  /** Highest load that the application is compiled for. */
   readonly loadQps: number;
   readonly shapeOf: ShapeOf;
   readonly onProgress: (done: number, total: number, stage: string) => void;
 }
 
-/** What of the samples a server tells. */
+/** Samples that a server provides. */
 export type ServedSamples = Pick<PathSamples, "requestBytes" | "single" | "many" | "large">;
 
 const TIMEOUT_MS = 60_000;
-/** Part of the requests of a width that may go without an answer. */
+/** Share of requests of a concurrency level that may fail. */
 const MOST_FAILED = 0.01;
-/** Requests of a width that would take longer are not waited for. */
+/** Estimated time per round above which a concurrency level is skipped. */
 const LONG_MS = 1000;
-/** Looks at the counters that tell what one costs. */
+/** Readings of the counters that measure the cost of reading them. */
 const COUNTER_LOOKS = 5;
-/** How long lines of the access log are waited for, in steps of. */
+/** How long to wait for lines of the access log, and the polling interval. */
 const LINES_MS = 1000;
 const LINES_STEP_MS = 10;
 
-/** @throws InputError where the server does not answer; the reason of the signal. */
+/** @throws InputError if the server does not answer; the signal's reason. */
 export async function measurePath(
   server: ServedProcess,
   accessLog: string,
@@ -73,12 +76,12 @@ export async function measurePath(
   }
 }
 
-/** How many requests come: so many a second, or the next whenever one of so many is answered. */
+/** How requests are sent: at a rate, or with a number of requests in flight. */
 type Pace =
   | { readonly kind: "load"; readonly qps: number }
   | { readonly kind: "width"; readonly width: number };
 
-/** About as many rows, in requests of so many. */
+/** Sends about the same number of rows in requests of `rows` each. */
 function fewer(pace: Pace, rows: number): Pace {
   if (pace.kind === "load") return { kind: "load", qps: pace.qps / rows };
   return { kind: "width", width: Math.max(1, Math.floor(pace.width / rows)) };
@@ -88,7 +91,7 @@ function bytesOf(requests: readonly ServedRequest[]): number {
   return requests[0]?.body.length ?? 0;
 }
 
-/** What is done one after the other; the code of the server is compiled before any counts. */
+/** Runs the phases in sequence; the server's code is compiled before measurements count. */
 class Phases {
   readonly #path: ServedPath;
   readonly #watched: WindowSources;
@@ -106,26 +109,26 @@ class Phases {
 
   async run(): Promise<ServedSamples> {
     const { warmUp, widths } = this.#effort;
-    this.#tell(0, "warm-up");
+    this.#report(0, "warm-up");
     const some: Pace = { kind: "width", width: widths[1] ?? 1 };
     this.#path.expectAnswers(await this.#sent(this.#one, some, warmUp));
-    this.#tell(1, "many requests at once");
+    this.#report(1, "many requests at once");
     const paced = await this.#paced();
     const pace = paced?.pace ?? (await this.#bestWidth());
     const many = paced?.many ?? (await this.#windows(this.#one, pace, this.#effort.many));
-    this.#tell(2, "larger requests");
+    this.#report(2, "larger requests");
     const large = await this.#larger(pace);
-    this.#tell(3, "one request at a time");
+    this.#report(3, "one request at a time");
     const single = await this.#single();
-    this.#tell(4, "done");
+    this.#report(4, "done");
     return { requestBytes: bytesOf(this.#one), single, many, large };
   }
 
   /**
-   * At the highest load, since that is where queues are long: a server that always has something
-   * to do takes less of a processor for a request than one that sleeps and wakes between. At half
-   * of it where it is more than this machine bears, and so on.
-   * @returns null where the load is so low that nothing would be seen of it.
+   * Finds the highest load that the machine sustains, starting at the application's highest load
+   * and halving. Queues are long there, and a server that is always busy uses less processor time
+   * per request than one that sleeps and wakes.
+   * @returns null if the load is too low to measure.
    */
   async #paced(): Promise<{ readonly pace: Pace; readonly many: PathWindow[] } | null> {
     const { many: end } = this.#effort;
@@ -140,7 +143,7 @@ class Phases {
     return null;
   }
 
-  /** The number of requests under way at which each takes least of the server's processor. */
+  /** Finds the number of requests in flight with the least server processor time per request. */
   async #bestWidth(): Promise<Pace> {
     const { widths, width: end } = this.#effort;
     let best = { width: widths[0] ?? 1, ms: Number.POSITIVE_INFINITY };
@@ -150,7 +153,7 @@ class Phases {
       const { processorMs, answered, failed, requests } = window;
       if (failed > MOST_FAILED * (answered + failed)) break;
       if (processorMs < best.ms) best = { width, ms: processorMs };
-      // More under way wait for each other: where that takes long, it is not tried.
+      // More requests in flight queue longer; levels that would take too long are skipped.
       const eachMs = meanOf(requests.map(({ roundTripMs }) => roundTripMs)) / width;
       if (eachMs * (widths[index + 1] ?? 0) > LONG_MS) break;
     }
@@ -191,7 +194,7 @@ class Phases {
     });
   }
 
-  #tell(done: number, what: string): void {
+  #report(done: number, what: string): void {
     this.#sources.onProgress(done, 4, `serving path, ${what}`);
   }
 }
@@ -221,4 +224,28 @@ async function sourcesOf(
       return text;
     },
   };
+}
+
+/** File that another process appends to. */
+class GrowingFile {
+  readonly #path: string;
+  #at = 0;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Returns the text added since the last call. */
+  async more(): Promise<string> {
+    const file = await open(this.#path, "r");
+    try {
+      const { size } = await file.stat();
+      const bytes = Buffer.alloc(Math.max(0, size - this.#at));
+      const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#at);
+      this.#at += bytesRead;
+      return bytes.toString("utf8", 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  }
 }

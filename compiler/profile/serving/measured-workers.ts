@@ -1,4 +1,4 @@
-/** Runs workers that no server stands before: beside each other, and after they have slept. */
+/** Measures workers without a server: concurrently, and after idle periods. */
 import type { Batch } from "stratagem-runtime/internal/exec/models/executor";
 import { type InputsOf, runBatch } from "../measure.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
@@ -7,28 +7,28 @@ import type { LoopClock } from "./request-loops.ts";
 import type { PacedRuns, WorkerSamples } from "./serving-rows.ts";
 
 export interface WorkerEffort {
-  /** Workers that are busy at once at most. */
+  /** Most workers that are busy at once. */
   readonly width: number;
-  /** Rounds of each variant at most, and the time after which none begins but the first. */
+  /** Most rounds of each variant, and the time after which no round but the first begins. */
   readonly rounds: number;
   readonly withinMs: number;
-  /** Of one width of a round. */
+  /** Duration of each concurrency level of a round. */
   readonly spellMs: number;
-  /** Runs of each kind that tell what sleeping costs. */
+  /** Runs of each kind that measure the cost of waking. */
   readonly wakes: number;
-  /** For how long workers run without a rest, to see their pace; for 3/4 of it all at once. */
+  /** How long workers run continuously to measure their pace; all at once for 3/4 of it. */
   readonly paceMs: number;
   readonly processors: number;
-  /** Index of the variant that is woken; null for the quickest. */
+  /** Index of the variant to wake; null for the fastest. */
   readonly woken: number | null;
 }
 
-/** Where it is told how far it is. */
+/** Reports progress. */
 type OnProgress = (done: number, total: number) => void;
 
 /**
- * Runs this long are worked, not talked, with: from here, to here. Beside shorter ones whoever
- * hands them out takes a part of the processors that is no worker's.
+ * Range of run times that measure contention well. For shorter runs, dispatching them uses a part
+ * of the processors that is not the workers'.
  */
 const LEAST_MS = 4;
 const MOST_MS = 200;
@@ -47,9 +47,9 @@ export async function measureWorkers(
   const { workers, close } = await startWorkers(plan, held, sources);
   try {
     const runs = new Runs(plan, inputsOf, workers, sources);
-    const chosen = chosenVariants(await runs.usualMs(all, LARGEST));
-    // What takes longest hides what waking costs.
-    const woken = effort.woken ?? quickest(await runs.usualMs(all, SMALLEST));
+    const chosen = chosenVariants(await runs.typicalMs(all, LARGEST));
+    // A slow variant would hide the cost of waking.
+    const woken = effort.woken ?? quickest(await runs.typicalMs(all, SMALLEST));
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
@@ -89,8 +89,8 @@ function quickest(ms: readonly number[]): number {
   return ms.indexOf(Math.min(...ms));
 }
 
-/** The quickest and the slowest of those that neither talk nor last too long. @param ms of each. */
-export function chosenVariants(ms: readonly number[]): number[] {
+/** Returns the fastest and the slowest variant within the useful range. @param ms of each. */
+function chosenVariants(ms: readonly number[]): number[] {
   const order = [...ms.keys()].sort((a, b) => (ms[a] ?? 0) - (ms[b] ?? 0));
   const fitting = order.filter((at) => (ms[at] ?? 0) >= LEAST_MS && (ms[at] ?? 0) <= MOST_MS);
   const quick = order.filter((at) => (ms[at] ?? 0) < LEAST_MS);
@@ -99,7 +99,7 @@ export function chosenVariants(ms: readonly number[]): number[] {
   return [...new Set([usable[0] ?? 0, usable[usable.length - 1] ?? 0])];
 }
 
-/** Which of the batches that are planned of a variant. */
+/** Index into the planned batches of a variant. */
 const SMALLEST = 0;
 const LARGEST = -1;
 
@@ -122,17 +122,17 @@ class Runs {
     this.#sources = sources;
   }
 
-  /** Of each variant the shortest of some runs, after one on every worker. */
-  async usualMs(variants: readonly number[], batch: number): Promise<number[]> {
-    const usual: number[] = [];
+  /** Shortest of some runs of each variant, after one on every worker. */
+  async typicalMs(variants: readonly number[], batch: number): Promise<number[]> {
+    const typical: number[] = [];
     for (const variant of variants) {
       await Promise.all(this.#workers.map((_, worker) => this.#runMs(worker, variant, batch)));
-      usual.push(Math.min(...(await this.timesMs(variant, TRIED_RUNS, () => 0, batch))));
+      typical.push(Math.min(...(await this.timesMs(variant, TRIED_RUNS, () => 0, batch))));
     }
-    return usual;
+    return typical;
   }
 
-  /** Runs on the first worker, each after a while. */
+  /** Times runs on the first worker, each after a pause. */
   async timesMs(
     variant: number,
     count: number,
@@ -148,7 +148,7 @@ class Runs {
     return times;
   }
 
-  /** Mean of the runs of the largest batch on as many workers, all busy for so long. */
+  /** Mean time of runs of the largest batch with `width` workers busy. */
   async besideMs(variant: number, width: number, forMs: number): Promise<number> {
     const { nowMs } = this.#sources;
     const endMs = nowMs() + forMs;
@@ -164,7 +164,7 @@ class Runs {
     return sum / Math.max(1, count);
   }
 
-  /** So many workers run the largest batch again and again. */
+  /** Runs the largest batch continuously on `width` workers. */
   async paced(
     variant: number,
     width: number,
@@ -183,7 +183,7 @@ class Runs {
     return runs;
   }
 
-  /** Made once: who makes inputs takes processors from the workers. */
+  /** Cached: generating inputs takes processor time from the workers. */
   #inputs(index: number, rows: number): Batch["inputs"] {
     const key = `${index} ${rows}`;
     const known = this.#inputsByBatch.get(key);

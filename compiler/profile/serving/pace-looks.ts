@@ -1,40 +1,38 @@
-/**
- * Tells when processors worked slowly, by what the batches of a worker took again and again.
- */
+/** Detects when processors were slow from the times of repeated batches of a worker. */
 import { meanOf } from "./spread.ts";
 
-/** Of what a look usually takes: from there on the processor was slow. */
+/** Multiple of the typical time from which the processor counts as slow. */
 const SLOW_FACTOR = 1.2;
-/** Looks without which nothing is usual. */
+/** Fewest looks for a typical time. */
 const LEAST_LOOKS = 50;
 const LEAST_WINDOWS = 2;
-/** One look may have been interrupted: it counts as so much of what one usually takes at most. */
+/** Limit of one look relative to the typical time: it may have been interrupted. */
 const MOST_FACTOR = 4;
-/** A batch or a short queue is slow as the mean of so long is. */
+/** A batch or a short queue is slowed by the mean over about this time. */
 const WINDOW_MS = 100;
-/** Part of the time that is told as slow at most: some of it was not, or nobody could tell. */
+/** Largest share of time reported as slow: the typical time itself needs fast looks. */
 const MOST_SHARE = 0.95;
 
-/** Times in which a processor worked slowly. */
-export interface SlowSeen {
-  /** Part of the time, 0..1 exclusive. */
+/** Periods in which a processor was slow. */
+interface SlowSeen {
+  /** Share of the time, 0..1 exclusive. */
   readonly share: number;
-  /** How many times as long work took in them; above 1. */
+  /** Slowdown in these periods; above 1. */
   readonly factor: number;
-  /** How long one lasted in the mean, ms. */
+  /** Mean duration of a period, ms. */
   readonly spellMs: number;
-  /** What a look took in the mean outside of them. */
+  /** Mean time of a look outside these periods. */
   readonly fastMs: number;
 }
 
-/** What the looks took, in the order in which they were taken. */
+/** Times of looks, in order. */
 export class PaceLooks {
   readonly #atMs: number[] = [];
   readonly #tookMs: number[] = [];
-  /** Who worked: each has a pace of its own. */
+  /** Index of the worker: each has its own pace. */
   readonly #who: number[] = [];
 
-  /** @param atMs any clock, ascending. @param who worked, one of a few. */
+  /** @param atMs of any clock, ascending. @param who index of the worker. */
   add(atMs: number, tookMs: number, who = 0): void {
     this.#atMs.push(atMs);
     this.#tookMs.push(tookMs);
@@ -42,36 +40,36 @@ export class PaceLooks {
   }
 
   /**
-   * What a time had of slow spells: windows of 100 ms or two looks, which took over 1.2 times as
-   * long in the mean as they usually do. Null where there was none, or too few looks.
+   * Finds slow periods in an interval: windows of 100 ms or two looks whose mean is over 1.2 times
+   * the typical time. Returns null without slow periods, or with too few looks.
    */
   slow(fromMs: number, untilMs: number): SlowSeen | null {
-    const usualMs = this.#usualMs();
+    const typicalMs = this.#typicalMs();
     const byWho = [...new Set(this.#who)].map((who) => this.#windows(who, fromMs, untilMs));
     const slow = byWho.flat().filter(isSlow);
     const fast = byWho.flat().filter((factor) => !isSlow(factor));
-    if (usualMs === null || slow.length === 0) return null;
+    if (typicalMs === null || slow.length === 0) return null;
     const spells = byWho.flatMap((windows) => windows.filter(isFirstOfSpell)).length;
     const fastFactor = fast.length === 0 ? 1 : meanOf(fast);
     return {
       share: toThousandths(Math.min(MOST_SHARE, slow.length / (slow.length + fast.length))),
       factor: toThousandths(meanOf(slow) / fastFactor),
       spellMs: Math.round((slow.length * this.#windowMs()) / spells),
-      fastMs: fastFactor * usualMs,
+      fastMs: fastFactor * typicalMs,
     };
   }
 
-  /** Over what a look usually takes, in the mean of each window that has one. */
+  /** Mean time in each window relative to the typical time; windows without looks are left out. */
   #windows(who: number, fromMs: number, untilMs: number): number[] {
-    const usualMs = this.#usualMs();
-    if (usualMs === null) return [];
+    const typicalMs = this.#typicalMs();
+    if (typicalMs === null) return [];
     const windowMs = this.#windowMs();
     const first = this.#atMs.find((atMs) => atMs >= fromMs) ?? 0;
     const windows: number[][] = [];
     for (const [look, atMs] of this.#atMs.entries()) {
       if (this.#who[look] !== who || atMs < fromMs || atMs > untilMs) continue;
       const window = Math.floor((atMs - first) / windowMs);
-      const factor = Math.min(MOST_FACTOR, (this.#tookMs[look] ?? usualMs) / usualMs);
+      const factor = Math.min(MOST_FACTOR, (this.#tookMs[look] ?? typicalMs) / typicalMs);
       windows[window] = [...(windows[window] ?? []), factor];
     }
     const seen = windows.filter((looks) => looks !== undefined);
@@ -80,11 +78,11 @@ export class PaceLooks {
 
   /** Long enough for two looks. */
   #windowMs(): number {
-    return Math.max(WINDOW_MS, 2 * (this.#usualMs() ?? 0));
+    return Math.max(WINDOW_MS, 2 * (this.#typicalMs() ?? 0));
   }
 
-  /** The lower quartile: most of the time may have been slow, but some of it was not. */
-  #usualMs(): number | null {
+  /** Lower quartile: most of the time may have been slow, but not all. */
+  #typicalMs(): number | null {
     if (this.#tookMs.length < LEAST_LOOKS) return null;
     const sorted = Float64Array.from(this.#tookMs).sort();
     return sorted[Math.floor(sorted.length / 4)] ?? null;

@@ -1,65 +1,65 @@
-/** A while in which the server was watched: what was asked, and what it took of the machine. */
+/** Observes the server for a period: the requests, and their use of the machine. */
 import { type AnsweredRequest, answeredRequests } from "../../explain/logged-request.ts";
 import { familyMs, machineTime, mainThreadMs } from "./machine-time.ts";
 import type { ServerCounters } from "./server-counters.ts";
 
-/** Of the requests of a while, in means of those that were answered, and of the machine then. */
+/** Requests of a period as means over the answered ones, and the state of the machine. */
 export interface PathWindow {
-  /** Requests answered, and those that were not. */
+  /** Requests answered, and requests without an answer. */
   readonly answered: number;
   readonly failed: number;
   /** Batches per request. */
   readonly batches: number;
-  /** Processor time of the server per request, of its main thread where that is told, ms. */
+  /** Processor time of the server per request, of its main thread if known, ms. */
   readonly processorMs: number;
-  /** From the choice of the first batch until a worker had it, ms. */
+  /** From the choice of the first batch until a worker received it, ms. */
   readonly inputMs: number;
   /** From the last result until the answer was written, ms. */
   readonly outputMs: number;
-  /** Of the requests whose line is in the access log, in their order. */
+  /** Requests with a line in the access log, in its order. */
   readonly requests: readonly SeenRequest[];
   readonly machine: MachineShares;
 }
 
-/** A request as both ends saw it. */
+/** Request as client and server measured it. */
 export interface SeenRequest
   extends Pick<AnsweredRequest, "totalMs" | "queueMs" | "computeMs" | "responseBytes"> {
-  /** Rows of its last batch; 1 if the log states none. */
+  /** Rows of its last batch; 1 if not logged. */
   readonly batch: number;
-  /** Variant that answered, the last of a pipeline. */
+  /** Variant that answered; in a pipeline, the last one. */
   readonly variant: string;
-  /** As its client waited for it, ms. */
+  /** Latency measured by the client, ms. */
   readonly roundTripMs: number;
 }
 
-/** What the processors of the machine did meanwhile, as parts of all of them. */
-export interface MachineShares {
-  /** What the hypervisor gave to others; null where the system does not tell. */
+/** Use of the machine's processors in the period, as shares of all of them. */
+interface MachineShares {
+  /** Share that the hypervisor gave to others; null if unknown. */
   readonly steal: number | null;
-  /** What neither the server, its workers nor the client took; null where nothing tells. */
+  /** Share that neither the server, its workers nor the client used; null if unknown. */
   readonly neighbours: number | null;
-  /** The client's, in processors. */
+  /** Use by the client, in processors. */
   readonly generator: number;
 }
 
-/** What a window is taken from. */
+/** Sources of a window. */
 export interface WindowSources {
   readonly serverPid: number;
   readonly counters: () => Promise<ServerCounters>;
   /** Processor time of one call of `counters`, ms. */
   readonly countersMs: number;
-  /** What the access log says by now, since the last call. */
+  /** Returns the text of the access log since the last call. */
   readonly newLines: (wanted: number) => Promise<string>;
   readonly nowMs: () => number;
 }
 
-/** Requests that a window was taken of. */
+/** Requests that were sent in a window. */
 export interface SentRequests {
-  /** What the client waited for each answer, by the id of the request; NaN where none came. */
+  /** Round-trip time by request id; NaN without an answer. */
   readonly roundTripMs: ReadonlyMap<string, number>;
 }
 
-/** Watches the server while requests are sent. @throws what sending throws. */
+/** Observes the server while requests are sent. @throws as sending. */
 export async function pathWindow(
   sources: WindowSources,
   send: () => Promise<SentRequests>,
@@ -120,7 +120,7 @@ function lessOf(after: number | null, before: number | null): number | null {
   return after === null || before === null ? null : after - before;
 }
 
-/** How far from quiet the machine was: what others took of it, as a part. */
+/** Share of the machine that others used. */
 export function disturbance({ steal, neighbours }: MachineShares): number {
   return (steal ?? 0) + (neighbours ?? 0);
 }

@@ -1,4 +1,4 @@
-/** Rows to send: those of a file, samples that modules have, or random numbers as `profile` has. */
+/** Rows to send: from a file, from samples of modules, or random as in `profile`. */
 import { readFile } from "node:fs/promises";
 import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import { randomInputs, sizedInputs } from "../../onnx/batch-inputs.ts";
@@ -8,8 +8,8 @@ import type { ShapeOf } from "./served-model.ts";
 import type { RowsOf } from "./served-request.ts";
 
 /**
- * @param file of raw rows, of all inputs one after the other; null for what the plan has.
- * @throws InputError for a file that cannot be read, or is too short.
+ * @param file of raw rows of all inputs, one after the other; null to use the plan's rows.
+ * @throws InputError for a file that cannot be read or is too short.
  */
 export async function planRows(
   plan: ProfilePlan,
@@ -33,7 +33,7 @@ export async function planRows(
   };
 }
 
-/** Of inputs whose axes have several sizes, the largest. */
+/** Returns the largest shape for inputs with several sizes. */
 export function planShapes(plan: ProfilePlan): ShapeOf {
   return (input) => {
     for (const { model } of plan.variants) {
@@ -49,7 +49,7 @@ function repeated(row: Uint8Array, rows: number): Uint8Array {
   return Buffer.concat(Array.from({ length: rows }, () => row));
 }
 
-/** The first row of the file, for an application of one input. */
+/** Returns the first row of the file, for an application with one input. */
 async function fileRows(file: string): Promise<RowsOf> {
   const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
     throw new InputError("INPUT_UNREADABLE", `${file}: cannot be read (${error.code})`);
@@ -68,7 +68,7 @@ async function fileRows(file: string): Promise<RowsOf> {
   };
 }
 
-/** As the protocol has elements of any length. */
+/** Prefixes the length, as the protocol encodes elements of variable length. */
 function withLength(bytes: Uint8Array): Uint8Array {
   const head = Buffer.alloc(4);
   head.writeUInt32LE(bytes.length);

@@ -1,16 +1,19 @@
-/** Adds the rows of the serving path to a profile that is there, and changes nothing else of it. */
+/** Adds the serving path to an existing profile, without other changes. */
 import { readFile } from "node:fs/promises";
 import { InputError } from "../../spec/document/input-error.ts";
 import { readProfile } from "../../spec/profile.ts";
 import type { ServingRows } from "./serving-rows.ts";
 
-/** @throws InputError if there is no profile that is JSON. */
+/** @throws InputError if there is no JSON profile at the path. */
 export async function expectProfile(path: string): Promise<void> {
   readProfile(path);
   await profileObject(path);
 }
 
-/** The file with the rows, before the variants. @throws InputError as `expectProfile`. */
+/**
+ * Returns the file with the rows inserted before the variants. @throws InputError as
+ * `expectProfile`.
+ */
 export async function withServingRows(path: string, serving: ServingRows): Promise<Uint8Array> {
   const { variants, serving: _, ...head } = await profileObject(path);
   const whole = { ...head, serving, variants };
@@ -25,7 +28,7 @@ async function profileObject(path: string): Promise<Readonly<Record<string, unkn
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return { ...value };
   } catch {
-    // YAML, say.
+    // It may be YAML.
   }
   throw new InputError(
     "INPUT_INVALID_VALUE",

@@ -1,23 +1,22 @@
-/** Repeats what others have disturbed, within a bound. */
+/** Repeats windows that other processes disturbed, within limits. */
 import { disturbance, type PathWindow } from "./path-window.ts";
 
-/** How much is measured of one kind. */
+/** Number of windows of one kind. */
 export interface WindowCounts {
-  /** Windows that are wanted of a quiet machine. */
+  /** Quiet windows wanted. */
   readonly wanted: number;
-  /** Windows that are taken at most. */
+  /** Most windows to measure. */
   readonly most: number;
-  /** No window begins later, but the first. */
+  /** Time after which no window begins, except the first. */
   readonly withinMs: number;
 }
 
-/** Part of the processors that others may take of a window before it is repeated. */
-export const QUIET_SHARE = 0.03;
+/** Share of the processors used by others above which a window is repeated. */
+const QUIET_SHARE = 0.03;
 
 /**
- * Takes windows until enough of them were quiet, or there are as many as there may be, or time is
- * over.
- * @returns the quietest that are wanted, in the order in which they were taken.
+ * Measures windows until enough were quiet, or the count or time limit is reached.
+ * @returns the quietest `wanted` ones, in order.
  */
 export async function quietWindows<W extends Pick<PathWindow, "machine">>(
   take: () => Promise<W>,

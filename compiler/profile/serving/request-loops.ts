@@ -1,16 +1,16 @@
-/** How requests follow each other: one by one, several at once, or whenever it is time for one. */
+/** Sends requests sequentially, concurrently, or at given times. */
 
-/** Of a request: how long the client waited for its answer; NaN where it was no answer. */
+/** Sends a request. @returns the time until its answer, ms; NaN without an answer. */
 export type Ask = () => Promise<number>;
 
-/** Time that has no mean to it but that nothing else happens meanwhile. */
+/** Clock and pauses of a loop. */
 export interface LoopClock {
   /** Monotonic. */
   readonly nowMs: () => number;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** When a loop ends: after its time, or later with the fewest requests, but not later than that. */
+/** End of a loop: after `leastMs` with at least `fewest` requests, and no later than `mostMs`. */
 export interface LoopEnd {
   readonly leastMs: number;
   readonly fewest: number;
@@ -18,9 +18,9 @@ export interface LoopEnd {
 }
 
 /**
- * One request at a time, after a while in which nothing happens.
- * @param gapMs the next of these while.
- * @returns what each took.
+ * Sends one request at a time, each after a pause.
+ * @param gapMs returns the next pause.
+ * @returns the time of each.
  */
 export async function oneByOne(
   ask: Ask,
@@ -39,7 +39,7 @@ export async function oneByOne(
   return took;
 }
 
-/** Always as many requests under way, each followed by the next. @returns what each took. */
+/** Keeps a constant number of requests in flight. @returns the time of each. */
 export async function atOnce(
   ask: Ask,
   width: number,
@@ -62,9 +62,9 @@ export async function atOnce(
 }
 
 /**
- * Requests at times that no answer changes, as clients send them that know nothing of each other;
- * but none while too many are under way. @param gapMs from one to the next.
- * @returns what each took.
+ * Sends requests at times that do not depend on the answers, like independent clients, with a limit
+ * on requests in flight. @param gapMs returns the time to the next.
+ * @returns the time of each.
  */
 export async function inTheirTime(
   ask: Ask,
@@ -93,7 +93,7 @@ export async function inTheirTime(
   return took;
 }
 
-/** Requests under way at once, of those that are sent in their time. */
+/** Most requests in flight in `inTheirTime`. */
 const MOST_OPEN = 256;
 
 function goesOn(count: number, tookMs: number, { leastMs, fewest, mostMs }: LoopEnd): boolean {

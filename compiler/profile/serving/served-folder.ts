@@ -1,26 +1,26 @@
-/** A folder of its own with a bundle and links to what it serves, which goes afterwards. */
+/** Temporary folder with a bundle and links to the files that it serves. */
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 
-export interface ServedFiles {
+interface ServedFiles {
   readonly bundle: Uint8Array;
-  /** Files that the bundle names beside itself. */
+  /** Files that the bundle references. */
   readonly stages: readonly { readonly file: string; readonly bytes: () => Uint8Array }[];
   /** Paths of models. */
   readonly models: readonly string[];
-  /** Path of the spec: what lies beside it can be found by modules. */
+  /** Path of the spec; modules find files beside it. */
   readonly app: string;
 }
 
-export interface ServedFolder {
+interface ServedFolder {
   readonly path: string;
   readonly bundle: string;
   readonly accessLog: string;
 }
 
-/** Runs something with the folder, which is removed whatever comes of it. */
+/** Calls back with the folder and removes it afterwards, also after errors. */
 export async function withServedFolder<T>(
   { bundle, stages, models, app }: ServedFiles,
   use: (folder: ServedFolder) => Promise<T>,
@@ -46,14 +46,14 @@ export async function withServedFolder<T>(
   }
 }
 
-/** What is there under that name stays. */
+/** An existing file of that name is kept. */
 async function link(target: string, folder: string): Promise<void> {
   await symlink(target, join(folder, basename(target))).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
 }
 
-/** The nearest folder of packages, as seen from there. */
+/** Returns the nearest `node_modules` above a folder. */
 function packagesAbove(folder: string): string | null {
   const own = join(folder, "node_modules");
   if (existsSync(own)) return own;

@@ -1,5 +1,6 @@
-/** What a server says that its model takes. */
-import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/datatypes";
+/** Reads the input metadata of a server's model. */
+
+import { fixedElementBytes } from "stratagem-runtime/internal/server/tensors/tensors";
 import * as z from "zod";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { wantsSequences } from "../../load/load-sequences.ts";
@@ -7,22 +8,22 @@ import { InputError } from "../../spec/document/input-error.ts";
 
 export interface ServedTensor {
   readonly name: string;
-  /** As the protocol names it, such as FP32. */
+  /** Name in the protocol, such as FP32. */
   readonly datatype: string;
-  /** Of one row; axis 0, the rows, is left out. */
+  /** Shape of one row, without axis 0. */
   readonly rowShape: readonly number[];
-  /** Null where elements have no fixed size. */
+  /** Null if elements have variable length. */
   readonly rowBytes: number | null;
 }
 
 export interface ServedModel {
   readonly name: string;
   readonly inputs: readonly ServedTensor[];
-  /** Whether requests have to name sequences. */
+  /** True if requests must name sequences. */
   readonly wantsSequences: boolean;
 }
 
-/** Shape of a row of an input whose axes are open, by its name; null where it is not known. */
+/** Returns the row shape of an input with open axes, by name; null if unknown. */
 export type ShapeOf = (input: string) => readonly number[] | null;
 
 const indexSchema = z.array(z.object({ name: z.string() }));
@@ -33,7 +34,7 @@ const tensorSchema = z.object({
 });
 const metadataSchema = z.object({ inputs: z.array(tensorSchema) });
 
-/** The first that the server lists. @throws InputError if it says nothing of its inputs. */
+/** Reads the first model that the server lists. @throws InputError if it has no input metadata. */
 export async function readServedModel(
   client: InferenceClient,
   shapeOf: ShapeOf,

@@ -1,4 +1,4 @@
-/** Sends requests to one model of a server, and asks the server what it has counted. */
+/** Sends requests to one model of a server and reads the server's counters. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { InferenceClient } from "../../load/inference-client.ts";
 import { SequenceIds } from "../../load/load-sequences.ts";
@@ -11,11 +11,11 @@ import { type ServerCounters, serverCounters } from "./server-counters.ts";
 
 export interface ServedPathSources {
   readonly rowsOf: RowsOf;
-  /** A monotonic clock. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
 }
 
-/** Other requests that are made at most, and their bytes. */
+/** Most distinct requests, and their total bytes. */
 const MOST_KINDS = 256;
 const MOST_BYTES = 2 ** 24;
 
@@ -39,8 +39,8 @@ export class ServedPath {
   }
 
   /**
-   * Requests of as many rows each, of other rows where there are more: how many queries a row
-   * becomes depends on what it holds. @throws InputError as `servedRequest`.
+   * Creates requests of `rows` rows each, with different rows if available: how many queries a row
+   * becomes depends on its content. @throws InputError as `servedRequest`.
    */
   requests(rows: number): ServedRequest[] {
     const sequence = this.#sequences?.first ?? null;
@@ -54,7 +54,7 @@ export class ServedPath {
     return made;
   }
 
-  /** Requests of as many rows; null where the model answers none, or none in that time. */
+  /** Creates requests of `rows` rows; null if the model does not answer them in time. */
   async larger(rows: number, mostMs: number): Promise<ServedRequest[] | null> {
     if (this.#sequences !== null) return null;
     const requests = this.requests(rows);
@@ -63,7 +63,7 @@ export class ServedPath {
     return tookMs <= mostMs ? requests : null;
   }
 
-  /** What came of the requests that a loop sends, of these one after the other. */
+  /** Sends the requests in turn in a loop, and returns their times. */
   async sent(
     requests: readonly ServedRequest[],
     loop: (ask: Ask) => Promise<unknown>,
@@ -80,13 +80,13 @@ export class ServedPath {
     return { roundTripMs };
   }
 
-  /** What the server has counted since it started. */
+  /** Reads the server's counters since its start. */
   async counters(): Promise<ServerCounters> {
     const { body } = await this.#client.send("/metrics", null);
     return serverCounters(body.toString(), this.#model.name);
   }
 
-  /** @throws InputError where none of the requests was answered. */
+  /** @throws InputError if no request was answered. */
   expectAnswers({ roundTripMs }: SentRequests): void {
     if ([...roundTripMs.values()].some((ms) => !Number.isNaN(ms))) return;
     throw new InputError(

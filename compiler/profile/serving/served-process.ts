@@ -1,22 +1,22 @@
-/** The product's own server in a process of its own, on a free port of this machine. */
+/** Starts the product's own server in a separate process, on a free port of this machine. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { InputError } from "../../spec/document/input-error.ts";
 
 export interface ServedProcess {
   readonly url: string;
-  /** Of the server, without its workers. */
+  /** Process id of the server, not of its workers. */
   readonly pid: number;
-  /** Asks it to end, and waits until it has. */
+  /** Stops the server and waits for its end. */
   stop(): Promise<void>;
 }
 
-export interface ServedOptions {
-  /** Path of the built command line, whose `serve` is run. */
+interface ServedOptions {
+  /** Path of the built command line that has `serve`. */
   readonly cli: string;
   readonly bundle: string;
   /** Folder of its models. */
   readonly models: string;
-  /** Gets a line for every request. */
+  /** Path of the access log. */
   readonly accessLog: string;
   readonly threads: number;
   /** Further options of `serve`. */
@@ -24,12 +24,12 @@ export interface ServedOptions {
   readonly signal: AbortSignal;
 }
 
-/** A server that does not end when it is asked to is ended after this. */
+/** Time after which a server that does not stop is killed. */
 const STOP_MS = 10_000;
-/** What is told of a server that does not start: the last of what it said. */
-const MOST_TOLD = 600;
+/** Most characters of the server's output quoted in an error. */
+const MOST_QUOTED = 600;
 
-/** @throws InputError if it ends before it listens; the reason of the signal. */
+/** @throws InputError if it ends before it listens; the signal's reason. */
 export async function startServed(options: ServedOptions): Promise<ServedProcess> {
   const { cli, bundle, models, accessLog, threads, signal } = options;
   signal.throwIfAborted();
@@ -43,7 +43,7 @@ export async function startServed(options: ServedOptions): Promise<ServedProcess
     child.once("error", () => resolve());
   });
   const stop = () => end(child, ended);
-  // Whoever waits for it rejects then by itself.
+  // The pending promises reject when the process ends.
   signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
   const url = await listening(child, ended).catch((error: unknown) => {
     signal.throwIfAborted();
@@ -60,17 +60,17 @@ async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** The server tells one JSON document once it is ready. */
+/** The server prints one JSON document when it is ready. */
 function listening(child: ChildProcess, ended: Promise<void>): Promise<string> {
-  let told = "";
+  let output = "";
   let complaints = "";
   child.stderr?.on("data", (chunk: Buffer) => {
-    complaints = (complaints + chunk.toString()).slice(-MOST_TOLD);
+    complaints = (complaints + chunk.toString()).slice(-MOST_QUOTED);
   });
   return new Promise((resolve, reject) => {
     child.stdout?.on("data", (chunk: Buffer) => {
-      told += chunk.toString();
-      const url = urlOf(told);
+      output += chunk.toString();
+      const url = urlOf(output);
       if (url !== null) resolve(url);
     });
     void ended.then(() => {
@@ -81,7 +81,7 @@ function listening(child: ChildProcess, ended: Promise<void>): Promise<string> {
   });
 }
 
-/** Null while the document is not whole. */
+/** Returns null while the document is incomplete. */
 function urlOf(text: string): string | null {
   if (!text.trimEnd().endsWith("}")) return null;
   try {

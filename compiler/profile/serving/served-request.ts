@@ -1,20 +1,20 @@
-/** The request that the serving path is measured with: one of the application's own. */
+/** Builds the requests that measure the serving path, from the application's inputs. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { InputError } from "../../spec/document/input-error.ts";
 import type { ServedModel, ServedTensor } from "./served-model.ts";
 
-/** A request as it goes over the wire. */
+/** Encoded request. */
 export interface ServedRequest {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Bytes of the rows of an input; null where they are not known. */
+/** Returns the bytes of an input's rows; null if unknown. */
 export type RowsOf = (input: ServedTensor, rows: number) => Uint8Array | null;
 
 /**
- * @param sequence id of the one that the request begins and ends; null for none.
- * @throws InputError for an input that nothing gives.
+ * @param sequence id of the sequence that the request begins and ends; null for none.
+ * @throws InputError for an input without a source.
  */
 export function servedRequest(
   model: ServedModel,

@@ -1,20 +1,25 @@
-/** What a server says of itself in /metrics, as far as its serving path is told by it. */
+/** Reads the counters in /metrics that describe the serving path. */
 
-/** All since the server started. */
+/** Totals since the server started. */
 export interface ServerCounters {
-  /** Processor time of the server's process without its workers, ms. */
+  /** Processor time of the server's process, without its workers, ms. */
   readonly processorMs: number;
   /** Requests answered. */
   readonly answered: number;
   /** Batches that workers ran. */
   readonly batches: number;
-  /** Over the answered requests, from the choice of their first batch until a worker had it, ms. */
+  /**
+   * Sum over answered requests of the time from the choice of their first batch until a worker
+   * received it, ms.
+   */
   readonly inputMs: number;
-  /** Over the answered requests, from their last result until the answer was written, ms. */
+  /**
+   * Sum over answered requests of the time from their last result until the answer was written, ms.
+   */
   readonly outputMs: number;
 }
 
-/** @param text as Prometheus reads it. @param model that was asked. */
+/** @param text in Prometheus format. @param model name of the model. */
 export function serverCounters(text: string, model: string): ServerCounters {
   const label = `{model=${JSON.stringify(model)}`;
   let processorMs = Number.NaN;

@@ -1,17 +1,17 @@
-/** How long the serving path is measured. */
+/** Extent of the measurement of the serving path. */
 import type { PathEffort } from "./measured-path.ts";
 import type { WorkerEffort } from "./measured-workers.ts";
 
 export interface ServingEffort {
   readonly path: PathEffort;
   readonly workers: Omit<WorkerEffort, "width" | "woken" | "processors">;
-  /** Workers beside each other at most, however many the application has. */
+  /** Most workers measured concurrently, regardless of the application's workers. */
   readonly mostWorkers: number;
-  /** Mean time between requests that come alone. */
+  /** Mean time between single requests. */
   readonly gapMs: number;
 }
 
-/** About half a minute, of which the warm-up takes most: until code is compiled, all takes long. */
+/** Takes about half a minute. Most of it is the warm-up, since code is slow until compiled. */
 export const SERVING_EFFORT: ServingEffort = {
   path: {
     warmUp: { leastMs: 3000, fewest: 6000, mostMs: 8000 },

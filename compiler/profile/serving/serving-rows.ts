@@ -1,4 +1,4 @@
-/** The serving path from what was seen of it: pure arithmetic on samples. */
+/** Computes the serving path from samples; pure arithmetic. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { ServingSpec } from "../../spec/schema/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
@@ -7,42 +7,42 @@ import type { PathWindow } from "./path-window.ts";
 import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
 import type { StallsSeen } from "./stall-watch.ts";
 
-/** What was measured through the server, and of workers without it. */
+/** Measurements through the server, and of workers without it. */
 export interface PathSamples {
   readonly processors: number;
-  /** Body of the request. */
+  /** Length of the request body. */
   readonly requestBytes: number;
-  /** One request at a time, everything asleep before it. */
+  /** One request at a time, with everything idle before it. */
   readonly single: readonly PathWindow[];
   /** Many requests at once, so that the server does not sleep. */
   readonly many: readonly PathWindow[];
-  /** The same of requests with more rows; null where the application takes none. */
+  /** Many requests with more rows; null if the application does not accept them. */
   readonly large: { readonly windows: readonly PathWindow[]; readonly bytes: number } | null;
   readonly workers: WorkerSamples;
-  /** What the host took while all this was measured; null where it took nothing that is seen. */
+  /** Processor time taken by the host during the measurement; null if none was observed. */
   readonly stalls: StallsSeen | null;
 }
 
-/** Runs of workers that no server stands before, ms. */
+/** Runs of workers without a server, ms. */
 export interface WorkerSamples {
-  /** Whether those who ran are who answered one request at a time, in one batch of one. */
+  /** True if they ran the same variant as single requests through the server, in batches of one. */
   readonly isOfPath: boolean;
-  /** One right after the other, and each after a while of nothing. */
+  /** Back-to-back runs, and runs after a pause. */
   readonly steadyMs: readonly number[];
   readonly wokenMs: readonly number[];
   readonly contention: readonly (readonly ContentionRound[])[];
-  /** On every processor a worker that never rests, after they ran alone. */
+  /** One worker alone, then a busy worker on every processor. */
   readonly paced: PacedRuns;
 }
 
 export interface PacedRuns {
   /** Runs of one worker alone, ms. */
   readonly aloneMs: readonly number[];
-  /** When each run beside others ended, on any clock, who ran it, and what it took. */
+  /** End, worker and duration of each concurrent run; `atMs` is of any clock. */
   readonly beside: readonly { readonly atMs: number; readonly who: number; readonly ms: number }[];
 }
 
-/** Rows of a profile that tools write: all of them, with their quantiles. */
+/** Rows of a profile written by tools: complete, with quantiles. */
 export interface ServingRows extends ServingSpec {
   readonly requestMs: Spread;
   readonly batchMs: Spread;
@@ -52,29 +52,28 @@ export interface ServingRows extends ServingSpec {
   readonly contention: number[];
 }
 
-/** Of the processor time of a request, what one of its parts takes at most. */
+/** Largest part of a request's processor time that one component may take. */
 const MOST_PART = 0.4;
 /**
- * Sleepers on the way of a request of one batch whose waking no profile of a model has: the server
- * when it comes, and a worker. The server wakes for its result as whoever profiles does.
+ * Wake-ups in a request of one batch that model profiles do not include: of the server at arrival,
+ * and of a worker. The wake-up of the server for the result is in the profile.
  */
 const WAKES = 2;
 const MIB = 2 ** 20;
 
 /**
- * The rows that add up to what was seen.
- *
- * Hot, a request takes of the server what its process took of the processors while many were under
- * way; the server's own time stamps divide that. Alone, it takes longer: what of that passes
- * between taking the request up and its answer are wakes, the rest is wire. So that wire, requests,
- * batches, answers and wakes make the round trip again, less the time in workers.
+ * Computes rows that add up to the observations.
+ * Under load, a request costs the processor time of the server per request; the server's time
+ * stamps divide it into components. Alone it takes longer: the additional time between arrival and
+ * answer is waking, the rest is wire. So wire, request, batch, answer and wake add up to the round
+ * trip without the time in workers.
  */
 export function servingRows(samples: PathSamples): ServingRows {
   const { processors, requestBytes, single, many, workers } = samples;
   const hot = hotTimes(many);
   const contention = contentionCurve(workers.contention);
   const seen = single.flatMap(({ requests }) => requests);
-  // Of requests that wait for nobody: the station has a queue of its own.
+  // Uses requests that do not wait: the simulated station has its own queue.
   const form = spreadOf(seen.map(serverMs));
   const all = [...single, ...many];
   const steals = all.flatMap(({ machine }) => machine.steal ?? []);
@@ -96,10 +95,10 @@ export function servingRows(samples: PathSamples): ServingRows {
 }
 
 /**
- * Of requests whose model is known: what they take from being taken up to their answer beyond what
- * they wait, what the profile says of the model, in whose times the way to a worker and back is,
- * and what the server takes hot. Where it is not, or differs from request to request, what a worker
- * takes longer that has slept.
+ * Computes the wake time of requests: their time in the server without waiting, minus the model's
+ * profiled time, which includes the transfer to the worker and back, and minus the server's time
+ * under load. If the model is unknown or varies, it is the additional time of a worker after a
+ * pause.
  */
 function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
   const { isOfPath, steadyMs, wokenMs } = workers;
@@ -114,9 +113,9 @@ function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
 }
 
 /**
- * Slow spells while all processors work, as they do in service: who works alone is slowed less.
- * What is fast there is told relative to what a run takes alone, and to what workers beside each
- * other take, for both are reckoned with already. Left out where nothing was slow.
+ * Finds slow periods while all processors are busy, as in service; a single worker is slowed less.
+ * The fast time is relative to a run alone and to concurrent runs, since contention is accounted
+ * for separately. Left out if nothing was slow.
  */
 function slowOf(
   { paced: { aloneMs, beside } }: WorkerSamples,
@@ -127,12 +126,12 @@ function slowOf(
   const seen = looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
   if (seen === null) return {};
   const width = new Set(beside.map(({ who }) => who)).size;
-  const usualMs = medianOf(aloneMs) * (contention[width - 1] ?? contention.at(-1) ?? 1);
+  const expectedMs = medianOf(aloneMs) * (contention[width - 1] ?? contention.at(-1) ?? 1);
   const { share, factor, spellMs, fastMs } = seen;
-  return { slow: { share, factor, spellMs, fast: toThousandths(fastMs / usualMs) } };
+  return { slow: { share, factor, spellMs, fast: toThousandths(fastMs / expectedMs) } };
 }
 
-/** Time of a request in the server that no worker had it, and that it did not wait, ms. */
+/** Time of a request in the server outside workers and queue, ms. */
 function serverMs({ totalMs, queueMs, computeMs }: PathWindow["requests"][number]): number {
   return Math.max(0, totalMs - queueMs - computeMs);
 }
@@ -144,9 +143,9 @@ interface HotTimes {
 }
 
 /**
- * Answers of a batch are written one after the other, so each of B waits (B + 1) / 2 answers in the
- * mean until its own is written. A batch takes what sending one took; all else is the request's,
- * what its queries take among it: there are as many of them however batches are made.
+ * Answers of a batch are written in sequence, so each of B waits (B + 1) / 2 answers on average. A
+ * batch costs its dispatch; the rest, including the cost of its queries, is the request's, since
+ * the number of queries does not depend on batching.
  */
 function hotTimes(many: readonly PathWindow[]): HotTimes {
   const processorMs = weighted(many, (window) => window.processorMs);
@@ -162,7 +161,7 @@ function hotTimes(many: readonly PathWindow[]): HotTimes {
   return { requestMs: Math.max(0, processorMs - answerMs - batchMs * batches), batchMs, answerMs };
 }
 
-/** What more bytes take, 0 where nothing was sent with more. */
+/** Time per additional MiB; 0 without larger requests. */
 function perMiB({ large, many, requestBytes }: PathSamples, hot: HotTimes): number {
   if (large === null || large.windows.length === 0) return 0;
   const bytesOf = (windows: readonly PathWindow[]) =>

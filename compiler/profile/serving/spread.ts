@@ -2,9 +2,9 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-export const NO_TIME: Spread = { p50: 0, p95: 0, p99: 0, mean: 0 };
+const NO_TIME: Spread = { p50: 0, p95: 0, p99: 0, mean: 0 };
 
-/** By nearest rank, rounded to a nanosecond; all 0 of no times. @param times each at least 0. */
+/** Nearest ranks, rounded to a nanosecond; all 0 without times. @param times each at least 0. */
 export function spreadOf(times: readonly number[]): Spread {
   if (times.length === 0) return NO_TIME;
   const sorted = Float64Array.from(times).sort();
@@ -13,7 +13,7 @@ export function spreadOf(times: readonly number[]): Spread {
   return { p50, p95, p99, mean: rounded(meanOf(times)) };
 }
 
-/** The same form with another mean; always that mean where the form has none. */
+/** Scales quantiles to another mean; constant if the mean of `form` is 0. */
 export function scaledTo(mean: number, form: Spread): Spread {
   const scale = form.mean > 0 ? mean / form.mean : 0;
   if (scale === 0) return { p50: rounded(mean), p95: rounded(mean), p99: rounded(mean), mean };
@@ -22,8 +22,8 @@ export function scaledTo(mean: number, form: Spread): Spread {
 }
 
 /**
- * What each of `parts` times takes that add up to one of these, alike and independent. Of a sum
- * that is rarely long, one part is to blame, so it is that long `parts` times as rarely.
+ * Estimates the quantiles of one of `parts` independent, identical times from their sums. A long
+ * sum is usually due to one part, so a part is that long `parts` times less often.
  */
 export function partOf(sums: readonly number[], parts: number): Spread {
   if (sums.length === 0) return NO_TIME;
@@ -45,7 +45,7 @@ export function meanOf(times: readonly number[]): number {
   return times.reduce((sum, ms) => sum + ms, 0) / Math.max(1, times.length);
 }
 
-/** The lower of the two in the middle; 0 of none. */
+/** Lower median; 0 without times. */
 export function medianOf(times: readonly number[]): number {
   return times.length === 0 ? 0 : ranked(Float64Array.from(times).sort(), 0.5);
 }
@@ -55,7 +55,7 @@ function ranked(sorted: Float64Array, quantile: number): number {
   return sorted[rank - 1] ?? 0;
 }
 
-/** To a nanosecond. */
+/** Rounds to a nanosecond. */
 export function rounded(ms: number): number {
   return Math.round(ms * 1e6) / 1e6;
 }

@@ -1,26 +1,26 @@
 /**
- * Measures how long the host takes a processor away, by a loop that looks at the clock. Linux tells
- * how much was taken, in steps of 10 ms, and not in what pieces: most are shorter than one.
+ * Measures how long the host takes a processor away, with a loop that reads the clock. Linux
+ * reports the total in steps of 10 ms; most interruptions are shorter.
  */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { spreadOf } from "./spread.ts";
 
-export interface ProbeSources {
-  /** Ms, with parts of it. */
+interface ProbeSources {
+  /** Clock in ms with fractions. */
   readonly nowMs: () => number;
-  /** How often the system itself gave this process's processor to others, so far. */
+  /** Returns how often the system has switched this process out. */
   readonly switches: () => number;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** Between two looks at the clock: below that it was the loop, or a collection of its garbage. */
+/** Shortest gap between readings that counts; shorter ones are the loop or garbage collection. */
 const LEAST_MS = 0.2;
-/** The loop gives way to who else is to run here. */
+/** Time after which the loop yields to other tasks. */
 const SLICE_MS = 50;
-/** Of fewer no quantiles are made. */
+/** Fewest gaps for quantiles. */
 const LEAST_GAPS = 20;
 
-/** Gaps that are not the system's doing, from one probe to the next. */
+/** Collects gaps that the system did not cause, over all probes. */
 export class StallProbe {
   readonly #gapsMs: number[] = [];
   readonly #sources: ProbeSources;
@@ -29,7 +29,7 @@ export class StallProbe {
     this.#sources = sources;
   }
 
-  /** Keeps one processor busy for so long. @throws the reason of an aborted `sleep`. */
+  /** Keeps one processor busy for `forMs`. @throws the reason of an aborted `sleep`. */
   async look(forMs: number): Promise<void> {
     const { nowMs, sleep } = this.#sources;
     const endMs = nowMs() + forMs;
@@ -39,7 +39,7 @@ export class StallProbe {
     }
   }
 
-  /** Quantiles of the gaps; null where there are too few for that. */
+  /** Quantiles of the gaps; null with too few gaps. */
   form(): Spread | null {
     return this.#gapsMs.length < LEAST_GAPS ? null : spreadOf(this.#gapsMs);
   }

@@ -1,26 +1,28 @@
-/** Sees how often, and for how long, the host takes a processor away. */
+/** Observes how often, and for how long, the host takes a processor away. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { type ProcessorCounts, processorCounts } from "./machine-time.ts";
 import { rounded, spreadOf } from "./spread.ts";
 
 export interface StallsSeen {
-  /** Of the time that a processor works: the host takes nothing from one that rests. */
+  /** Per second of processor work: the host takes nothing from an idle processor. */
   readonly perSecond: number;
   readonly ms: Spread;
 }
 
-/** Linux counts what was taken in hundredths of a second. */
+/** Resolution of Linux's steal time. */
 const TICK_MS = 10;
-/** A profile states no more: nothing could be served on such a machine. */
+/** Largest value in a profile: such a machine could not serve anything. */
 const MAX_PER_SECOND = 1000;
-/** Between two looks. */
+/** Interval between readings. */
 const LOOK_MS = 10;
 
-/** What was taken of each processor, look by look: what goes on from one to the next is one. */
+/**
+ * Steal time of each processor between readings; consecutive intervals with steal are one stall.
+ */
 export class StallCount {
   readonly #lengthsMs: number[] = [];
   #before: readonly ProcessorCounts[] | null = null;
-  /** By processor: the stall that it is in; −1 where it is in none. */
+  /** Length of the current stall of each processor; −1 outside a stall. */
   #open: number[] = [];
   #workMs = 0;
 
@@ -37,9 +39,9 @@ export class StallCount {
   }
 
   /**
-   * Null where nothing was taken, or nobody looked.
-   * @param form how long stalls last, as a `StallProbe` found; null for the steps of the system,
-   * which put short ones together.
+   * Returns null if nothing was taken or read.
+   * @param form durations from a `StallProbe`; null for the resolution of the system, which merges
+   * short stalls.
    */
   seen(form: Spread | null): StallsSeen | null {
     const seconds = this.#workMs / 1000;
@@ -61,10 +63,13 @@ export class StallCount {
   }
 }
 
-/** @param form as `seen` of a `StallCount` has it. */
-export type EndStalls = (form: Spread | null) => StallsSeen | null;
+/** @param form as for `StallCount.seen`. */
+type EndStalls = (form: Spread | null) => StallsSeen | null;
 
-/** Looks until it is ended. @returns ends it, and gives what was seen; null where nobody can. */
+/**
+ * Reads the counters until ended. @returns a function that ends it and returns the result; null if
+ * the system has no such counters.
+ */
 export function watchStalls(sleep: (ms: number) => Promise<void>): EndStalls {
   const count = new StallCount();
   let isOver = false;
@@ -76,7 +81,7 @@ export function watchStalls(sleep: (ms: number) => Promise<void>): EndStalls {
       await sleep(LOOK_MS);
     }
   };
-  // A look that is interrupted ends the watch; what it interrupts says so itself.
+  // An interrupted sleep ends the watch; its cause is reported elsewhere.
   void looking().catch(() => {});
   return (form) => {
     isOver = true;

@@ -1,4 +1,4 @@
-/** How requests arrive, in words. */
+/** Describes the arrival process. */
 import type { InferlineBundle } from "stratagem-runtime/internal/bundle/schema";
 
 export function arrivalText(arrivals: InferlineBundle["arrivals"]): string {

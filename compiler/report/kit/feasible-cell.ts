@@ -1,17 +1,17 @@
-/** Whether a level is feasible and which limits it misses, as pages say it. */
+/** Describes whether a level is feasible and which limits it misses. */
 import { isPercentile, type MissedLimit } from "stratagem-runtime/internal/describe/missed-limits";
 import type { Markup } from "../markup.ts";
 import { decimalText, ratioText } from "../number-text.ts";
 import { limited } from "./limited-cell.ts";
 
-/** A cell that stands out where a limit is missed. */
+/** Cell that is highlighted if a limit is missed. */
 export function feasibleCell(isFeasible: boolean, missed: readonly MissedLimit[]): Markup {
   const word = isFeasible ? "yes" : "no";
   const why = missed.length === 0 ? "" : `${isFeasible ? ", but" : ":"} ${missedWords(missed)}`;
   return limited(!isFeasible || missed.length > 0, `${word}${why}`);
 }
 
-/** `load 600 > 480/s; violations 7.2% > 5%` */
+/** Formats `load 600 > 480/s; violations 7.2% > 5%`. */
 export function missedWords(missed: readonly MissedLimit[]): string {
   return missed.map(oneWords).join("; ");
 }

@@ -1,4 +1,4 @@
-/** Latencies over the load, stated and simulated, and the loads that the pools have no plan for. */
+/** Draws stated and simulated latencies over the load, and the loads beyond the pools' plans. */
 import * as Plot from "@observablehq/plot";
 import type { InferlineBundle, Level } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../figure.ts";
@@ -7,22 +7,22 @@ import type { Markup } from "../markup.ts";
 import { msText } from "../number-text.ts";
 import { levelLine, limitMarks, loadAxis, thinned, upright } from "./load-axis.ts";
 
-/** Latencies further above the SLO than that are drawn at the edge of the frame. */
+/** Multiple of the SLO above which latencies are drawn at the edge. */
 const TOP_OF_SLO = 1.5;
 
 interface Latencies {
   readonly stated: readonly Point[];
   readonly simulated: readonly Point[];
-  /** Of the axis. */
+  /** Label of the axis. */
   readonly label: string;
   readonly title: string;
-  /** Without the SLO, which ends it. */
+  /** The SLO is appended to it. */
   readonly description: string;
 }
 
 /**
- * What is stated as a line, what a simulation gives as rings, and at the edge what is far above the
- * SLO.
+ * Draws stated values as a line, simulated ones as circles, and values far above the SLO at the
+ * edge.
  */
 export function drawLatencies(
   bundle: Pick<InferlineBundle, "slo"> & Parameters<typeof beyondMarks>[0],
@@ -71,7 +71,7 @@ function within(points: readonly Point[], top: number): Point[] {
   return points.map((point) => (point.value <= top ? point : { ...point, value: Number.NaN }));
 }
 
-/** The loads that the pools have no plan for. */
+/** Marks the loads that the pools have no plan for. */
 export function beyondMarks(
   bundle: {
     readonly levels: readonly Pick<Level, "loadQps" | "feasible" | "capacityQps">[];

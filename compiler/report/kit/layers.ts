@@ -1,17 +1,17 @@
 /**
- * Where the tasks of a pipeline are drawn: in rows, each below all before it, with a place kept
- * free where an edge passes a row.
+ * Lays out the tasks of a pipeline in rows, each below its predecessors, with a free place where an
+ * edge passes a row.
  */
 import type { StageTask } from "stratagem-runtime/internal/bundle/schema";
 
-/** The requests, which have a row of their own. */
+/** Row of the requests. */
 export const SOURCE = -1;
 
 interface Layers {
   readonly rowCount: number;
-  /** Of the row with the most. */
+  /** Places of the fullest row. */
   readonly mostPlaces: number;
-  /** Of every task, and of SOURCE. */
+  /** Places of every task, and of SOURCE. */
   readonly placeByTask: ReadonlyMap<number, Place>;
   readonly routes: readonly Route[];
 }
@@ -22,7 +22,7 @@ export interface Place {
   readonly across: number;
 }
 
-/** An edge, with the places it takes from the source to the target, both included. */
+/** Edge with its places from source to target, both included. */
 export interface Route {
   readonly source: number;
   readonly target: number;
@@ -30,11 +30,11 @@ export interface Route {
   readonly places: readonly Place[];
 }
 
-/** Something that takes a place: a task, or an edge that passes. */
+/** Occupant of a place: a task, or a passing edge. */
 interface Item {
-  /** Null for an edge that passes. */
+  /** Null for a passing edge. */
   readonly task: number | null;
-  /** Those in the row before that lead here. */
+  /** Predecessors in the row above. */
   readonly before: readonly Item[];
 }
 
@@ -79,7 +79,7 @@ function rowAt(rows: Item[][], row: number): Item[] {
   return rows[row] ?? [];
 }
 
-/** Every item near the middle of those before it, as far as the others leave it room. */
+/** Puts every item near the middle of its predecessors, as far as there is space. */
 function placesOf(rows: readonly (readonly Item[])[]): Map<Item, Place> {
   const places = new Map<Item, Place>();
   for (const [row, items] of rows.entries()) {

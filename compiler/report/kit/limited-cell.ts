@@ -1,7 +1,7 @@
-/** A cell of a table whose value has a limit. */
+/** Table cell for a value with a limit. */
 import { html, type Markup } from "../markup.ts";
 
-/** A cell that stands out where a limit is exceeded. */
+/** Cell that is highlighted if the limit is exceeded. */
 export function limited(isOver: boolean, text: string): Markup {
   return isOver ? html`<td class="over">${text}</td>` : html`<td>${text}</td>`;
 }

@@ -1,15 +1,12 @@
-/**
- * What the figures over the load have in common: the axis, lines with a dot at each level, and
- * limits.
- */
+/** Common parts of figures over the load: the axis, lines with a dot at each level, and limits. */
 import * as Plot from "@observablehq/plot";
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
 import { dots, LIMIT_STYLE, MAX_DOTS, type Point } from "../load-marks.ts";
 import { decimalText } from "../number-text.ts";
 
-/** Loads that are further apart than that would crowd at the left end of a linear axis. */
+/** Ratio of loads from which the axis is logarithmic. */
 const LOG_RATIO = 10;
-/** Width of the frame of a figure, and about that of a digit and of the space between labels. */
+/** Width of a figure's frame, and approximate widths of a digit and of the space between labels. */
 const FRAME_WIDTH = 318;
 const DIGIT_WIDTH = 6.2;
 const LABEL_SPACE = 7;
@@ -43,14 +40,14 @@ export function loadAxis({ levels }: LoadLevels): Plot.ScaleOptions {
   };
 }
 
-/** A little beyond the highest level, and beyond the capacity where that is near. */
+/** A little beyond the highest level, and beyond the capacity if that is near. */
 function endOf(levels: LoadLevels["levels"]): number {
   const highest = Math.max(...levels.map(({ loadQps }) => loadQps));
   const capacityQps = levels[0]?.capacityQps ?? 0;
   return Math.max(highest * 1.05, capacityQps <= 1.3 * highest ? capacityQps * 1.02 : 0);
 }
 
-/** 1, 2 and 5 times the powers of ten, or these powers alone where there are many. */
+/** 1, 2 and 5 times the powers of ten, or only these powers if there are many. */
 function roundLoads(from: number, to: number): number[] {
   const steps = to / from < 1e3 ? [1, 2, 5] : [1];
   const loads: number[] = [];
@@ -60,7 +57,7 @@ function roundLoads(from: number, to: number): number[] {
   return loads.filter((load) => load >= from && load <= to);
 }
 
-/** An axis with a place for each level, for bars. */
+/** Band axis with a place for each level, for bars. */
 export function levelBand(loads: readonly number[], label: string): Plot.ScaleOptions {
   const tickFormat = (load: number): string => decimalText(load, 1);
   const widest = Math.max(...loads.map((load) => tickFormat(load).length));
@@ -88,7 +85,7 @@ export function upright(text: string, loadQps: number, frameAnchor: "top" | "bot
   });
 }
 
-/** A line with a dot at each level. */
+/** Draws a line with a dot at each level. */
 export function levelLine(points: readonly Point[], strokeWidth: number): Plot.Markish[] {
   return [
     Plot.line(points, { x: "loadQps", y: "value", stroke: "currentColor", strokeWidth }),
@@ -96,7 +93,7 @@ export function levelLine(points: readonly Point[], strokeWidth: number): Plot.M
   ];
 }
 
-/** A line that values are not to cross. */
+/** Draws a limit for values. */
 export function limitMarks(name: string, value: number): Plot.Markish[] {
   return [
     Plot.ruleY([value], LIMIT_STYLE),
@@ -110,7 +107,7 @@ export function limitMarks(name: string, value: number): Plot.Markish[] {
   ];
 }
 
-/** So many that dots keep clear of each other. */
+/** Thins dots so that they do not overlap. */
 export function thinned(points: readonly Point[]): readonly Point[] {
   const every = Math.ceil(points.length / MAX_DOTS);
   return points.filter((_, index) => index % every === 0);

@@ -1,4 +1,4 @@
-/** Promises of levels for machines that are slower than profiled. */
+/** Renders promises of levels for machines that are slower than profiled. */
 
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
@@ -8,7 +8,7 @@ import type { PageSection } from "../page.ts";
 import { headRow, tableRow } from "../table-row.ts";
 import { limited } from "./limited-cell.ts";
 
-/** A row for each level and pace; no section where no level states any. */
+/** A row for each level and pace; no section without such promises. */
 export function paceSections({ levels, slo }: Pick<Bundle, "levels" | "slo">): PageSection[] {
   const ceiling = violationCeiling(slo);
   const bodies = levels.flatMap((level) => {

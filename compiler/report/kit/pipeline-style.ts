@@ -1,6 +1,5 @@
 /**
- * What the page of a pipeline has beside the style of every page: the colours of its variants, the
- * tree and the parts that open.
+ * Additional styles of a pipeline's page: colours of its variants, the tree and the foldable parts.
  */
 import { type PipelineVariantKey, variantColors } from "./variant-keys.ts";
 

@@ -1,4 +1,4 @@
-/** Marks that the figures of plans over the load share: rings, axes of rates, stacked bars. */
+/** Common marks of plan figures over the load: circles, axes of rates, stacked bars. */
 import * as Plot from "@observablehq/plot";
 import type { Point } from "../load-marks.ts";
 import { decimalText } from "../number-text.ts";
@@ -8,12 +8,12 @@ import { MAX_LETTERED, wholeAxis } from "./whole-axis.ts";
 
 const RING = { x: "loadQps", y: "value", stroke: "currentColor", strokeWidth: 1.1 };
 
-/** What a simulation gives. */
+/** Draws simulated values. */
 export function rings(points: readonly Point[], style: Plot.DotOptions = {}): Plot.Markish {
   return Plot.dot(thinned(points), { ...RING, r: 5, ...style });
 }
 
-/** A logarithmic axis of rates whose lowest line also stands for none. */
+/** Logarithmic axis of rates whose lowest line also stands for zero. */
 export function rateScale(floor: number, label: string): Plot.PlotOptions {
   const decades = Math.round(-Math.log10(floor));
   return {
@@ -30,7 +30,7 @@ export function rateScale(floor: number, label: string): Plot.PlotOptions {
   };
 }
 
-/** A part of the bar of a level. */
+/** Part of the bar of a level. */
 export interface LevelBar {
   readonly loadQps: number;
   readonly key: PipelineVariantKey;
@@ -39,7 +39,7 @@ export interface LevelBar {
   readonly title: string;
 }
 
-/** One bar per level, stacked in the order of the parts; narrow ones have no letters. */
+/** Draws a bar per level, stacked in the order of the parts; narrow ones have no letters. */
 export function stackedBars(
   levels: readonly { readonly loadQps: number }[],
   bars: readonly LevelBar[],
@@ -78,7 +78,7 @@ export function stackedBars(
   return { isLettered, options, marks };
 }
 
-/** The least and the most of some counts, in words. */
+/** Formats the range of some counts. */
 export function rangeOf(counts: readonly number[]): string {
   const [least, most] = [Math.min(...counts), Math.max(...counts)];
   return least === most ? String(most) : `${least} to ${most}`;

@@ -1,4 +1,4 @@
-/** What the pages of all methods with plans have in common: facts, sections, tables, legends. */
+/** Common parts of the pages of methods with plans: facts, sections, tables, legends. */
 import { type Bundle, type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { servingPathWords } from "stratagem-runtime/internal/describe/serving-path";
 import { definitionList } from "../definition-list.ts";
@@ -12,7 +12,7 @@ import { pipelineStyle } from "./pipeline-style.ts";
 import { drawTaskGraph, type StagePipeline } from "./task-graph.ts";
 import { chip, type PipelineVariantKey } from "./variant-keys.ts";
 
-/** Size and digest of the file that held a bundle. */
+/** Size and digest of a bundle's file. */
 export interface ReportedFile {
   readonly byteCount: number;
   readonly sha256: string;
@@ -20,12 +20,12 @@ export interface ReportedFile {
 
 export type Facts = readonly (readonly [name: string, text: string])[];
 
-/** A description list of what the bundle is. @param facts those of the method. */
+/** Describes the bundle. @param facts of the method. */
 export function planFacts(bundle: Bundle, deadline: string, facts: Facts, file: ReportedFile) {
   const { slo, cluster, provenance } = bundle;
   return definitionList([
     [deadline, msText(slo.latencyMs)],
-    ["Serving path", servingPathWords(cluster) ?? "latencies are without it"],
+    ["Serving path", servingPathWords(cluster) ?? "not included in latencies"],
     ["Violations allowed", ceilingText(slo)],
     ...facts,
     ["Compiled by", `${provenance.compiler} from ${counted(provenance.inputs.length, "file")}`],
@@ -40,7 +40,7 @@ function ceilingText(slo: Slo): string {
     : ceiling;
 }
 
-/** The loads of the levels: of one, or from the lowest to the highest. */
+/** Formats the loads of the levels: a single one, or the range. */
 export function loadsText(levels: readonly { readonly loadQps: number }[]): string {
   const [lowest, highest] = [levels[0], levels.at(-1)].map((level) =>
     decimalText(level?.loadQps ?? Number.NaN, 2),
@@ -50,7 +50,7 @@ export function loadsText(levels: readonly { readonly loadQps: number }[]): stri
     : `at loads from ${lowest} to ${highest} requests/s`;
 }
 
-/** The first sentence about plans that have a goal. */
+/** Returns the first sentence about plans with a goal. */
 export function goalText({ application, tasks, levels, slo }: Bundle): string {
   return (
     `These plans run ${application}, a pipeline of ${counted(tasks.length, "task")}, ` +
@@ -59,7 +59,7 @@ export function goalText({ application, tasks, levels, slo }: Bundle): string {
   );
 }
 
-/** How long the levels were simulated. */
+/** Formats the simulated duration of the levels. */
 export function secondsText(
   levels: readonly { readonly expected: { readonly durationMs: number } }[],
 ): string {
@@ -74,11 +74,11 @@ interface PlanPage {
   readonly kind: string;
   readonly lead: string;
   readonly facts: Markup;
-  /** Before the table of all levels. */
+  /** Sections before the table of all levels. */
   readonly sections: readonly PageSection[];
   readonly levelTable: Markup;
   readonly meanings: Markup;
-  /** Before the levels that open. */
+  /** Text before the foldable levels. */
   readonly plansLead: Markup;
   readonly levelDetails: Markup;
   readonly footer: string;
@@ -86,7 +86,7 @@ interface PlanPage {
   readonly rules?: string;
 }
 
-/** The whole HTML document. */
+/** Renders the complete HTML document. */
 export function renderPlanPage(bundle: Bundle, page: PlanPage): string {
   return renderPage({
     title: bundle.application,
@@ -113,26 +113,26 @@ export function renderPlanPage(bundle: Bundle, page: PlanPage): string {
   });
 }
 
-/** The style of a graph of tasks beside a table. */
+/** Style of a task graph beside a table. */
 export const STAGE_RULES = `.stages{display:flex;flex-wrap:wrap;gap:8px 36px;align-items:flex-start}
 .stages>figure{max-width:100%}
 .stages>div{flex:1 1 420px;min-width:0}
 `;
 
-/** The graph of the tasks, and what its edges mean. */
+/** Renders the graph of the tasks with a note about its edges. */
 export function notedTaskGraph(bundle: StagePipeline): Markup {
   const hasExclusive =
     bundle.entryBranch === "exclusive" || bundle.tasks.some(({ branch }) => branch === "exclusive");
   const hasJoin = bundle.tasks.some(({ edges }) => edges.length > 1);
   const notes = [
-    "Percentages are the shares of the queries that go along an edge.",
-    ...(hasExclusive ? ["Of dashed edges a query takes one at most."] : []),
-    ...(hasJoin ? ["A join waits for all that were sent its way."] : []),
+    "Percentages are the shares of the queries on an edge.",
+    ...(hasExclusive ? ["A query takes at most one of the dashed edges."] : []),
+    ...(hasJoin ? ["A join waits for all queries sent to it."] : []),
   ];
   return drawTaskGraph(bundle, notes.join(" "));
 }
 
-/** What the plans use of every task, in the order of the keys. */
+/** Legend of the variants in use for every task, in the order of the keys. */
 export function taskLegend(
   { tasks }: Pick<Bundle, "tasks">,
   keys: readonly PipelineVariantKey[],
@@ -146,7 +146,7 @@ export function taskLegend(
   return html`${rows}`;
 }
 
-/** One row per level. @param groups the row of cells above the heads. */
+/** Table with one row per level. @param groups row of cells above the heads. */
 export function levelsTable(groups: Markup, heads: readonly string[], rows: readonly Markup[]) {
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table
 id="level-table"><thead>
@@ -155,12 +155,12 @@ ${headRow(heads)}</thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** A time that stands out above the SLO. */
+/** Cell of a time that is highlighted above the SLO. */
 export function limitedMs(ms: number, { latencyMs }: Slo): Markup {
   return limited(ms > latencyMs, decimalText(ms, 1));
 }
 
-/** For each level a part that opens. */
+/** Foldable part for each level. */
 export function levelParts<L extends { readonly loadQps: number }>(
   levels: readonly L[],
   partOf: (level: L, index: number) => { readonly note: Markup; readonly body: Markup },
@@ -175,7 +175,7 @@ ${body}</details>\n`;
   return html`<div class="plans">${parts}</div>`;
 }
 
-/** A table under a heading of its own. */
+/** Table with its own heading. */
 export function wordTable(
   { title, className }: { readonly title: string; readonly className: string },
   heads: readonly string[],

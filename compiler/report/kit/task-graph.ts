@@ -1,13 +1,11 @@
-/**
- * The tasks as a picture: which follows which, and what share of the queries goes along each edge.
- */
+/** Draws the tasks as a graph with the share of queries on each edge. */
 import type { InferlineBundle, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { FIGURE_WIDTH, roundTo } from "../figure.ts";
 import { escapeText, Markup } from "../markup.ts";
 import { decimalText, listText, ratioText } from "../number-text.ts";
 import { layersOf, type Place, type Route, SOURCE } from "./layers.ts";
 
-/** A pipeline of tasks, whatever runs them. */
+/** Pipeline of tasks of any method. */
 export interface StagePipeline extends Pick<InferlineBundle, "entryBranch"> {
   readonly tasks: readonly Pick<StageTask, "name" | "edges" | "branch">[];
 }
@@ -17,10 +15,10 @@ const BOX_HEIGHT = 38;
 const PLACE_WIDTH = BOX_WIDTH + 14;
 const ROW_HEIGHT = 88;
 const ARROW = 5;
-/** Of a name, at the size it is drawn. */
+/** Most letters of a name at its drawn size. */
 const MAX_LETTERS = 15;
 
-/** A figure that is as wide as it has to be, and scrolls where the page is narrower. */
+/** Draws a figure with the necessary width, which scrolls on narrower pages. */
 export function drawTaskGraph(bundle: StagePipeline, caption: string): Markup {
   const { tasks } = bundle;
   const layers = layersOf(tasks);
@@ -45,7 +43,7 @@ export function drawTaskGraph(bundle: StagePipeline, caption: string): Markup {
 
 type PointOf = (place: Place) => { readonly x: number; readonly y: number };
 
-/** A curve from box to box, its share where it ends. */
+/** Draws a curve from box to box with its share at the end. */
 function routeMarkup(bundle: StagePipeline, route: Route, point: PointOf): string {
   const points = route.places.map(point);
   const last = points.length - 1;
@@ -105,7 +103,7 @@ function boxMarkup(
   );
 }
 
-/** The share, and what becomes of the rows that go along. */
+/** Formats the share, and how the rows of an edge are multiplied or joined. */
 function routeText({ tasks }: StagePipeline, { source, target, share }: Route): string {
   const edge = tasks[target]?.edges.find(({ parent }) => (parent ?? SOURCE) === source);
   return `${ratioText(share)}${edge === undefined ? "" : rowsText(edge)}`;

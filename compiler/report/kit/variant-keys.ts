@@ -1,17 +1,16 @@
 /**
- * One colour per variant that a plan uses, the same in every figure. A task is a hue, and its
- * variants go from light to dark with their accuracy. Nothing is told by colour alone: letters and
- * hover texts say it too.
+ * Assigns a colour to each variant in use, the same in every figure. A task has a hue, and its
+ * variants go from light to dark with their accuracy. Colours are never the only information:
+ * letters and hover texts repeat it.
  */
 import type { Lettered } from "stratagem-runtime/internal/describe/letters";
 import { html, type Markup } from "../markup.ts";
 
 /**
- * Of neighbouring tasks far apart in hue and, for eyes that do not tell red from green, in yellow
- * and blue.
+ * Neighbouring tasks are far apart in hue and, for red-green colour blindness, in yellow and blue.
  */
 const HUES = [285, 75, 165, 10, 240, 125, 330, 205] as const;
-/** Percent, of the least and of the most accurate variant: on white, on dark. */
+/** Percent of the least and the most accurate variant: on white, on dark. */
 const LIGHTNESS = [
   [82, 40],
   [88, 50],
@@ -19,16 +18,16 @@ const LIGHTNESS = [
 const CHROMA = 0.12;
 
 export interface PipelineVariantKey extends Lettered {
-  /** A reference to a custom property that `variantColors` defines. */
+  /** Reference to a custom property of `variantColors`. */
   readonly color: string;
 }
 
-/** Each with the colour of its position. */
+/** Adds the colour of each position. */
 export function colored(lettered: readonly Lettered[]): PipelineVariantKey[] {
   return lettered.map((one, index) => ({ ...one, color: `var(--variant-${index})` }));
 }
 
-/** Declarations of the colours. @param theme 0 on white, 1 on dark. */
+/** Declares the colours. @param theme 0 on white, 1 on dark. */
 export function variantColors(keys: readonly PipelineVariantKey[], theme: 0 | 1): string {
   const [light, dark] = LIGHTNESS[theme];
   return keys
@@ -40,7 +39,7 @@ export function variantColors(keys: readonly PipelineVariantKey[], theme: 0 | 1)
     .join(";");
 }
 
-/** The letter on its colour; a hollow one for a variant that no plan uses. */
+/** Letter on its colour; hollow for an unused variant. */
 export function chip(key: PipelineVariantKey | undefined): Markup {
   if (key === undefined) return html`<span class="chip unused">–</span>`;
   return html`<span class="chip" style="background:${key.color}">${key.letter}</span>`;

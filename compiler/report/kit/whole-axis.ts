@@ -1,11 +1,11 @@
-/** An axis of whole numbers, and how many bars have room for letters. */
+/** Integer axis, and the number of bars with space for letters. */
 import type * as Plot from "@observablehq/plot";
 import { decimalText } from "../number-text.ts";
 
-/** Bars with more neighbours than that are too narrow for letters and numbers. */
+/** Most bars that are wide enough for letters and numbers. */
 export const MAX_LETTERED = 20;
 
-/** Whole numbers without their signs. */
+/** Non-negative integers. */
 export function wholeAxis(from: number, to: number): Plot.ScaleOptions {
   const rough = (to - from) / 8;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));

@@ -1,16 +1,16 @@
-/** Gives the requests of a simulation, drawn or recorded. */
+/** Requests of a simulation, drawn or recorded. */
 import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { type ArrivalProcess, initialQps } from "../arrivals.ts";
 import { drawRequests } from "./drawn-requests.ts";
 import type { FanoutMode } from "./fanout-source.ts";
 import type { RequestTrace } from "./visits.ts";
 
-/** A process whose requests are drawn, or requests as they are. */
+/** A process that draws requests, or recorded requests. */
 export type RequestArrivals =
   | ArrivalProcess
   | { readonly kind: "requests"; readonly trace: RequestTrace };
 
-/** The requests of a process that come before the end of a duration; or those that are given. */
+/** Returns the requests of a process before the end of a duration; or the recorded ones. */
 export function requestsOf(
   graph: TaskGraph,
   arrivals: RequestArrivals,
@@ -22,7 +22,7 @@ export function requestsOf(
   return drawRequests(graph, arrivals, durationMs, seed, fanout);
 }
 
-/** Rate at time 0; NaN for requests as they are. */
+/** Rate at time 0; NaN for recorded requests. */
 export function initialQpsOf(arrivals: RequestArrivals): number {
   return arrivals.kind === "requests" ? Number.NaN : initialQps(arrivals);
 }

@@ -7,7 +7,7 @@ export interface TaskVariantOutcome {
   readonly accuracy: number;
 }
 
-/** What a task served. */
+/** Totals of a task. */
 export type TaskBatches = Pick<TaskVariantOutcome, "queries" | "batches" | "meanBatch">;
 
 interface CountedTask {
@@ -15,10 +15,7 @@ interface CountedTask {
   readonly variants: readonly { readonly name: string; readonly accuracy: number }[];
 }
 
-/**
- * Counts the batches of each variant. A variant is named by its index among those of all tasks, in
- * the order of the tasks.
- */
+/** Counts the batches of each variant, by its index among those of all tasks, in task order. */
 export class BatchTally {
   readonly #tasks: readonly CountedTask[];
   readonly #queriesByVariant: Float64Array;
@@ -36,7 +33,7 @@ export class BatchTally {
     this.#queriesByVariant[variant] = (this.#queriesByVariant[variant] ?? 0) + batch;
   }
 
-  /** Keyed by `task/variant`; and of the tasks, in their order. */
+  /** Keyed by `task/variant`; and per task, in task order. */
   outcome(): {
     readonly byVariant: Record<string, TaskVariantOutcome>;
     readonly tasks: readonly TaskBatches[];
@@ -50,7 +47,7 @@ export class BatchTally {
         const queries = this.#queriesByVariant[next] ?? 0;
         const batches = this.#batchesByVariant[next] ?? 0;
         const key = `${name}/${variant}`;
-        // One that runs in several pools is there once for each.
+        // A variant that runs in several pools occurs once for each.
         const before = byVariant[key] ?? { queries: 0, batches: 0 };
         const sum = { queries: before.queries + queries, batches: before.batches + batches };
         byVariant[key] = { ...sum, meanBatch: ratio(sum.queries, sum.batches), accuracy };
@@ -64,7 +61,7 @@ export class BatchTally {
   }
 }
 
-/** Null for a ratio of nothing. */
+/** Null if the denominator is 0. */
 export function ratio(numerator: number, denominator: number): number | null {
   return denominator === 0 ? null : numerator / denominator;
 }

@@ -8,7 +8,7 @@ export class DeliveryRing {
   #head = 0;
   #length = 0;
 
-  /** When the next one arrives, Infinity when none is on its way. */
+  /** Time of the next arrival; Infinity if none is on its way. */
   get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
     return this.#timeMs[this.#head] ?? Number.NaN;

@@ -1,4 +1,4 @@
-/** Draws the requests of a process and where they go. */
+/** Draws the requests of a process and the tasks they visit. */
 import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { ArrivalFeed } from "../arrival-feed.ts";
@@ -6,11 +6,11 @@ import { type ArrivalProcess, arrivalSource } from "../arrivals.ts";
 import type { FanoutMode } from "./fanout-source.ts";
 import { type RequestTrace, tossWays } from "./visits.ts";
 
-/** Stream of one seed; visits have streams of their own, so neither changes the other. */
+/** Random stream of arrivals; visits have their own streams, so that neither changes the other. */
 const ARRIVAL_STREAM = 1;
 const FIRST_CAPACITY = 2 ** 12;
 
-/** The requests of a process that come before the end of a duration, and where they go. */
+/** Draws the requests of a process before the end of a duration, and the tasks they visit. */
 export function drawRequests(
   graph: TaskGraph,
   arrivals: ArrivalProcess,
@@ -22,7 +22,7 @@ export function drawRequests(
   return { arrivalMs, ...tossWays(graph, arrivalMs.length, seed, fanout) };
 }
 
-/** Their times alone. */
+/** Draws only their times. */
 export function drawArrivals(
   arrivals: ArrivalProcess,
   durationMs: number,

@@ -1,13 +1,9 @@
-/** Draws how many queries come out of one. */
+/** Draws the number of queries that one query produces. */
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
-/**
- * Rounded: the mean up or down, as close to it as whole numbers can be. Poisson: as objects in a
- * picture.
- */
+/** Rounded: the mean rounded up or down at random. Poisson: like objects in a picture. */
 export type FanoutMode = "rounded" | "poisson";
 
-/** Draws how many queries come out of one. */
 export class FanoutSource {
   readonly #mode: FanoutMode;
   readonly #rng: Rng;
@@ -23,12 +19,11 @@ export class FanoutSource {
 
   rounded(mean: number): number {
     const whole = Math.floor(mean);
-    // A coin only where there is something to decide, so that a whole mean does not shift what
-    // follows.
+    // Draws a random number only if needed, so that an integer mean does not shift later draws.
     return mean > whole && this.#rng.nextFloat() < mean - whole ? whole + 1 : whole;
   }
 
-  /** Counts the steps of a unit Poisson process in parts short enough for e^-part. */
+  /** Counts the steps of a unit Poisson process, in parts short enough for e^-part. */
   #poisson(mean: number): number {
     let count = 0;
     for (let left = mean; left > 0; left -= 16) {

@@ -1,10 +1,10 @@
-/** Gives the service times of every variant on every pool. */
+/** Service times of every variant on every pool. */
 import type { PoolProfile } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../../spec/document/input-error.ts";
 import { type ServiceTimeMode, type ServiceTimeModel, serviceTimeModel } from "../service-times.ts";
 
-/** Of any bundle of a pipeline. */
+/** Common part of the tasks of all pipeline bundles. */
 interface ProfiledTask {
   readonly name: string;
   readonly variants: readonly {
@@ -13,7 +13,7 @@ interface ProfiledTask {
   }[];
 }
 
-/** Whether the times of every batch can be drawn. */
+/** Returns whether the times of every batch can be drawn. */
 export function havePipelineQuantiles(tasks: readonly ProfiledTask[]): boolean {
   return tasks.every(({ variants }) =>
     variants.every(({ profiles }) =>
@@ -23,9 +23,8 @@ export function havePipelineQuantiles(tasks: readonly ProfiledTask[]): boolean {
 }
 
 /**
- * Gives the service times of each variant on each pool, the pools in a row; null where it does not
- * run.
- * @throws InputError INPUT_CONFLICT when samples are wanted and a profile had no quantiles.
+ * Returns the service times of each variant on each pool, by pool; null where it does not run.
+ * @throws InputError INPUT_CONFLICT if samples are requested and a profile had no quantiles.
  */
 export function pipelineServiceTimes(
   { tasks }: { readonly tasks: readonly ProfiledTask[] },

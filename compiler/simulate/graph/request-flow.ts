@@ -1,4 +1,4 @@
-/** Keeps the requests of a simulation that are under way. */
+/** Requests of a simulation that are under way. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
 import {
@@ -19,36 +19,34 @@ import type { RequestTrace } from "./visits.ts";
 interface FlowFrame {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
-  /** As clients have it, and what decisions may spend of it. */
+  /** Client's SLO, and the part of it that decisions may spend. */
   readonly sloMs: number;
   readonly decisionSloMs: number;
-  /** What requests pass on their way to a decision, and answers on theirs back. */
+  /** Stations on the way of requests to a decision, and of answers back. */
   readonly stations: Pick<Stations, "server" | "toServerMs" | "toClientMs">;
-  /** Queries are on their way to every task for this long. */
+  /** Time that a query takes to reach each task. */
   readonly hopMs: number;
   readonly hasLatencies: boolean;
 }
 
-/** The part of a dispatcher that requests under way have to do with. */
+/** The part of a dispatcher that requests under way use. */
 export type QueryDesk = Pick<PipelineDispatcher, "onRequest" | "onQuery" | "onFanout" | "onCancel">;
 
 /**
- * Requests under way: where each has come to, what of it is on its way, and when it is over.
+ * Requests under way: how far each has come, its queries on their way, and when it ends.
  *
- * A query is named by its row and its task, since a row visits a task once at most; the row of a
- * request by its slot. A request that loses a query is dropped: its queries that wait are
- * cancelled, and those on their way or in a batch are ignored when they come. Its slot is free
- * again once none of them is left.
+ * A query is named by its row and its task, since a row visits a task at most once; the row of a
+ * request is its slot. A request that loses a query is dropped: its waiting queries are cancelled,
+ * and those on their way or in a batch are ignored when they arrive. Its slot is free again once no
+ * query is left.
  */
 export class RequestFlow {
-  /**
-   * Latencies are in the order of the arrivals, NaN for a request that is not done or was dropped.
-   */
+  /** Latencies in arrival order; NaN for a request that is not done or was dropped. */
   readonly latencyMsByRequest: Float64Array | null;
   /** Requests that lost a query. */
   lostCount = 0;
   readonly #graph: TaskGraph;
-  /** Whether there are no rows but those of requests. */
+  /** Whether requests are the only rows. */
   readonly #isPlain: boolean;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
@@ -63,17 +61,21 @@ export class RequestFlow {
   readonly #progress: VisitProgress;
   readonly #slots: RequestSlots;
   readonly #deliveries = new DeliveryRing();
-  /** [slotCount]: queries that were sent and are not over; and whether one of them was dropped. */
+  /**
+   * [slotCount]: queries that were sent and have not ended; and whether one of them was dropped.
+   */
   readonly #pending: Uint32Array;
   readonly #isLost: Uint8Array;
-  /** [slotCount]: of the request, as the dispatcher is told it. */
+  /** [slotCount]: deadline of the request that dispatchers receive. */
   readonly #deadlineMs: Float64Array;
-  /** By row: its number among the rows of its scope in the trace. */
+  /** Per row: its number among the rows of its scope in the trace. */
   readonly #traceRow: Uint32Array;
   readonly #hasRoomForAll: boolean;
   #nextRequest = 0;
 
-  /** @param commands to which the dispatcher appends; empty whenever something is handed in. */
+  /**
+   * @param commands buffer that the dispatcher appends to; empty whenever an event is handed in.
+   */
   constructor(
     { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies }: FlowFrame,
     dispatcher: QueryDesk,
@@ -105,22 +107,22 @@ export class RequestFlow {
   }
 
   /**
-   * When something comes or the server is done with something, Infinity when nothing is left. The
-   * server may begin something by this, so it is to be asked before workers are.
+   * Time of the next arrival or of the next end of server work; Infinity if none is left. Reading
+   * it may start server work, so read it before the workers' events.
    */
   get nextMs(): number {
     const comesMs = Math.min(this.#nextArrivalMs, this.#deliveries.nextMs);
     return this.#server === null ? comesMs : Math.min(comesMs, this.#server.nextMs);
   }
 
-  /** Whether all requests have come and are over. */
+  /** Whether all requests have arrived and ended. */
   get isOver(): boolean {
     if (this.#slots.openCount > 0 || this.#nextArrivalMs < Number.POSITIVE_INFINITY) return false;
     return this.#server === null || this.#server.nextMs === Number.POSITIVE_INFINITY;
   }
 
   /**
-   * Hands in what comes now: requests, where no server has to take them up first, then queries.
+   * Hands in the events of now: requests, unless a server must process them first, then queries.
    */
   step(nowMs: number): void {
     const server = this.#server;
@@ -134,8 +136,8 @@ export class RequestFlow {
   }
 
   /**
-   * A worker has computed its batch.
-   * @returns whether that is done with it: if not, the server has to take it back first.
+   * Handles a batch that a worker has computed.
+   * @returns whether the batch is finished: if not, the server must take it back first.
    */
   takesBack(worker: number, nowMs: number): boolean {
     this.#server?.push(nowMs, BATCH, worker);
@@ -143,8 +145,8 @@ export class RequestFlow {
   }
 
   /**
-   * Hands in the requests that the server is done with now, as far as to the next batch.
-   * @returns the worker whose batch that is, after which there may be more; NONE without.
+   * Hands in the requests that the server has finished, up to the next batch.
+   * @returns the worker of that batch, after which there may be more; NONE without one.
    */
   nextBatch(nowMs: number): number {
     const server = this.#server;
@@ -159,8 +161,8 @@ export class RequestFlow {
   }
 
   /**
-   * A query is served: settles where its request goes from there.
-   * @param accuracy of what served it.
+   * Serves a query: sends its request on to the next tasks.
+   * @param accuracy of the variant that served it.
    */
   serve(query: number, accuracy: number, nowMs: number): void {
     const { taskCount, outStart, outEdge, childByEdge, kindByEdge } = this.#graph;
@@ -193,7 +195,7 @@ export class RequestFlow {
     if (progress.isDone(slot)) this.#close(slot, nowMs);
   }
 
-  /** A query is given up, and with it its request, which is answered so. */
+  /** Drops a query and its request, which is answered accordingly. */
   drop(query: number, nowMs: number): void {
     const { taskCount } = this.#graph;
     const progress = this.#progress;
@@ -213,7 +215,7 @@ export class RequestFlow {
     this.#forget(slot);
   }
 
-  /** When the next request comes to the server. */
+  /** Time when the next request reaches the server. */
   get #nextArrivalMs(): number {
     const sentMs = this.#trace.arrivalMs[this.#nextRequest] ?? Number.POSITIVE_INFINITY;
     return sentMs + this.#toServerMs;
@@ -246,7 +248,7 @@ export class RequestFlow {
     if (this.#progress.isDone(slot)) this.#close(slot, nowMs);
   }
 
-  /** How many queries a row sends along an edge. */
+  /** Number of queries that a row sends along an edge. */
   #sentBy(edge: number, row: number): number {
     const traceRow = this.#traceRow[row] ?? 0;
     if (!this.#isPlain && this.#graph.kindByEdge[edge] === SPREAD) {
@@ -264,7 +266,7 @@ export class RequestFlow {
     return rows.first;
   }
 
-  /** Whether there is room for the rows that a served query of a row makes. */
+  /** Returns whether the rows that a served query makes fit into memory. */
   #hasRoom(row: number, task: number): boolean {
     const { outStart, outEdge, kindByEdge } = this.#graph;
     let most = 0;
@@ -273,16 +275,13 @@ export class RequestFlow {
       if (kindByEdge[edge] === SPREAD) most += this.#sentBy(edge, row);
     }
     const { freeRows } = this.#progress;
-    // Where not all rows of the trace find room at once, windows need some as well: of those that
-    // are under way at most as many can come to be.
+    // If not all rows of the trace fit at once, windows need rows as well: at most as many as rows
+    // under way.
     const windows = this.#hasRoomForAll ? 0 : MADE_CAPACITY - freeRows + most;
     return most + windows <= freeRows;
   }
 
-  /**
-   * Sends queries to the tasks that a request has come to; with no way to go they are there at
-   * once.
-   */
+  /** Sends queries to the tasks that a request has reached; without a hop they arrive at once. */
   #sendReady(slot: number, nowMs: number): void {
     const progress = this.#progress;
     const { readyCount } = progress;
@@ -298,7 +297,7 @@ export class RequestFlow {
     progress.clearReady();
   }
 
-  /** Of a row that was made, at the first task that it comes to. */
+  /** Finds a made row in the trace, at the first task that it visits. */
   #findInTrace(row: number, task: number): void {
     const scope = this.#graph.scopeByTask[task] ?? 0;
     if (this.#graph.scopes[scope]?.entry !== task) return;
@@ -322,12 +321,12 @@ export class RequestFlow {
     this.drop(query, nowMs);
   }
 
-  /** One query less is under way. */
+  /** Counts one query less under way. */
   #end(slot: number): void {
     this.#pending[slot] = (this.#pending[slot] ?? 0) - 1;
   }
 
-  /** A query of a dropped request is over. */
+  /** Ends a query of a dropped request. */
   #forget(slot: number): void {
     this.#end(slot);
     if ((this.#pending[slot] ?? 0) > 0) return;

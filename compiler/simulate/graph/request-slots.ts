@@ -1,20 +1,22 @@
-/** Keeps what is known of requests that are under way. */
+/** Data of the requests that are under way. */
 import type { TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 
 /**
- * Requests that are under way, in slots that are used again. Slots are taken from the lowest up, so
- * that memory of those never used is never touched.
+ * Requests under way, in slots that are reused. Slots are taken from the lowest up, so that memory
+ * of unused slots is never touched.
  */
 export class RequestSlots {
   openCount = 0;
-  /** [capacity]: number of the request that has the slot. */
+  /** [capacity]: number of the request in the slot. */
   readonly request: Uint32Array;
   /** [capacity]: sum of the accuracies of the paths that have ended, and their number. */
   readonly accuracySum: Float64Array;
   readonly endCount: Uint16Array;
-  /** [capacity, taskCount]: accuracy of what served the task; 1 for a task not visited. */
+  /**
+   * [capacity, taskCount]: accuracy of the variant that served the task; 1 for a task not visited.
+   */
   readonly #accuracyByTask: Float64Array;
-  /** Lists, by task, itself and all tasks before it. */
+  /** Per task: itself and all tasks before it. */
   readonly #paths: readonly (readonly number[])[];
   readonly #capacity: number;
   readonly #free: Uint32Array;
@@ -35,7 +37,7 @@ export class RequestSlots {
     return this.openCount === this.#capacity;
   }
 
-  /** Takes a slot; there has to be one. */
+  /** Takes a free slot, which must exist. */
   open(request: number): number {
     const slot = this.#freeCount > 0 ? (this.#free[--this.#freeCount] ?? 0) : this.#usedCount++;
     this.openCount++;
@@ -52,7 +54,10 @@ export class RequestSlots {
     this.openCount--;
   }
 
-  /** A task of the request is served. @param isEnd whether it goes nowhere from there. */
+  /**
+   * Records that a task of the request was served.
+   * @param isEnd whether the path ends there.
+   */
   serve(slot: number, task: number, accuracy: number, isEnd: boolean): void {
     const first = slot * this.#paths.length;
     this.#accuracyByTask[first + task] = accuracy;
@@ -63,7 +68,7 @@ export class RequestSlots {
     this.endCount[slot] = (this.endCount[slot] ?? 0) + 1;
   }
 
-  /** Mean over the paths that have ended; NaN for a request that went nowhere. */
+  /** Mean over the paths that have ended; NaN for a request that visited no task. */
   accuracy(slot: number): number {
     return (this.accuracySum[slot] ?? Number.NaN) / (this.endCount[slot] ?? 0);
   }

@@ -1,33 +1,33 @@
-/** Counts what becomes of requests. */
+/** Counts the outcomes of requests. */
 import { LatencySample, type LatencySummary } from "../latency-sample.ts";
 import { ratio } from "./batch-tally.ts";
 import type { Timeline } from "./timeline.ts";
 
 /**
- * What became of the requests of one simulation. Ratios of nothing are null, except the violation
- * rate, which is then 0.
+ * Outcomes of the requests of one simulation. Ratios with denominator 0 are null, except the
+ * violation rate, which is then 0.
  */
 export interface RequestOutcome {
-  /** Requests. */
+  /** Number of requests. */
   readonly queries: number;
-  /** Served by the deadline; a request that visits no task is. */
+  /** Served by the deadline; includes requests that visit no task. */
   readonly satisfied: number;
-  /** Served after it. */
+  /** Served after the deadline. */
   readonly late: number;
   /**
-   * Given up: a query of theirs was dropped, or more requests were under way than the simulation
+   * Dropped: one of their queries was dropped, or more requests were under way than the simulation
    * keeps.
    */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
   /**
-   * Mean over satisfied requests that visited a task of their accuracy: the mean over their paths
-   * of the product of the accuracies of the variants along each.
+   * Mean accuracy of satisfied requests that visited a task: the mean over their paths of the
+   * product of the accuracies of the variants along each.
    */
   readonly accuracyPerSatisfied: number | null;
   /**
-   * The same sum over all requests but those that were satisfied without a task: a violation counts
+   * The same sum, divided by all requests except those satisfied without a task: a violation counts
    * as accuracy 0.
    */
   readonly accuracyPerQuery: number | null;
@@ -35,7 +35,6 @@ export interface RequestOutcome {
   readonly latencyMs: LatencySummary | null;
 }
 
-/** Counts what becomes of requests as it happens. */
 export class RequestTally {
   readonly #timeline: Timeline | null;
   readonly #latency = new LatencySample();

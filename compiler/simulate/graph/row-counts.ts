@@ -1,13 +1,15 @@
-/** Says how many rows of a trace can be under way. */
+/** Limits on the rows of a trace that can be under way. */
 import type { RequestTrace } from "./visits.ts";
 
-/** Requests under way at most; one that finds no room is dropped. */
+/** Maximum requests under way; further requests are dropped. */
 const REQUEST_CAPACITY = 2 ** 20;
 
-/** Rows that fan-outs have made of these at most; a request that finds no room is dropped. */
+/** Maximum rows under way that fan-outs made of these; a request that exceeds it is dropped. */
 export const MADE_CAPACITY = 2 ** 22;
 
-/** Rows that are under way at most at one time, those of requests and those made of them. */
+/**
+ * Returns the maximum number of rows that are under way at once: requests and rows made from them.
+ */
 export function rowCountFor(trace: RequestTrace): number {
   return slotCountFor(trace) + madeCountFor(trace);
 }

@@ -1,4 +1,4 @@
-/** When an autoscaler of Kubernetes acts on what a plan wants. */
+/** Simulates when a Kubernetes autoscaler acts on the replicas that a plan wants. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { ScalerDelay } from "../../spec/application.ts";
@@ -6,9 +6,8 @@ import type { ScalerDelay } from "../../spec/application.ts";
 export type { ScalerDelay };
 
 /**
- * As Kubernetes and KEDA have them unless told otherwise: the horizontal pod autoscaler looks every
- * 15 s and asks the scaler; of KEDA with `useCachedMetrics` it sees what was polled last, every
- * 30 s.
+ * Defaults of Kubernetes and KEDA: the horizontal pod autoscaler polls the scaler every 15 s; with
+ * `useCachedMetrics` of KEDA it sees the last poll, every 30 s.
  */
 export const HPA_DELAY: ScalerDelay = { syncMs: 15_000, pollingMs: 0 };
 export const KEDA_DELAY: ScalerDelay = { syncMs: 15_000, pollingMs: 30_000 };
@@ -16,16 +15,16 @@ export const KEDA_DELAY: ScalerDelay = { syncMs: 15_000, pollingMs: 30_000 };
 const SCALER_STREAM = 5;
 
 /**
- * Looks come at multiples of their intervals, from a beginning that is drawn: nobody sets the clock
- * of an autoscaler by the traffic. That it lets a tenth too few be is not counted, since the scaler
- * asks for so much more that it does not.
+ * Polls happen at multiples of their intervals, from a random start: autoscaler clocks are not
+ * aligned with the traffic. The tolerance of a tenth is not modelled, since the scaler asks for
+ * enough more to exceed it.
  */
 export class ScalerClock {
   readonly #delay: ScalerDelay | null;
   readonly #pollingFromMs: number;
   readonly #syncFromMs: number;
 
-  /** @param delay null where replicas are started at once. */
+  /** @param delay null if replicas start at once. */
   constructor(delay: ScalerDelay | null, seed: number) {
     const rng = new Rng(seed, SCALER_STREAM);
     this.#delay = delay;
@@ -33,7 +32,7 @@ export class ScalerClock {
     this.#syncFromMs = rng.nextFloat() * (delay?.syncMs ?? 0);
   }
 
-  /** When pods are made for what is decided now. */
+  /** Returns when pods are created for a decision of now. */
   actsMs(nowMs: number): number {
     if (this.#delay === null) return nowMs;
     const { pollingMs, syncMs } = this.#delay;
@@ -42,14 +41,14 @@ export class ScalerClock {
   }
 }
 
-/** The first of the times `fromMs + k intervalMs` that is not before now. */
+/** Returns the first of the times `fromMs + k intervalMs` that is not before now. */
 function next(nowMs: number, fromMs: number, intervalMs: number): number {
   const found = fromMs + Math.ceil((nowMs - fromMs) / intervalMs) * intervalMs;
-  assert(found >= nowMs - 1e-6, "an autoscaler acts on what was decided before");
+  assert(found >= nowMs - 1e-6, "an autoscaler acts after the decision");
   return Math.max(found, nowMs);
 }
 
-/** `keda` with another interval is `keda:10s`; null for what is none of them. */
+/** Parses `keda:10s`, which is `keda` with another interval; null for invalid text. */
 export function parseScalerDelay(text: string): ScalerDelay | null {
   if (text === "hpa") return HPA_DELAY;
   if (text === "keda") return KEDA_DELAY;
@@ -58,15 +57,15 @@ export function parseScalerDelay(text: string): ScalerDelay | null {
 }
 
 export const SCALER_DELAY_FORM =
-  "hpa, which looks every 15 s, keda, which polls every 30 s besides, or keda:10s";
+  "hpa (polls every 15 s), keda (also polls every 30 s), or keda:10s";
 
-/** Such as "KEDA at 30 s polling". */
+/** Formats a delay, such as "KEDA at 30 s polling". */
 export function scalerDelayText({ pollingMs, syncMs }: ScalerDelay): string {
   if (pollingMs > 0) return `KEDA at ${pollingMs / 1000} s polling`;
-  return `an autoscaler that looks every ${syncMs / 1000} s`;
+  return `an autoscaler that polls every ${syncMs / 1000} s`;
 }
 
-/** How much later than decided pods are made, at most. */
+/** Maximum delay between a decision and the creation of its pods. */
 export function longestDelayMs({ pollingMs, syncMs }: ScalerDelay): number {
   return pollingMs + syncMs;
 }

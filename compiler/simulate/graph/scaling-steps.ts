@@ -1,14 +1,14 @@
-/** Whether plans hold while replicas are on their way: the load steps from a level to the next. */
+/** Checks that plans hold while replicas start: the load steps from one level to the next. */
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { RequestArrivals } from "./arriving-requests.ts";
 import { type ScalerDelay, scalerDelayText } from "./scaler-clock.ts";
 
-/** At the load of the lower level, then at that of the higher one. */
+/** Time at the load of the lower level, before that of the higher one. */
 const BEFORE_MS = 60_000;
 const DURATION_MS = 180_000;
 const SEED = 1;
 
-/** A simulation of the bundle from which only this is asked. */
+/** Simulates the bundle for one step. */
 type SimulateStep = (options: {
   readonly arrivals: RequestArrivals;
   readonly durationMs: number;
@@ -18,9 +18,9 @@ type SimulateStep = (options: {
 }) => { readonly violationRate: number };
 
 /**
- * A line for each pair of levels between which the SLO breaks with the delay and holds without it:
- * a minute at the load of the lower one, two at that of the higher one. A pair that does not hold
- * either way is not the autoscaler's to mend, and no line says so.
+ * Returns a line for each pair of levels between which the SLO breaks with the delay and holds
+ * without it: a minute at the load of the lower one, two at that of the higher one. A pair that
+ * fails either way is not caused by the autoscaler and gives no line.
  */
 export function scalingWarnings(
   { levels, slo }: Pick<Bundle, "slo"> & { readonly levels: readonly Loaded[] },
@@ -41,7 +41,7 @@ export function scalingWarnings(
     return [
       `levels ${level.loadQps} to ${next.loadQps} qps: with ${scalerDelayText(delay)} the plan ` +
         `does not hold when the load steps up: ${percent(delayed)} miss the SLO in the three ` +
-        `minutes around it, ${percent(prompt)} if replicas are started at once, ` +
+        `minutes around it, ${percent(prompt)} if replicas start at once, ` +
         `allowed ${percent(ceiling)}`,
     ];
   });

@@ -4,7 +4,10 @@ export interface MeanAndMax {
   readonly max: number;
 }
 
-/** A value that stays until it changes, from time 0. What it is for no time is no maximum. */
+/**
+ * A value that holds until it changes, from time 0. A value that holds for no time does not count
+ * for the maximum.
+ */
 export class TimeWeighted {
   value = 0;
   #max = 0;

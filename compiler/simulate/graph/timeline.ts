@@ -1,22 +1,22 @@
-/** Keeps outcomes by the second in which requests came. */
+/** Outcomes by the second in which requests arrived. */
 interface TimelineRow {
-  /** Requests that came in the second, and those of them that were late or dropped. */
+  /** Requests that arrived in the second, and those of them that were late or dropped. */
   readonly requests: number;
   readonly violations: number;
-  /** What the cluster held at the end of the second, in the order in which it is observed. */
+  /** State of the cluster at the end of the second, in the order of observation. */
   readonly held: readonly number[];
 }
 
-/** Outcomes by the second in which requests came, and the cluster at the end of each. */
+/** Outcomes by the second in which requests arrived, and the cluster at the end of each. */
 export class Timeline {
   readonly #requests: Float64Array;
   readonly #violations: Float64Array;
-  /** By value, by second. */
+  /** Per value, per second. */
   readonly #held: readonly Float64Array[];
-  /** Second of the last change, whose values hold until the next. */
+  /** Second of the last change; its values hold until the next. */
   #second = 0;
 
-  /** @param heldCount values of the cluster. */
+  /** @param heldCount number of values of the cluster. */
   constructor(seconds: number, heldCount: number) {
     this.#requests = new Float64Array(seconds);
     this.#violations = new Float64Array(seconds);
@@ -31,7 +31,7 @@ export class Timeline {
     addOne(this.#violations, arrivalMs);
   }
 
-  /** The cluster from now on. Times do not go back. */
+  /** Records the state of the cluster from now on. Times do not go back. */
   observe(nowMs: number, held: readonly number[]): void {
     const second = Math.floor(nowMs / 1000);
     if (second >= this.#requests.length) return;

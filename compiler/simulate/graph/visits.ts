@@ -1,6 +1,6 @@
 /**
- * Which edges of a pipeline each request takes, and how many rows fan-outs make of it: drawn once
- * per request, so that every plan is tried on the same requests.
+ * Edges of a pipeline that each request takes, and rows that fan-outs make of it: drawn once per
+ * request, so that every plan is tried on the same requests.
  */
 import { chosenEdge, SHARE_TOLERANCE } from "stratagem-runtime/internal/core/graph/exclusive-edges";
 import {
@@ -12,7 +12,7 @@ import {
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type FanoutMode, FanoutSource } from "./fanout-source.ts";
 
-/** Requests of a trace, and what each of them leads to whatever serves it. */
+/** Requests of a trace, and the tasks and rows of each, independent of the plan. */
 export interface RequestTrace extends RequestWays {
   /** Non-decreasing, ms. */
   readonly arrivalMs: Float64Array;
@@ -20,33 +20,33 @@ export interface RequestTrace extends RequestWays {
 
 interface RequestWays {
   /**
-   * By edge, by row of the scope of the task before, which is by request where no edge makes rows:
-   * 1 where the edge is taken once that task was reached; null for an edge that is always taken,
-   * and where `rowsByScope` says it.
+   * Per edge and row of the scope of the task before, which is per request if no edge makes rows: 1
+   * if the edge is taken once that task was reached; null for an edge that is always taken, and for
+   * those that `rowsByScope` describes.
    */
   readonly takenByEdge: readonly (Uint8Array | null)[];
-  /** By scope, that of the requests first; left out where there is no other. */
+  /** Per scope, that of the requests first; left out if there is no other. */
   readonly rowsByScope?: readonly ScopeRows[];
 }
 
 /**
- * Rows of a scope, whether or not requests come to them: those of one row of the scope before
- * follow each other, in the order of these.
+ * Rows of a scope, whether or not requests reach them; rows made from one row of the scope before
+ * are adjacent, in the order of their origins.
  */
 interface ScopeRows {
   readonly count: number;
   /**
-   * [rows of the scope before + 1]: the first row of each and, last, their number; of windows, as
-   * many as there would be if all rows that are gathered took the edge. Empty for requests.
+   * [rows of the scope before + 1]: the first row of each and, last, their number; for windows, the
+   * number if all gathered rows took the edge. Empty for requests.
    */
   readonly first: Uint32Array;
 }
 
-/** Streams of one seed; a source's coins do not depend on what other tasks there are. */
+/** First random stream of visits; a task's draws do not depend on other tasks. */
 const VISIT_STREAM = 1000;
 const FANOUT_STREAM = 2000;
 
-/** The coins of a number of requests where no edge makes rows. */
+/** Draws the edges of a number of requests if no edge makes rows. */
 export function tossVisits(
   graph: TaskGraph,
   requestCount: number,
@@ -56,8 +56,8 @@ export function tossVisits(
 }
 
 /**
- * The coins of a number of requests, and the rows that fan-outs make of them. A task's edges have
- * each a coin, or, if they are exclusive, one for all.
+ * Draws the edges of a number of requests, and the rows that fan-outs make of them. Each edge of a
+ * task has its own draw, or, if they are exclusive, one for all.
  */
 export function tossWays(
   graph: TaskGraph,
@@ -82,7 +82,7 @@ export function tossWays(
   return rowsByScope.length === 1 ? { takenByEdge } : { takenByEdge, rowsByScope };
 }
 
-/** The first so many requests of a trace. */
+/** Returns the first requests of a trace. */
 export function firstRequests(trace: RequestTrace, graph: TaskGraph, count: number): RequestTrace {
   const arrivalMs = trace.arrivalMs.subarray(0, count);
   const counts: number[] = [];
@@ -101,7 +101,7 @@ export function firstRequests(trace: RequestTrace, graph: TaskGraph, count: numb
     : { arrivalMs, takenByEdge, rowsByScope };
 }
 
-/** The rows of a scope that is not that of the requests. */
+/** Returns the rows of a scope other than that of the requests. */
 export function rowsOf({ rowsByScope }: RequestTrace, scope: number): ScopeRows {
   const rows = rowsByScope?.[scope];
   if (rows === undefined) throw new RangeError("a trace has the rows of every scope");
@@ -118,7 +118,7 @@ function rowsMadeBy(
   const kind = graph.kindByEdge[edge];
   const before = graph.scopeByTask[graph.parentByEdge[edge] ?? REQUESTS] ?? 0;
   const rows = rowsByScope[before];
-  if (rows === undefined) throw new RangeError("rows are made of rows");
+  if (rows === undefined) throw new RangeError("a scope has no scope before it");
   if (kind === WINDOWS) {
     const window = graph.windowByEdge[edge] ?? 1;
     return rowsMade(rows.first.length - 1, (row) => {

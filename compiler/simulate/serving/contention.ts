@@ -1,17 +1,17 @@
-/** How much longer work takes while others work on the same machine. */
+/** Slowdown of work while others work on the same machine. */
 import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
 
-/** Of the pace at which work goes on, so that something always does. */
+/** Lower bound on the pace, so that work always progresses. */
 const LEAST_PACE = 1e-3;
 
 /**
- * The factor by how many are busy at once, which may be a fraction: linear between what was
- * measured. Beyond it nothing changes up to as many as there are processors, and what they have is
- * shared from there on.
+ * Slowdown factor by the number of busy processors, which may be fractional: linear between
+ * measured points. Beyond them it is constant up to the number of processors; from there on the
+ * processors are shared.
  *
- * The server's process is not one of many who share. It runs for a fraction of a millisecond and
- * sleeps, so that the system lets it go first when it wakes (its wake-up delay is measured), and
- * workers stand back behind it: what it takes, they lack.
+ * The server's process does not share equally. It runs for a fraction of a millisecond and sleeps,
+ * so the system schedules it first when it wakes (its wake-up delay is measured), and workers yield
+ * to it: the time it takes is lost to them.
  */
 export class Contention {
   readonly #factor: readonly number[];
@@ -22,19 +22,25 @@ export class Contention {
     this.#processors = processors;
   }
 
-  /** Of the server's process. @param busy how many work at once, the server among them. */
+  /**
+   * Factor of the server's process.
+   * @param busy number at work, including the server.
+   */
   serverFactorOf(busy: number): number {
     return this.factorOf(Math.min(busy, this.#processors));
   }
 
-  /** Of those beside the server's process while it works. @param busy as above. */
+  /**
+   * Factor of the others while the server's process works.
+   * @param busy as above.
+   */
   besideServerOf(busy: number): number {
     if (busy <= this.#processors) return this.factorOf(busy);
     const left = busy / this.factorOf(busy) - 1 / this.serverFactorOf(busy);
     return (busy - 1) / Math.max(LEAST_PACE, left);
   }
 
-  /** @param busy how many work at once, at least 0. */
+  /** @param busy number at work, at least 0. */
   factorOf(busy: number): number {
     const factor = this.#factor;
     const measured = factor.length;

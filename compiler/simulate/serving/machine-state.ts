@@ -1,6 +1,4 @@
-/**
- * A machine that is slower than its profile, or loses workers, as `simulate` is asked to have it.
- */
+/** State of a machine that is slower than its profile, or loses workers, for `simulate`. */
 import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { SlowTimes } from "./slow-times.ts";
@@ -8,11 +6,11 @@ import { SlowTimes } from "./slow-times.ts";
 export interface MachineState {
   /** Service times of all workers, relative to the profile. */
   readonly pace: number;
-  /** Spells in which a worker is slower, each worker having its own; null for none. */
+  /** Slow spells, independent per worker; null for none. */
   readonly slow: Omit<SlowSpells, "fast"> | null;
   /** Further factors of single workers, by index. */
   readonly workerPaces: ReadonlyMap<number, number>;
-  /** Workers that are lost for good at a time: the last ones; null for none. */
+  /** Workers that are lost permanently at a time: the last ones; null for none. */
   readonly lost: { readonly workers: number; readonly atMs: number } | null;
 }
 
@@ -23,7 +21,7 @@ export const AS_PROFILED: MachineState = {
   lost: null,
 };
 
-/** Stretches work on the workers of such a machine. */
+/** Stretches the work of workers on such a machine. */
 export class MachinePaces {
   /** [workerCount] */
   readonly #factor: Float64Array;
@@ -39,14 +37,17 @@ export class MachinePaces {
     });
   }
 
-  /** How long work takes that begins then; the work of one worker begins in the order of time. */
+  /**
+   * Returns the duration of work that begins at `fromMs`; calls for one worker must be in time
+   * order.
+   */
   takesMs(worker: number, fromMs: number, workMs: number): number {
     const pacedMs = workMs * (this.#factor[worker] ?? 1);
     return this.#spells[worker]?.takesMs(fromMs, pacedMs) ?? pacedMs;
   }
 }
 
-/** The paces of a machine; null where all workers are as profiled. */
+/** Returns the paces of a machine; null if all workers are as profiled. */
 export function machinePaces(
   state: MachineState | undefined,
   workerCount: number,

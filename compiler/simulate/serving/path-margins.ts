@@ -1,4 +1,4 @@
-/** Margins for the way through the server that are worth a try at a load. */
+/** Candidate margins for the serving path at a load. */
 import {
   type ServingPath,
   type Slo,
@@ -7,11 +7,11 @@ import {
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { SpreadDraws } from "./spread-draws.ts";
 
-/** Margins that are tried, in times what the path takes, the smallest first. */
+/** Candidate margins in ascending order, as multiples of the path's time. */
 const RUNGS = [1, 1.5, 2, 3, 4.5];
-/** Largest margin as a part of the shortest SLO: models need the rest. */
+/** Largest margin as a fraction of the shortest SLO: models need the rest. */
 const MOST_PART = 0.8;
-/** Margins are whole multiples of this, ms. */
+/** Margins are multiples of 1 / STEPS_PER_MS, ms. */
 const STEPS_PER_MS = 20;
 
 export interface PathMargins {
@@ -21,7 +21,10 @@ export interface PathMargins {
   readonly marginsMs: readonly number[];
 }
 
-/** @param loadQps 0 for requests that are alone. @param batches of a request. */
+/**
+ * @param loadQps 0 for a single request.
+ * @param batches of a request.
+ */
 export function pathMargins(
   serving: Omit<ServingPath, "marginMs">,
   slo: Slo,
@@ -39,19 +42,20 @@ export function shortestSloMs(slo: Pick<Slo, "latencyMs" | "classes">): number {
   return Math.min(slo.latencyMs, ...(slo.classes ?? []).map(({ latencyMs }) => latencyMs));
 }
 
-/** Requests that are drawn: enough for a 99th percentile to a few hundredths. */
+/** Requests to draw: enough for a 99th percentile to a few hundredths. */
 const REQUESTS = 20_000;
 const SEED = 1;
-/** Of its time, what the server's process is taken to work at most: no margin helps far beyond. */
+/** Maximum assumed utilisation of the server's process: no margin helps far beyond. */
 const MOST_UTILISED = 0.7;
 
 type Path = Omit<ServingPath, "marginMs">;
 
 /**
- * Times of requests on their way: client and network, the server's process with its queue at a
- * load (0 for a request that is alone), and wake-ups of all that slept. Drawn, and the same for
- * the same path.
- * @param batches that a request is in, one after the other. @returns ms, ascending.
+ * Times of requests on the serving path: client and network, the server's process with its queue at
+ * a load (0 for a single request), and wake-ups of sleeping processes. Drawn at random, and the
+ * same for the same path.
+ * @param batches that a request takes part in, one after the other.
+ * @returns ms, ascending.
  */
 function pathTimes(path: Path, loadQps: number, batches: number): Float64Array {
   const rng = new Rng(SEED, 1);
@@ -59,14 +63,14 @@ function pathTimes(path: Path, loadQps: number, batches: number): Float64Array {
     new SpreadDraws(path[row], rng);
   const [wire, request, batch] = [drawsOf("wireMs"), drawsOf("requestMs"), drawsOf("batchMs")];
   const [answer, wake] = [drawsOf("answerMs"), drawsOf("wakeMs")];
-  // Every request is a job as it comes, and one for each of its batches.
+  // Every request is one job on arrival, and one per batch.
   const jobs = 1 + batches;
   const eachMs = path.requestMs.mean + path.answerMs.mean + batches * path.batchMs.mean;
   const qps = eachMs === 0 ? loadQps : Math.min(loadQps, (1000 * MOST_UTILISED) / eachMs);
   const gapMs = 1000 / (qps * jobs);
   let freeMs = 0;
   let nowMs = 0;
-  /** A job of the server's process: how long it waits and runs (Lindley's recursion). */
+  /** Returns how long a job of the server's process waits and runs (Lindley's recursion). */
   const passMs = (workMs: number): number => {
     const untilNext = -Math.log(1 - rng.nextFloat());
     if (gapMs === Number.POSITIVE_INFINITY) return wake.nextMs() + workMs;

@@ -1,11 +1,11 @@
-/** How many times as long as measured service times are planned to take. */
+/** Stretch of measured service times in plans, due to contention. */
 import type { Cluster, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { Contention } from "./contention.ts";
 
 type Path = Omit<ServingPath, "marginMs">;
 
 /**
- * Share of its time that the server's process works at a load, at most 1.
+ * Utilisation of the server's process at a load, at most 1.
  * @param batches of a request.
  */
 function serverUtilisation(path: Path, loadQps: number, batches: number): number {
@@ -14,19 +14,20 @@ function serverUtilisation(path: Path, loadQps: number, batches: number): number
   return Math.min(1, (loadQps * eachMs) / 1000);
 }
 
-/** @param busy workers, or cores of them, beside the server's process. */
+/** @param busy workers, or their cores, other than the server's process. */
 export function plannedStretch(path: Path, busy: number, loadQps: number, batches: number): number {
   return new Contention(path).factorOf(busy + serverUtilisation(path, loadQps, batches));
 }
 
-/** Plans again are made at most; they mostly stay after two. */
+/** Maximum rounds of planning; plans mostly settle after two. */
 const MOST_ROUNDS = 8;
 
 /**
- * A plan that reckons with at least what its own workers take from each other: it is made for the
- * stretch of the plan before until that is enough. Where it never is, it is made for that of all
- * workers, or is the last there was.
- * @param planAt null where there is no plan. @param busyOf workers, or cores, that a plan has.
+ * Returns a plan that allows at least for the contention of its own workers: it is made for the
+ * stretch of the plan before until that is enough. If it never is, the plan is made for the stretch
+ * of all workers, or is the last one found.
+ * @param planAt null if there is no plan.
+ * @param busyOf workers, or cores, of a plan.
  */
 export async function settledPlan<P>(
   { serving, pools }: Cluster,
@@ -35,7 +36,7 @@ export async function settledPlan<P>(
   busyOf: (plan: P) => number,
 ): Promise<P> {
   const first = await planAt(1);
-  if (first === null) throw new RangeError("there is a plan for times as measured");
+  if (first === null) throw new RangeError("no plan for the measured times");
   if (serving?.stretch === undefined) return first;
   let plan = first;
   let stretch = 1;

@@ -1,13 +1,14 @@
-/** The server's process: it does one thing at a time, in the order in which things come. */
+/** The server's process: does one job at a time, in order of arrival. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { WorkerEvents } from "./worker-events.ts";
 
-/** A request comes to its decision. */
+/** A request on its way to a decision. */
 export const REQUEST = 0;
 /**
- * A batch is computed: what is next for its worker is decided at once, before its results are taken
- * back. The way there and back, and the server's waking for it, lie in the times of profiles.
+ * A computed batch: the next batch of its worker is decided at once, before its results are taken
+ * back. The hop to the worker and back, and the server's wake-up for it, are part of profiled
+ * times.
  */
 export const BATCH = 1;
 
@@ -19,8 +20,8 @@ interface StationTimes {
 }
 
 /**
- * A queue with one server. Who drives it takes out what is done, and may have it write answers
- * then, which take their time before anything else begins.
+ * A queue with one server. The caller takes out finished jobs, and may then have it write answers,
+ * which take their time before the next job begins.
  */
 export class ServerStation {
   readonly #times: StationTimes;
@@ -31,9 +32,9 @@ export class ServerStation {
   #id = new Uint32Array(256);
   #head = 0;
   #length = 0;
-  /** When it has done all that it took out, and what that brings with it. */
+  /** Time when all that was taken out, including answers, is finished. */
   #freeMs = Number.NEGATIVE_INFINITY;
-  /** When the first is done; NaN before it has begun. */
+  /** Time when the first job is finished; NaN before it has begun. */
   #doneMs = Number.NaN;
 
   /** @param workers which contend with it. */
@@ -42,26 +43,27 @@ export class ServerStation {
     this.#workers = workers;
   }
 
-  /** When the first thing is done, Infinity when there is none. */
+  /** Time when the first job is finished; Infinity if the queue is empty. */
   get nextMs(): number {
     if (this.#length === 0) return Number.POSITIVE_INFINITY;
     if (Number.isNaN(this.#doneMs)) this.#begin();
     return this.#doneMs;
   }
 
-  /** What the first thing is: `REQUEST` or `BATCH`. */
+  /** Kind of the first job: `REQUEST` or `BATCH`. */
   get nextKind(): number {
     return this.#kind[this.#head] ?? 0;
   }
 
-  /** When its client sent what comes first, if that is a request. */
+  /** Time when the client sent the first job, if that is a request. */
   get nextSentMs(): number {
     return this.#sentMs[this.#head] ?? Number.NaN;
   }
 
   /**
-   * Something comes, no earlier than what came before.
-   * @param id of a request, or a worker. @param sentMs when its client sent a request.
+   * Adds a job, no earlier than the last one.
+   * @param id of a request, or a worker.
+   * @param sentMs when its client sent a request.
    */
   push(nowMs: number, kind: typeof REQUEST | typeof BATCH, id: number, sentMs = nowMs): void {
     if (this.#length === this.#atMs.length) this.#grow();
@@ -74,9 +76,12 @@ export class ServerStation {
     if (this.#length === 1) this.#begin();
   }
 
-  /** Takes the first thing out; there is one. @returns whose it is. */
+  /**
+   * Takes out the first job, which must exist.
+   * @returns its id.
+   */
   pop(): number {
-    assert(this.#length > 0, "something is done");
+    assert(this.#length > 0, "the queue is not empty");
     this.#freeMs = this.nextMs;
     if (this.nextKind === BATCH) this.#freeMs = this.#worked(this.#freeMs, this.#times.batch);
     const id = this.#id[this.#head] ?? 0;
@@ -87,8 +92,8 @@ export class ServerStation {
   }
 
   /**
-   * Writes an answer before anything else begins; behind what is being done, if the clock and not
-   * what was taken out last is the cause.
+   * Writes an answer before the next job begins; after the current job if a timer and not the last
+   * job is the cause.
    * @returns when it is written.
    */
   answer(nowMs: number): number {
@@ -110,7 +115,10 @@ export class ServerStation {
     }
   }
 
-  /** @returns when work is done that begins then. @param beforeMs what passes until it begins. */
+  /**
+   * @returns when work that begins at `fromMs` is finished.
+   * @param beforeMs delay before it begins.
+   */
   #worked(fromMs: number, times: SpreadDraws, beforeMs = 0): number {
     this.#workers.serveFrom(fromMs);
     const workMs = beforeMs + times.nextMs() * this.#workers.serverFactor;
@@ -130,7 +138,10 @@ export class ServerStation {
   }
 }
 
-/** What stands in a full ring, in order. @param to is twice as long, and given back. */
+/**
+ * Copies a full ring in order.
+ * @param to is twice as long, and returned.
+ */
 function unrolled<T extends Float64Array | Uint32Array | Uint8Array>(
   ring: T,
   to: T,

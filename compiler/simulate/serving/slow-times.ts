@@ -1,21 +1,21 @@
-/** Times in which the host lets a processor work slowly, without taking it away. */
+/** Slow spells: times in which the host slows a processor down without taking it away. */
 import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
-/** So many spells without work, and what came of them is forgotten: it is drawn anew. */
+/** After this many spells without work, the state is drawn again. */
 const FORGOTTEN_SPELLS = 20;
 
 /**
- * The pace of the processor that one process works on: fast and slow spells in turn, each of
- * exponential length. Processors have their own, for who slows one works on the same core.
+ * Pace of the processor of one process: fast and slow spells alternate, each of exponential length.
+ * Processors are independent, since the cause of a slowdown runs on the same core.
  *
- * Times of profiles are means over both, so that work takes less than they say in fast spells, and
- * more in slow ones.
+ * Profiled times are means over both, so work takes less than profiled in fast spells, and more in
+ * slow ones.
  */
 export class SlowTimes {
   readonly #rng: Rng;
   readonly #share: number;
-  /** Time of work over what a profile says, in fast and in slow spells. */
+  /** Time of work relative to the profile, in fast and in slow spells. */
   readonly #factors: readonly [number, number];
   readonly #meanMs: readonly [number, number];
   #isSlow = false;
@@ -28,7 +28,7 @@ export class SlowTimes {
     this.#meanMs = [(spellMs * (1 - share)) / share, spellMs];
   }
 
-  /** How long work takes that begins then; work begins in the order of time. */
+  /** Returns the duration of work that begins at `fromMs`; calls must be in time order. */
   takesMs(fromMs: number, workMs: number): number {
     this.#goTo(fromMs);
     let leftMs = workMs;

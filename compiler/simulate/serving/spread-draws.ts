@@ -1,4 +1,4 @@
-/** Draws times from a measured spread. */
+/** Draws times from a measured distribution. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import { quantileAt, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
@@ -7,9 +7,9 @@ import type { Rng } from "stratagem-runtime/internal/core/rng";
 const CELLS = 100;
 
 /**
- * Times of one kind, ms; where all are 0, nothing is drawn. Their mean is the measured one, which
- * is what queues depend on: where lines between quantiles have a larger one, since times gather
- * near the lower of the two, all are shortened alike.
+ * Times of one kind, ms; if all are 0, no random number is drawn. Their mean is the measured one,
+ * which is what queues depend on: linear interpolation between quantiles has a larger mean, since
+ * times gather near the lower quantile, so all are shortened by the same factor.
  */
 export class SpreadDraws {
   /** [CELLS + 1]: quantiles of 0, 1 / CELLS, …, 1. */
@@ -37,7 +37,7 @@ export class SpreadDraws {
   }
 }
 
-/** Of what is drawn along the lines between quantiles. */
+/** Mean of the piecewise linear distribution. */
 function meanOf(quantileMs: Float64Array): number {
   let sum = 0;
   for (let cell = 0; cell < CELLS; cell++) {

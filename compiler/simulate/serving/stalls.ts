@@ -1,18 +1,17 @@
-/** Times for which the host takes away a processor that works. */
+/** Stalls: times for which the host takes away a busy processor. */
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { SpreadDraws } from "./spread-draws.ts";
 
 /**
- * Stalls of processors, drawn as work goes on: they come as a Poisson process in the time that
- * processors work, for the host takes nothing from one that rests. Each stops who works there: the
- * server and all that it would have done, or the batch of a worker.
+ * Stalls of processors: a Poisson process in working time, since the host takes nothing from an
+ * idle processor. A stall stops the process on it: the server, or the batch of a worker.
  */
 export class Stalls {
   readonly #meanGapMs: number;
   readonly #lengths: SpreadDraws;
   readonly #rng: Rng;
-  /** Work until the next one. */
+  /** Work until the next stall. */
   #leftMs: number;
 
   /** @param perSecond of work, above 0. */
@@ -23,7 +22,7 @@ export class Stalls {
     this.#leftMs = this.#gapMs();
   }
 
-  /** How long in all they stop who works for so long. */
+  /** Returns the total duration of stalls during an amount of work. */
   duringMs(workMs: number): number {
     let stoppedMs = 0;
     for (this.#leftMs -= workMs; this.#leftMs < 0; this.#leftMs += this.#gapMs()) {

@@ -1,4 +1,4 @@
-/** The way of a request through the machine that serves, as a simulation has it. */
+/** Path of a request through the serving machine, as simulated. */
 import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
@@ -9,32 +9,32 @@ import { SpreadDraws } from "./spread-draws.ts";
 import { Stalls } from "./stalls.ts";
 import { WorkerEvents } from "./worker-events.ts";
 
-/** What is simulated of it. */
+/** Parts of the machine to simulate. */
 export interface StationOptions {
-  /** Whether requests pass the server's process; true unless said otherwise. */
+  /** Whether requests pass the server's process; default: true. */
   readonly path?: boolean;
-  /** Whether workers take processors from each other; true unless said otherwise. */
+  /** Whether workers contend for processors; default: true. */
   readonly contention?: boolean;
-  /** Processors that others keep busy, such as a load generator; 0 unless said otherwise. */
+  /** Processors that others keep busy, such as a load generator; default: 0. */
   readonly neighbours?: number;
-  /** When the host let processors work slowly, in place of what the profile saw of that. */
+  /** Slow spells of processors that replace those in the profile. */
   readonly slow?: SlowSpells;
-  /** How the machine differs from its profile; left out, not at all. */
+  /** How the machine differs from its profile; default: not at all. */
   readonly machine?: MachineState;
-  /** Which of many draws of path and stalls it is, the rest being the same; 0 unless said. */
+  /** Number of the draw of path and stalls, the rest being the same; default: 0. */
   readonly draw?: number;
 }
 
-/** Random streams of one seed go up to 3; the path never changes what else is drawn. */
+/** Random streams of one seed go up to 3; the path never changes other draws. */
 export const PATH_STREAM = 4;
-/** Of a seed that the stream of the path gives. */
+/** Stream within a seed that the path's stream gives. */
 const STALL_STREAM = 7;
 const PACE_STREAM = 8;
 /** The spells of a machine are the same for every policy that is compared on it. */
 const MACHINE_SEED = 1;
 const MACHINE_STREAM = 11;
 
-/** The paces of a machine; null where all workers are as profiled. */
+/** Returns the paces of a machine; null if all workers are as profiled. */
 export function pacesOfMachine(
   { machine, draw = 0 }: StationOptions,
   workerCount: number,
@@ -45,20 +45,20 @@ export function pacesOfMachine(
 /** The stations of a simulation. */
 export interface Stations {
   readonly workers: WorkerEvents;
-  /** Null where requests come to their decision at once. */
+  /** Null if requests reach their decision at once. */
   readonly server: ServerStation | null;
-  /** From a client to the server, always as long, so that requests keep their order; ms. */
+  /** Time from a client to the server, constant, so that requests keep their order; ms. */
   readonly toServerMs: number;
-  /** From the server to a client, drawn for each answer; ms. */
+  /** Draws the time from the server to a client for an answer, ms. */
   toClientMs(): number;
-  /** What a process that slept takes longer, drawn for each time; ms. */
+  /** Draws the wake-up delay of a sleeping process, ms. */
   wakeMs(): number;
 }
 
 /**
- * The stations of a cluster. Of one whose profiles say nothing of the path there is none but
- * workers that do not contend, and what happens is what happened without stations, bit for bit.
- * @param workersWake whether a worker that slept takes longer; false where who asks sees to that.
+ * Returns the stations of a cluster. Without a serving path in the profiles they are workers that
+ * do not contend, and the simulation equals one without stations, bit for bit.
+ * @param workersWake whether a sleeping worker takes longer; false if the caller adds the delay.
  */
 export function stationsOf(
   { serving }: Pick<Cluster, "serving">,
@@ -108,7 +108,9 @@ function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
   return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
 
-/** Of each worker, and of the server, whose times were measured in fast and slow spells alike. */
+/**
+ * Paces of each worker, and of the server, whose times were measured in fast and slow spells alike.
+ */
 function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): SlowTimes[] {
   if (slow === undefined) return [];
   const { share, factor } = slow;
@@ -117,7 +119,7 @@ function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): S
   return [...workers, new SlowTimes({ ...slow, fast: 1 / (1 - share + share * factor) }, own)];
 }
 
-/** Nothing but models takes time. */
+/** Returns stations in which only models take time. */
 export function modelsAlone(workerCount: number, paces: MachinePaces | null = null): Stations {
   const workers = new WorkerEvents(workerCount, null, null, 0, null, [], paces);
   return { workers, ...NO_PATH };

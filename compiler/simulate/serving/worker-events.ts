@@ -1,4 +1,4 @@
-/** What is to happen to workers where they take processors from each other. */
+/** Events of workers that contend for processors. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
@@ -7,42 +7,42 @@ import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { Stalls } from "./stalls.ts";
 
-/** Parts of a processor, a power of two, so that sums of them are exact. */
+/** Fractions of a processor, a power of two, so that sums are exact. */
 export const DEMAND_PARTS = 16;
-/** A worker that had nothing to do for this long sleeps, ms. */
+/** An idle worker sleeps after this time, ms. */
 export const SLEEPS_AFTER_MS = 0.2;
 
 /**
- * Ends of batches, which depend on how many run at once, beside what happens at a time that is
- * known, such as the end of a load. At most one thing is to happen to each worker.
+ * Ends of batches, which depend on how many run at once, and events of known times, such as the end
+ * of a load. Each worker has at most one event.
  *
- * All batches go on at the same pace, 1 / factor, so they are ordered by the work that one would
- * have done that had run from the beginning: a virtual clock, on which each ends at a time that
- * stays. Source: Parekh and Gallager, "A generalized processor sharing approach to flow control",
- * IEEE/ACM ToN 1(3), 1993. Without contention the virtual clock is the clock, and all of this is
- * one event queue.
+ * All batches progress at the same pace, 1 / factor, so they are ordered by the work of a batch
+ * that had run from the beginning: a virtual clock, on which each has a fixed end time. Source:
+ * Parekh and Gallager, "A generalized processor sharing approach to flow control", IEEE/ACM ToN
+ * 1(3), 1993. Without contention the virtual clock is the clock, and all of this is one event
+ * queue.
  */
 export class WorkerEvents {
   readonly #timed: EventQueue;
-  /** Ordered by the virtual clock; that of `#timed` where nothing contends. */
+  /** Ordered by the virtual clock; the same queue as `#timed` without contention. */
   readonly #batches: EventQueue;
   readonly #contention: Contention | null;
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
-  /** [workerCount]: processors that its batch keeps busy; 0 where it runs none. */
+  /** [workerCount]: processors that its batch keeps busy; 0 if it runs none. */
   readonly #demand: Float64Array;
   readonly #neighbours: number;
   readonly #stalls: Stalls | null;
-  /** [workerCount + 1]: of each worker, and of the server; empty where all keep their pace. */
+  /** [workerCount + 1]: of each worker, and of the server; empty if all keep their pace. */
   readonly #paces: readonly SlowTimes[];
   readonly #machine: MachinePaces | null;
-  /** [workerCount]: when the model of a worker began to run, and how long the last one ran. */
+  /** [workerCount]: when the worker's model started, and how long the last one ran. */
   readonly #beganMs: Float64Array;
   readonly #ranMs: Float64Array;
-  /** By how many parts of processors workers keep busy, without the server and with it. */
+  /** Factor by the number of busy fractions of processors, without the server and with it. */
   readonly #factorByBusy: number[] = [];
   #busy = 0;
-  /** Until when the server works; in the past where it does not. */
+  /** End of the server's work; in the past if it is idle. */
   #serverUntilMs = Number.NEGATIVE_INFINITY;
   #isServerBusy = false;
   #factor = 1;
@@ -50,11 +50,11 @@ export class WorkerEvents {
   #virtualMs = 0;
 
   /**
-   * @param contention null where batches run as if they were alone.
-   * @param wakes what a worker that slept takes longer; null for nothing.
+   * @param contention null if batches run as if they were alone.
+   * @param wakes wake-up delay of a sleeping worker; null for none.
    * @param neighbours processors that others keep busy all the time.
-   * @param stalls of processors, where workers contend; null for none.
-   * @param paces of each worker, and of the server; none where processors keep their pace.
+   * @param stalls of processors, if workers contend; null for none.
+   * @param paces of each worker, and of the server; empty if processors keep their pace.
    * @param machine how much slower than profiled the workers are; null for as profiled.
    */
   constructor(
@@ -86,12 +86,12 @@ export class WorkerEvents {
     return this.#contention === null && this.#machine === null;
   }
 
-  /** Whether a worker runs a batch. */
+  /** Returns whether a worker runs a batch. */
   isRunning(worker: number): boolean {
     return this.#batches.has(worker);
   }
 
-  /** How long the model of a worker's last batch ran; NaN before the first. */
+  /** Returns how long the model of a worker's last batch ran; NaN before the first. */
   ranMs(worker: number): number {
     return this.#ranMs[worker] ?? Number.NaN;
   }
@@ -100,35 +100,38 @@ export class WorkerEvents {
     return this.#timed.length + (this.#contention === null ? 0 : this.#batches.length);
   }
 
-  /** Time of the first event, Infinity when there is none. */
+  /** Time of the first event; Infinity without events. */
   get nextMs(): number {
     if (this.#contention === null) return this.#timed.nextMs;
     return Math.min(this.#timed.nextMs, this.#nextBatchMs());
   }
 
-  /** How many times as long the server's work takes now. */
+  /** Current slowdown of the server's work. */
   get serverFactor(): number {
     return this.#contention?.serverFactorOf(this.#busy + 1 + this.#neighbours) ?? 1;
   }
 
-  /** How many times as long as on one processor work takes on so many, with nobody beside it. */
+  /** Slowdown of work on `demand` processors without other work, relative to one processor. */
   aloneFactor(demand: number): number {
     return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
   }
 
-  /** What work of the server takes that begins then, on a processor that is the host's. */
+  /** Duration of the server's work that begins at `fromMs`, on a processor of the host. */
   serverTakesMs(fromMs: number, workMs: number): number {
     return this.#takesMs(this.#demand.length, fromMs, workMs);
   }
 
-  /** Something happens at a time that is known. @param rank as `EventQueue` has it. */
+  /**
+   * Adds an event at a known time.
+   * @param rank as in `EventQueue`.
+   */
   push(timeMs: number, worker: number, rank = 0): void {
     this.#timed.push(timeMs, worker, rank);
   }
 
   /**
-   * A worker begins a batch.
-   * @param serviceMs what it takes alone, on as many processors as it keeps busy.
+   * Starts a batch on a worker.
+   * @param serviceMs duration alone, on `demand` processors.
    * @param demand processors that it keeps busy, a multiple of 1 / `DEMAND_PARTS`.
    */
   run(nowMs: number, worker: number, serviceMs: number, rank = 0, demand = 1): void {
@@ -148,7 +151,10 @@ export class WorkerEvents {
     this.#batches.push(this.#virtualMs + aloneMs, worker, rank);
   }
 
-  /** Removes the first event; there is one. @returns its worker. */
+  /**
+   * Removes the first event, which must exist.
+   * @returns its worker.
+   */
   pop(): number {
     const timedMs = this.#timed.nextMs;
     if (this.#contention === null) return this.#popTimed(timedMs);
@@ -160,7 +166,7 @@ export class WorkerEvents {
     return worker;
   }
 
-  /** Calls the event of a worker off, if it has one. */
+  /** Cancels the event of a worker, if it has one. */
   cancel(worker: number, nowMs: number): void {
     this.#timed.cancel(worker);
     if (this.#demand[worker] === 0) return;
@@ -169,8 +175,8 @@ export class WorkerEvents {
   }
 
   /**
-   * The server begins to work, or goes on; until when is told next.
-   * @param fromMs now, or the end of what it does now.
+   * Marks the server as busy; the end of its work follows.
+   * @param fromMs now, or the end of its current work.
    */
   serveFrom(fromMs: number): void {
     if (this.#contention === null) return;
@@ -186,7 +192,7 @@ export class WorkerEvents {
     this.#serverUntilMs = untilMs;
   }
 
-  /** What work takes that the host slows and stops now and then. */
+  /** Duration of work that the host slows down and stops now and then. */
   #takesMs(who: number, fromMs: number, workMs: number): number {
     const pacedMs = this.#paces[who]?.takesMs(fromMs, workMs) ?? workMs;
     return pacedMs + (this.#stalls?.duringMs(pacedMs) ?? 0);
@@ -213,7 +219,7 @@ export class WorkerEvents {
     this.#setFactor();
   }
 
-  /** When the first batch ends, if no other begins before. */
+  /** Time when the first batch ends, if no other begins before. */
   #nextBatchMs(): number {
     const virtualMs = this.#batches.nextMs;
     if (virtualMs === Number.POSITIVE_INFINITY) return virtualMs;
@@ -225,7 +231,7 @@ export class WorkerEvents {
     return untilMs + Math.max(0, leftMs) * this.#factorWith(0);
   }
 
-  /** Takes the clocks up to now. */
+  /** Advances the clocks to now. */
   #advance(nowMs: number): void {
     assert(nowMs >= this.#nowMs, "time does not go back");
     if (this.#isServerBusy && this.#serverUntilMs <= nowMs) {

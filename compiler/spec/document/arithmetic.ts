@@ -1,6 +1,6 @@
 /**
- * mathjs, cut down to the arithmetic of expressions and loaded only when a spec has one: it takes
- * longer to load than most specs to compile.
+ * Loads mathjs, restricted to the arithmetic of expressions, only if a spec has an expression:
+ * loading takes longer than compiling most specs.
  */
 import { createRequire } from "node:module";
 import type * as MathJs from "mathjs";
@@ -9,9 +9,9 @@ import { power } from "./power.ts";
 let loaded: MathJs.MathJsInstance | null = null;
 
 /**
- * Only the functions an expression may reach are registered, and the tree is checked before it
- * runs: assignments, ranges, property access and every call but these are refused, so text of a
- * spec cannot reach `import`, `createUnit`, `evaluate` or the host.
+ * Registers only the allowed functions, and the tree is checked before it runs: assignments,
+ * ranges, property access and other calls are refused, so text of a spec cannot reach `import`,
+ * `createUnit`, `evaluate` or the host.
  */
 export function arithmetic(): MathJs.MathJsInstance {
   loaded ??= load();
@@ -40,11 +40,11 @@ function load(): MathJs.MathJsInstance {
 }
 
 type Power = MathJs.MathJsInstance["pow"] & {
-  /** By the types of the arguments. */
+  /** Keys are the types of the arguments. */
   readonly signatures: Parameters<MathJs.MathJsInstance["typed"]>[1];
 };
 
-/** Powers of numbers that are real come from `power`, all others from mathjs. */
+/** Uses `power` for powers of real numbers, and mathjs for all others. */
 function withSamePowers(math: MathJs.MathJsInstance): void {
   const pow = math.pow as Power;
   const own = (base: number, exponent: number) =>

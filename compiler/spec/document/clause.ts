@@ -1,12 +1,12 @@
 /**
- * What requirements and tolerances have in common: clauses between semicolons, whose queries they
- * are about, and at which levels they hold.
+ * Common syntax of requirements and tolerances: clauses separated by semicolons, with their queries
+ * and levels.
  */
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import { show } from "./mistakes.ts";
 import { readQuantity } from "./quantity.ts";
 
-/** Why a clause cannot be read; what it says follows "expected". */
+/** Reason why a clause cannot be read; `expected` completes a sentence after "expected". */
 export class Unreadable {
   readonly expected: string;
   readonly found: string;
@@ -17,24 +17,24 @@ export class Unreadable {
   }
 }
 
-/** Whose figure is meant. */
+/** Queries that a figure is about. */
 export type Whose =
   | { readonly kind: "all" }
   /** One class or bucket; null for each of them. */
   | { readonly kind: "class" | "bucket"; readonly name: string | null };
 
-/** At which levels a clause holds. Loads are those that a level decides for, in queries/s. */
+/** Levels of a clause. Loads are those that a level decides for, in queries/s. */
 export type Scope =
   | { readonly kind: "all" }
   | { readonly kind: "feasible" }
   | { readonly kind: "load"; readonly qps: number }
-  /** Null where the range has no end on that side. */
+  /** Null if the range is open at that end. */
   | { readonly kind: "range"; readonly fromQps: number | null; readonly toQps: number | null };
 
-export interface Clause {
-  /** As it was written, with single spaces. */
+interface Clause {
+  /** Text with single spaces. */
   readonly text: string;
-  /** Before the @. */
+  /** Part before the @. */
   readonly body: string;
   readonly scope: Scope;
 }
@@ -44,7 +44,7 @@ const MAX_CLAUSES = 1000;
 const SCOPE_FORM =
   "all, feasible, a load such as 1000, or loads such as 100..1000, 100.. or ..1000 after @";
 
-/** The clauses of a text, at least one. @param form what a clause looks like. */
+/** Splits a text into clauses, at least one. @param form description of a valid clause. */
 export function readClauses(text: string, form: string): readonly Clause[] | Unreadable {
   if (text.length > MAX_LENGTH) {
     return new Unreadable(`at most ${MAX_LENGTH} characters`, String(text.length));
@@ -93,8 +93,8 @@ function readLoad(text: string): number | null {
 const WHOSE_FORM = "of class NAME, of bucket NAME, of each class or of each bucket";
 
 /**
- * A name and whose it is: `accuracy of class fast`, or `p99`.
- * @param known names that there are.
+ * Parses a figure and its queries: `accuracy of class fast`, or `p99`.
+ * @param known valid figures.
  */
 export function readSubject(
   text: string,

@@ -1,4 +1,4 @@
-/** Parses YAML and JSON text within bounds that are checked while it is read. */
+/** Parses YAML and JSON text within limits that are checked while reading. */
 import {
   Composer,
   type CST,
@@ -11,24 +11,24 @@ import {
 } from "yaml";
 import { InputError } from "./input-error.ts";
 
-/** A document whose syntax is sound, and where its lines begin. */
+/** Well-formed document with its line positions. */
 export interface ParsedDocument {
   readonly document: Document.Parsed;
   readonly lines: LineCounter;
 }
 
 /**
- * Parts of the text that the parser tells apart: names, values, signs, spaces and line ends. A spec
- * of 10,000 variants has 150,000.
+ * Most tokens of the parser: names, values, signs, spaces and line ends. A spec of 10,000 variants
+ * has 150,000.
  */
 const MAX_PARTS = 200_000;
-/** Of one name or value; the longest that any field takes has 1000 characters. */
+/** Longest name or value; the longest valid field has 1000 characters. */
 const MAX_PART_LENGTH = 65_536;
 const MAX_NESTING = 200;
-/** What the parser has open beside the values that lie in one another. */
+/** Open tokens of the parser in addition to nested values. */
 const OPEN_AROUND = 2;
 
-/** @throws InputError naming `file` and where the text is not well-formed, or too much. */
+/** @throws InputError naming `file` and the place if the text is not well-formed, or too large. */
 export function parseText(text: string, file: string): ParsedDocument {
   return withoutStacks(() => {
     const lines = new LineCounter();
@@ -53,7 +53,7 @@ export function parseText(text: string, file: string): ParsedDocument {
   });
 }
 
-/** An error at a place of the text, counted in characters. */
+/** Creates an error for a character position. */
 export function placedError(
   file: string,
   lines: LineCounter,
@@ -64,7 +64,7 @@ export function placedError(
   return new InputError("INPUT_SYNTAX", `${file}:${line}:${col}: ${message}`);
 }
 
-/** The parser recurses over what it is given here, so this bounds its stack too. */
+/** The parser recurses over these tokens, so this also bounds its stack. */
 function* tokensOf(text: string, file: string, lines: LineCounter): Generator<CST.Token, void> {
   const parser = new Parser(lines.addNewLine);
   lines.addNewLine(0);
@@ -86,7 +86,7 @@ function* tokensOf(text: string, file: string, lines: LineCounter): Generator<CS
   yield* parser.end();
 }
 
-/** Where the parser's own words would not help. */
+/** Messages that replace unhelpful ones of the parser. */
 const SYNTAX_MESSAGES: Partial<Record<ErrorCode, string>> = {
   MULTIPLE_DOCS: "expected one document, got a second",
 };
@@ -100,7 +100,10 @@ function emptyError(file: string): InputError {
   return new InputError("INPUT_SYNTAX", `${file}: expected YAML or JSON, got an empty file`);
 }
 
-/** The parser makes an error of each mistake; stacks that nobody sees take most of its time. */
+/**
+ * The parser creates an error for each mistake; collecting unused stack traces takes most of its
+ * time.
+ */
 function withoutStacks<T>(parse: () => T): T {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

@@ -1,4 +1,4 @@
-/** Makes plain values of a parsed document, aliases followed, and finds where each stands. */
+/** Converts a parsed document to plain values, resolving aliases, and locates them. */
 import {
   type Alias,
   isAlias,
@@ -14,11 +14,11 @@ import {
 import { type ParsedDocument, placedError } from "./document-parser.ts";
 import type { InputError } from "./input-error.ts";
 
-/** Keys and indices that lead from the root of a document to a value. */
+/** Keys and indices from the root of a document to a value. */
 export type KeyPath = readonly (string | number)[];
 
 export interface Place {
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
   /** Characters from the start of the file to the key or list item. */
   readonly start: number;
@@ -26,26 +26,26 @@ export interface Place {
   readonly end: number;
 }
 
-/** Of a document, each value that an alias stands for counted again: it stops what grows. */
+/** Most values of a document, with aliases expanded, to limit expansion. */
 const MAX_VALUES = 200_000;
 
 type Target = Node | null;
 
-/** Nodes of a document as values. */
+/** Values and places of a document's nodes. */
 export class DocumentValues {
   readonly value: unknown;
   readonly #contents: Target;
   readonly #lines: LineCounter;
   readonly #file: string;
-  /** By name, as far as the document was read. */
+  /** Anchors read so far, by name. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
   readonly #pairs = new Map<YAMLMap, ReadonlyMap<string, Pair>>();
-  /** What anchored nodes came to, and how many values that is; null while one is being read. */
+  /** Values of anchored nodes and their counts; null while a node is being read. */
   readonly #known = new Map<Node, { readonly value: unknown; readonly count: number } | null>();
   #count = 0;
 
-  /** @throws InputError naming `file` for two equal keys, and aliases of nothing or too much. */
+  /** @throws InputError naming `file` for duplicate keys, and for unknown or too large aliases. */
   constructor({ document, lines }: ParsedDocument, file: string) {
     this.#contents = document.contents;
     this.#lines = lines;
@@ -53,7 +53,7 @@ export class DocumentValues {
     this.value = this.#valueOf(document.contents);
   }
 
-  /** Place of the deepest value on `path` that exists. */
+  /** Returns the place of the deepest existing value on `path`. */
   locate(path: KeyPath): Place {
     let node: Target | undefined = this.#contents;
     let start = node?.range?.[0] ?? 0;
@@ -100,7 +100,7 @@ export class DocumentValues {
       entries.push([key, this.#valueOf(pair.value)]);
     }
     this.#pairs.set(node, pairs);
-    // Keys such as __proto__ become keys like any other.
+    // Treats keys such as __proto__ like any other.
     return Object.fromEntries(entries);
   }
 

@@ -1,4 +1,4 @@
-/** Reads YAML or JSON and remembers where each value stands. */
+/** Reads YAML or JSON and records where each value stands. */
 import { parseText } from "./document-parser.ts";
 import { DocumentValues, type KeyPath, type Place } from "./document-values.ts";
 import { InputError } from "./input-error.ts";
@@ -6,22 +6,22 @@ import { decodeUtf8, digest, MEBIBYTE, readBytes } from "./source.ts";
 
 export type { KeyPath } from "./document-values.ts";
 
-/** A YAML or JSON file that was read, and where its values stand. */
+/** YAML or JSON file with the places of its values. */
 export interface SourceDocument {
-  /** As messages name it. */
+  /** Name in messages. */
   readonly file: string;
   readonly value: unknown;
   readonly sha256: string;
-  /** Place of the deepest value on `path` that exists. */
+  /** Returns the place of the deepest existing value on `path`. */
   readonly locate: (path: KeyPath) => Place;
 }
 
-/** Of a spec or a profile. */
+/** Limit of a spec or a profile. */
 export const MAX_DOCUMENT_BYTES = 4 * MEBIBYTE;
 
 /**
- * Reads a YAML 1.2 document; JSON is one.
- * @throws InputError when the file cannot be read or is not well-formed.
+ * Reads a YAML 1.2 document; JSON is a subset.
+ * @throws InputError if the file cannot be read or is not well-formed.
  */
 export function readDocument(path: string, file: string = path): SourceDocument {
   const read = readBytes(path, MAX_DOCUMENT_BYTES);

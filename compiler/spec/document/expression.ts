@@ -2,7 +2,7 @@
 import type { MathNode } from "mathjs";
 import { arithmetic } from "./arithmetic.ts";
 
-/** What a value measures: `none` is a plain number. */
+/** Dimension of a value: `none` for a plain number. */
 export type Dimension = "time" | "rate" | "none";
 
 export type Evaluated =
@@ -12,13 +12,13 @@ export type Evaluated =
 /** Longest expression that is read; it also bounds the depth of its tree. */
 const MAX_EXPRESSION_LENGTH = 500;
 
-/** Of all expressions of one file: 4,000 of 25 characters take half a second. */
+/** Total length of all expressions in a file: 4,000 of 25 characters take half a second. */
 const MAX_BUDGET = 100_000;
 
-/** Characters of expressions that may still be read of the file that is being read. */
+/** Remaining characters for expressions of the current file. */
 let budget = Number.POSITIVE_INFINITY;
 
-/** Reads a file, whose expressions may be so long together, and not each of thousands. */
+/** Reads a file with a limit on the total length of its expressions. */
 export function withExpressionBudget<T>(read: () => T): T {
   budget = MAX_BUDGET;
   try {
@@ -32,8 +32,8 @@ const FUNCTIONS = ["min", "max", "sqrt"];
 const OPERATORS = ["add", "subtract", "multiply", "divide", "pow", "unaryMinus"];
 
 /**
- * Value of arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`: a time in ms, a rate
- * per second, or a plain number; always finite.
+ * Evaluates arithmetic over numbers and units, such as `2 * 75 ms` or `1/3`, to a time in ms, a
+ * rate per second, or a plain number; always finite.
  */
 export function evaluateExpression(text: string): Evaluated {
   const parsed = parseArithmetic(text, (name) =>
@@ -43,13 +43,13 @@ export function evaluateExpression(text: string): Evaluated {
   return measure(() => parsed.compile().evaluate({}));
 }
 
-export type CompiledExpression =
+type CompiledExpression =
   | { readonly ok: true; readonly evaluate: (values: Readonly<Record<string, number>>) => number }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * Arithmetic over the named symbols, without units. `evaluate` takes one number per symbol and
- * returns NaN where the result is not a finite plain number, as for a division by zero.
+ * Compiles arithmetic over the named symbols, without units. `evaluate` takes one number per symbol
+ * and returns NaN if the result is not a finite plain number, as for a division by zero.
  */
 export function compileExpression(text: string, symbols: readonly string[]): CompiledExpression {
   const parsed = parseArithmetic(text, (name) =>
@@ -64,7 +64,7 @@ export function compileExpression(text: string, symbols: readonly string[]): Com
   return { ok: true, evaluate };
 }
 
-/** The tree of an expression made only of what is allowed, or the reason it is refused. */
+/** Returns the tree of an expression with only allowed nodes, or the reason for refusing it. */
 function parseArithmetic(
   text: string,
   refuseSymbol: (name: string) => string | null,
@@ -108,7 +108,7 @@ function measure(evaluate: () => unknown): Evaluated {
   try {
     return measured(evaluate());
   } catch {
-    // Also a unit of a number that is complex, which no time is.
+    // Thrown also for a complex number with a unit.
     return { ok: false, reason: "its units do not go together" };
   }
 }

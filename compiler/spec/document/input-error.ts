@@ -1,4 +1,4 @@
-/** What can be wrong with what a user hands the compiler. Every one ends with exit code 65. */
+/** Error codes for invalid input, all with exit code 65. */
 export const INPUT_ERRORS = {
   INPUT_UNREADABLE: "a named file is missing, unreadable, or not a file",
   INPUT_SYNTAX: "a file is not well-formed YAML, JSON or CSV",
@@ -12,8 +12,8 @@ export const INPUT_ERRORS = {
 
 export type InputErrorCode = keyof typeof INPUT_ERRORS;
 
-/** Something wrong: where, what was found and what is allowed, on one line. */
-export interface ToldMistake {
+/** Mistake with its place, what was found and what is allowed, on one line. */
+export interface LocatedMistake {
   readonly code: InputErrorCode;
   readonly message: string;
 }
@@ -21,10 +21,10 @@ export interface ToldMistake {
 /** Bad input. The message says where, what was found and what is allowed, on one line. */
 export class InputError extends Error {
   readonly code: InputErrorCode;
-  /** What else is wrong with the same file, in its order. */
-  readonly others: readonly ToldMistake[];
+  /** Further mistakes in the same file, in order. */
+  readonly others: readonly LocatedMistake[];
 
-  constructor(code: InputErrorCode, message: string, others: readonly ToldMistake[] = []) {
+  constructor(code: InputErrorCode, message: string, others: readonly LocatedMistake[] = []) {
     super(message);
     this.name = "InputError";
     this.code = code;

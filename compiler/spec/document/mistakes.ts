@@ -1,8 +1,8 @@
-/** Makes mistakes in a spec into one error. */
+/** Combines mistakes in a spec into one error. */
 import type { KeyPath, SourceDocument } from "./document.ts";
-import { InputError, type InputErrorCode, type ToldMistake } from "./input-error.ts";
+import { InputError, type InputErrorCode, type LocatedMistake } from "./input-error.ts";
 
-/** Something wrong with the value at `path`; the message is what was found and what is allowed. */
+/** Mistake in the value at `path`; the message says what was found and what is allowed. */
 export interface Mistake {
   readonly code: InputErrorCode;
   readonly path: KeyPath;
@@ -21,12 +21,12 @@ export function missing(path: KeyPath, expected: string): Mistake {
   return { code: "INPUT_MISSING_KEY", path, message: `missing; expected ${expected}` };
 }
 
-/** Mistakes of one file that are told: whoever has as many looks at the first. */
+/** Most mistakes of a file that are reported. */
 const MAX_MISTAKES = 1000;
 
 /**
- * @throws InputError for the first mistake in the order of the document, with the others, if there
- * are any; of more than `MAX_MISTAKES` those that were found first.
+ * @throws InputError for the first mistake in document order, with the others; only the first
+ * `MAX_MISTAKES` found are considered. Does nothing without mistakes.
  */
 export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): void {
   const found = firstOf(mistakes, MAX_MISTAKES + 1);
@@ -38,9 +38,9 @@ export function refuse(document: SourceDocument, mistakes: Iterable<Mistake>): v
   const rank = (p: (typeof placed)[number]) =>
     p.mistake.code === "INPUT_MISSING_KEY" ? p.end : p.start;
   placed.sort((a, b) => rank(a) - rank(b));
-  const [first, ...others] = placed.map(({ mistake }) => told(document, mistake));
+  const [first, ...others] = placed.map(({ mistake }) => located(document, mistake));
   if (found.length > MAX_MISTAKES && first !== undefined) {
-    const message = `${document.file}: and more mistakes; ${MAX_MISTAKES} are told at a time`;
+    const message = `${document.file}: and more mistakes; at most ${MAX_MISTAKES} are reported`;
     others.push({ code: first.code, message });
   }
   if (first !== undefined) throw new InputError(first.code, first.message, others);
@@ -57,21 +57,18 @@ function firstOf<T>(items: Iterable<T>, count: number): T[] {
 
 /** @throws InputError for the mistake, always. */
 export function fail(document: SourceDocument, mistake: Mistake): never {
-  const { code, message } = told(document, mistake);
+  const { code, message } = located(document, mistake);
   throw new InputError(code, message);
 }
 
-/** A mistake with where it was found. */
-function told(document: SourceDocument, { code, path, message }: Mistake): ToldMistake {
+/** Adds the place to a mistake. */
+function located(document: SourceDocument, { code, path, message }: Mistake): LocatedMistake {
   const line = `${document.file}:${document.locate(path).line}`;
   const where = path.length === 0 ? line : `${line} ${pathText(path)}`;
   return { code, message: `${where}: ${message}` };
 }
 
-/**
- * Path as messages write it: `tasks[0].variants[1].accuracy`; keys that are no identifiers are
- * quoted.
- */
+/** Formats a path: `tasks[0].variants[1].accuracy`; keys that are not identifiers are quoted. */
 function pathText(path: KeyPath): string {
   const text = path
     .map((key) => {
@@ -82,7 +79,7 @@ function pathText(path: KeyPath): string {
   return text.replace(/^\./, "");
 }
 
-/** A value found in a file, short and on one line. */
+/** Formats a value from a file, short and on one line. */
 export function show(value: unknown): string {
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";

@@ -1,18 +1,18 @@
-/** Powers that are the same on every Node, down to the last bit. */
+/** Powers with the same bits on every Node version. */
 
-/** Products of as many factors are exact enough; larger powers are taken as any others. */
+/** Most factors for which a product is exact enough. */
 const MOST_FACTORS = 64;
 
 /**
- * `base ** exponent` for a base that is not negative, or a whole exponent. `**` itself ends in
- * other bits on Node 22 than on Node 24, and what is compiled must not depend on that; products,
- * square roots, Math.exp and Math.log are the same on both.
+ * Computes `base ** exponent` for a non-negative base, or an integer exponent. `**` has different
+ * bits on Node 22 and Node 24, and compiled results must not depend on that; products, square
+ * roots, Math.exp and Math.log are the same on both.
  */
 export function power(base: number, exponent: number): number {
   if (exponent < 0) return 1 / power(base, -exponent);
   if (exponent <= MOST_FACTORS) {
     if (Number.isInteger(exponent)) return product(base, exponent);
-    // Such as 4 ** 1.5, which is 8.
+    // For example 4 ** 1.5, which is 8.
     if (Number.isInteger(2 * exponent)) return product(Math.sqrt(base), 2 * exponent);
   }
   const size = Math.exp(exponent * Math.log(Math.abs(base)));

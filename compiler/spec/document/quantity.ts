@@ -1,14 +1,14 @@
 /** Reads numbers with their units: times, rates, ratios. */
 import { type Dimension, type Evaluated, evaluateExpression } from "./expression.ts";
 
-export type Reading =
+type Reading =
   | { readonly ok: true; readonly value: number }
   | { readonly ok: false; readonly reason: string };
 
 /**
- * A number as files write it, in ms, queries/s or as a plain number; always finite.
- * @param wanted what the number must measure.
- * @param bare whether a number without a unit is taken to measure that.
+ * Reads a number as files write it, in ms, queries/s or as a plain number; always finite.
+ * @param wanted required dimension.
+ * @param bare whether a number without a unit has that dimension.
  */
 export function readQuantity(input: number | string, wanted: Dimension, bare: boolean): Reading {
   const read = typeof input === "number" ? checked(input, "none") : readText(input.trim());
@@ -18,7 +18,7 @@ export function readQuantity(input: number | string, wanted: Dimension, bare: bo
   return bare ? { ok: true, value: read.value } : { ok: false, reason: "without a unit" };
 }
 
-/** A plain number with an optional unit; anything else, or longer, is an expression. */
+/** Plain number with an optional unit; other or longer texts are expressions. */
 const PLAIN = /^([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:[eE]([+-]?\d+))?\s*(ms|s|%|\/\s*s)?$/;
 const MAX_PLAIN_LENGTH = 60;
 
@@ -34,8 +34,8 @@ function readText(text: string): Evaluated {
   if (plain === null) return evaluateExpression(text);
   const [, mantissa, exponent, suffix] = plain;
   const unit = SUFFIXES[suffix?.replace(/\s/g, "") ?? ""];
-  // Moving the decimal point instead of multiplying makes `57.972%` the very double that `0.57972`
-  // is, and `0.29 s` that of `290 ms`.
+  // Moving the decimal point instead of multiplying gives `57.972%` the same double as `0.57972`,
+  // and `0.29 s` the same as `290 ms`.
   const value = Number(`${mantissa}e${Number(exponent ?? 0) + (unit?.shift ?? 0)}`);
   return checked(value, unit?.dimension ?? "none");
 }

@@ -1,13 +1,13 @@
-/** Reads bytes of files, within a limit, and digests them. */
+/** Reads bytes of files within a limit, and computes digests. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { InputError } from "./input-error.ts";
 
-/** Why a file cannot be used, in words for a message. */
-export type Unreadable = { readonly ok: false; readonly reason: string };
+/** Reason why a file cannot be used, for a message. */
+type Unreadable = { readonly ok: false; readonly reason: string };
 
 /**
- * Content of a file of at most `maxBytes`. Nothing is thrown: the caller knows who named the file.
+ * Reads a file of at most `maxBytes`. Does not throw: the caller knows where the file was named.
  */
 export function readBytes(
   path: string,
@@ -28,7 +28,7 @@ export function digestFile(
   return read.ok ? { ok: true, sha256: hash.digest("hex") } : read;
 }
 
-/** What is read counts, and not what the file says its size is: those of /proc say 0. */
+/** Counts the bytes read instead of trusting the file's size, which is 0 in /proc. */
 function readChunks(
   path: string,
   maxBytes: number,
@@ -46,7 +46,7 @@ function readChunks(
   });
 }
 
-/** Lines of a UTF-8 file, without their ends. */
+/** Reads the lines of a UTF-8 file, without their ends. */
 export function linesOf(path: string, refuse: (reason: string) => never): string[] {
   const read = readBytes(path, MAX_LINES_BYTES);
   if (!read.ok) return refuse(read.reason);
@@ -63,8 +63,8 @@ export function digest(bytes: Uint8Array): string {
 }
 
 /**
- * Text of UTF-8 bytes, without a byte order mark.
- * @throws InputError naming `file` when the bytes are not UTF-8.
+ * Decodes UTF-8, without a byte order mark.
+ * @throws InputError naming `file` if the bytes are not UTF-8.
  */
 export function decodeUtf8(bytes: Uint8Array, file: string): string {
   try {
@@ -79,7 +79,7 @@ export const MEBIBYTE = 1 << 20;
 function withFile<T>(path: string, read: (descriptor: number, size: number) => T): T | Unreadable {
   let descriptor: number | null = null;
   try {
-    // Without O_NONBLOCK opening a named pipe would wait for a writer.
+    // Opening a named pipe without O_NONBLOCK would wait for a writer.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(descriptor);
     if (stat.isDirectory()) return { ok: false, reason: "it is a folder" };

@@ -6,7 +6,7 @@ import type { KeyPath, SourceDocument } from "./document.ts";
 import { withExpressionBudget } from "./expression.ts";
 import { invalid, type Mistake, missing, refuse, show } from "./mistakes.ts";
 
-/** The value of a document as its schema makes it. @throws InputError for the first mistake. */
+/** Returns the document's value parsed by its schema. @throws InputError for the first mistake. */
 export function parseStructure<S extends z.ZodType>(
   document: SourceDocument,
   schema: S,
@@ -14,7 +14,7 @@ export function parseStructure<S extends z.ZodType>(
   const result = withExpressionBudget(() => schema.safeParse(document.value));
   if (result.success) return result.data;
   refuse(document, issueMistakes(result.error.issues, document.value, []));
-  assert.fail("an issue of a schema is a mistake");
+  assert.fail("expected a mistake for the issue");
 }
 
 function* issueMistakes(
@@ -26,8 +26,8 @@ function* issueMistakes(
 }
 
 /**
- * Mistakes behind an issue. The fields of a schema put what they expect in the issue's message (see
- * fields.ts); an object puts its known keys there, one per line, when it reports unknown ones.
+ * Converts an issue to mistakes. Fields of a schema put their expectation in the issue's message
+ * (see fields.ts); an object with unknown keys puts its known keys there, one per line.
  */
 function* mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Generator<Mistake> {
   const path = [...base, ...issue.path.map((key) => (typeof key === "number" ? key : String(key)))];
@@ -57,8 +57,8 @@ function* mistakesOf(issue: z.core.$ZodIssue, root: unknown, base: KeyPath): Gen
 }
 
 /**
- * Whether the issues of a union's branch are about what is inside the value, so that this branch is
- * the one that was meant.
+ * Returns whether all issues of a union's branch are about the inside of the value, which means
+ * that this branch was intended.
  */
 function isAboutContent(issues: readonly z.core.$ZodIssue[]): boolean {
   return (
@@ -69,7 +69,7 @@ function isAboutContent(issues: readonly z.core.$ZodIssue[]): boolean {
   );
 }
 
-/** What a number is held to beyond what its field says of it, which any branch of a union tells. */
+/** Returns a limit beyond the field's phrase, from any branch of a union. */
 function limitOf(issue: z.core.$ZodIssue): string {
   const inner = issue.code === "invalid_union" ? issue.errors.flat() : [issue];
   const limits = inner.map((one) => {

@@ -1,4 +1,4 @@
-/** States the structure of an application spec. */
+/** Structure of an application spec. */
 import {
   MAX_BUCKETS,
   MAX_CORES,
@@ -45,11 +45,11 @@ import { bindingFields } from "./binding-schema.ts";
 import { policySchema } from "./policy-schema.ts";
 import { REQUIREMENT_FORM } from "./requirement.ts";
 
-/** Most load levels one application may ask for. */
+/** Most load levels of an application. */
 export const MAX_LOADS = MAX_LEVELS;
 
 const sloClass = mapping({
-  name: className().describe("What requests name it by"),
+  name: className().describe("Name of the class in requests"),
   latency: duration(MAX_MS).describe(
     "Latency objective of the class with its unit, such as 150 ms",
   ),
@@ -63,21 +63,21 @@ const slo = mapping({
   classes: list(sloClass, "a list of classes", 100)
     .optional()
     .describe(
-      "2 to 16 classes of queries with a latency objective each (ramsis); " +
-        "a query that names none is of the first",
+      "2 to 16 classes of queries, each with its latency objective (ramsis); " +
+        "queries without a class belong to the first",
     ),
-  maxViolationRate: ratio()
-    .optional()
-    .describe("Highest share of queries that may miss it, of each class"),
+  maxViolationRate: ratio().optional().describe("Largest share of late queries, in each class"),
   percentile: percentile()
     .prefault(99)
     .describe("Percentile for planners that bound a latency quantile"),
   p50: duration(MAX_MS)
     .optional()
-    .describe("Highest median latency, such as 20 ms (ramsis); left out for none"),
+    .describe("Largest median latency, such as 20 ms (ramsis); left out for no limit"),
   p95: duration(MAX_MS)
     .optional()
-    .describe("Highest 95th percentile of the latency, such as 50 ms (ramsis); left out for none"),
+    .describe(
+      "Largest 95th percentile of the latency, such as 50 ms (ramsis); left out for no limit",
+    ),
 }).meta({ anyOf: [{ required: ["latency"] }, { required: ["classes"] }] });
 
 const arrivals = tagged("process", [
@@ -90,9 +90,9 @@ const arrivals = tagged("process", [
   }),
   mapping({
     process: z.literal("trace"),
-    file: text("a file name").describe("Arrivals or rates over time, relative to the spec"),
+    file: text("a file name").describe("File of arrivals or rates over time, relative to the spec"),
   }),
-]).describe("Arrival process that loads are rates of");
+]).describe("Arrival process whose rates the loads are");
 
 const loads = z
   .union(
@@ -104,7 +104,9 @@ const loads = z
         step: rate().optional().describe("Distance of the levels; the end is included"),
         maxAccuracyStep: positiveRatio()
           .optional()
-          .describe("Largest difference of expected accuracy between neighbours, instead of step"),
+          .describe(
+            "Largest difference of expected accuracy between neighbouring levels, instead of step",
+          ),
       }),
     ],
     { error: () => "a list of rates, or a mapping with from, to and step or maxAccuracyStep" },
@@ -113,19 +115,19 @@ const loads = z
 
 const day = text("a file name")
   .optional()
-  .describe("Arrivals or rates of a day that compile says the cost of, relative to the spec");
+  .describe("File of arrivals or rates of a day whose cost compile reports, relative to the spec");
 
 const pool = mapping({
   name: name(),
   hardware: name().optional(),
   device: device()
     .optional()
-    .describe("What runs its models, such as webgpu or cuda:0,1; processors when left out"),
+    .describe("Device that runs its models, such as webgpu or cuda:0,1; CPUs when left out"),
   workers: workers()
     .optional()
     .describe(
-      "How many, or the URLs of v2 servers that are the workers; may be left out beside a " +
-        "device: as many as it names, else 1",
+      "Number of workers, or the URLs of v2 servers that are the workers; may be left out with a " +
+        "device: one per index that it names",
     ),
   cores: count(MAX_CORES).optional().describe("Cores of one worker"),
   pricePerHour: amount(MAX_PRICE).optional().describe("Price of one worker"),
@@ -141,12 +143,12 @@ const cluster = mapping({
       error: () => "auto, or a time of at least 0 with its unit such as 1 ms",
     })
     .prefault("auto")
-    .describe("Per hop of a pipeline; auto plans with the serving path of the profiles"),
+    .describe("Latency per hop of a pipeline; auto uses the serving path of the profiles"),
 });
 
 const variant = mapping({
   name: name(),
-  accuracy: ratio().optional().describe("May be left out when the profile has it"),
+  accuracy: ratio().optional().describe("Accuracy, 0 to 1; may be left out if the profile has it"),
   profile: z
     .union(
       [text("<file>#<variant>"), list(text("<file>#<variant>"), "a list of <file>#<variant>", 64)],
@@ -160,7 +162,9 @@ const variant = mapping({
     ),
   kind: choice("onnx", "module", "remote")
     .optional()
-    .describe("What it is: an ONNX file, the default, an ES module, or a model of another server"),
+    .describe(
+      "Kind of the variant: an ONNX file (default), an ES module, or a model on another server",
+    ),
   model: z
     .union(
       [
@@ -169,17 +173,19 @@ const variant = mapping({
           error: () => "a list of at least two ONNX files",
         }),
       ],
-      { error: () => "a file name, or a list of ONNX files that run in a row, at least two" },
+      { error: () => "a file name, or a list of at least two ONNX files that run in sequence" },
     )
     .optional()
     .describe(
-      "ONNX file, relative to the spec, or a list of them that run one after the other in a " +
-        "worker, each on what those before it give by name; of a module its path, such as " +
-        "./crop.mjs, or what a " +
-        "package has, such as stratagem-kit/decode-image; of another server its model",
+      "ONNX file, relative to the spec, or a list of files that run in sequence in a " +
+        "worker, each on the named outputs of those before it; for a module its path, such as " +
+        "./crop.mjs, or a package, " +
+        "such as stratagem-kit/decode-image; for another server the name of its model",
     ),
-  options: options().optional().describe("What a module is opened with"),
-  url: url().optional().describe("Another server of the protocol v2, such as http://host:8000"),
+  options: options().optional().describe("Options of a module"),
+  url: url()
+    .optional()
+    .describe("URL of another server with protocol v2, such as http://host:8000"),
   ...bindingFields,
   fanout: z
     .union(
@@ -197,7 +203,9 @@ const variant = mapping({
 
 const task = mapping({
   name: name(),
-  passThrough: flag().default(false).describe("Costs nothing and only fans out; has no variants"),
+  passThrough: flag()
+    .default(false)
+    .describe("True for a task that costs nothing and only fans out; has no variants"),
   variants: list(variant, "a list of variants", MAX_VARIANTS).default([]),
   to: list(
     mapping({
@@ -205,9 +213,7 @@ const task = mapping({
       share: ratio().prefault(1).describe("Share of the queries that take this edge"),
       inputs: record(name(), name(), "a mapping from inputs to outputs")
         .optional()
-        .describe(
-          "Which output of this task is which input of the next; of the same name when left out",
-        ),
+        .describe("Output of this task for each input of the next; the same names when left out"),
       count: name()
         .optional()
         .describe(
@@ -220,7 +226,7 @@ const task = mapping({
         })
         .optional()
         .describe(
-          "Joins the rows that were made of one: all of them to one, or each so many in their " +
+          "Joins the rows of one parent row: all of them, or groups of this many in their " +
             "order",
         ),
     }),
@@ -228,7 +234,7 @@ const task = mapping({
     MAX_TASKS,
   )
     .default([])
-    .describe("Tasks that come after this one"),
+    .describe("Tasks that follow this one"),
   bucketShares: list(properShare(), "a list of shares", MAX_BUCKETS)
     .optional()
     .describe(
@@ -240,10 +246,7 @@ const task = mapping({
     .describe("Whether a query may take several of the edges, or at most one"),
 });
 
-/**
- * An application spec as users write it; parsing brings it into one unit system and fills in every
- * default.
- */
+/** Application spec as users write it; parsing converts units and fills in every default. */
 export const applicationSchema = mapping({
   version: z.literal(1, { error: () => "1, the only version of the format" }),
   application: name().describe("Name of the application"),
@@ -255,7 +258,7 @@ export const applicationSchema = mapping({
   require: list(text(REQUIREMENT_FORM), "a list of requirements", 100)
     .optional()
     .describe(
-      "What the promises have to be, or compile ends with 3: feasible, violations <= ceiling, " +
+      "Requirements on the promises, or compile exits with 3: feasible, violations <= ceiling, " +
         "accuracy >= 97% @ 1000",
     ),
 });

@@ -1,4 +1,4 @@
-/** States what a variant of a spec may say of its model's tensors. */
+/** Structure of a variant's tensor options. */
 import { MAX_BATCH } from "stratagem-runtime/internal/bundle/limits";
 import * as z from "zod";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../document/fields.ts";
 
 const MAX_SIZE = 2 ** 31 - 1;
-/** Of one axis; of several, their products have the same limit. */
+/** Most sizes of one axis, and of the product of several axes. */
 const MAX_SIZES = 64;
 
 const axis = z.union(
@@ -33,23 +33,21 @@ const output = z.union(
   [
     tensorName(),
     mapping({
-      of: tensorName().describe("As the model calls it"),
+      of: tensorName().describe("Name of the output in the model"),
       as: choice("tensor", "softmax", "argmax", "top-k", "ctc", "ctc-confidence")
         .default("tensor")
-        .describe("What is told of it, along its last axis"),
-      k: count(MAX_BATCH).optional().describe("How many classes top-k tells; 5 when left out"),
+        .describe("Value to return, along the last axis"),
+      k: count(MAX_BATCH).optional().describe("Number of classes of top-k; 5 when left out"),
       labels: text("a file name")
         .optional()
-        .describe("File with the name of a class on each line, of ctc without the blank"),
-      space: flag()
-        .default(false)
-        .describe("Whether a space comes after the labels, as PaddleOCR has it"),
+        .describe("File with the name of a class on each line; for ctc without the blank"),
+      space: flag().default(false).describe("Whether a space follows the labels, as in PaddleOCR"),
       blank: z
         .number({ error: () => "the number of a class" })
         .int({ error: () => "the number of a class" })
         .min(0, { error: () => "the number of a class" })
         .optional()
-        .describe("The class of ctc that stands for none; 0 when left out"),
+        .describe("Blank class of ctc; 0 when left out"),
     }),
   ],
   { error: () => "the name of an output, or a mapping with the key of" },
@@ -60,38 +58,40 @@ const size = count(MAX_SIZE);
 const resize = mapping({
   size: list(size, "[height, width]", 2)
     .length(2, { error: () => "[height, width]" })
-    .describe("What clients and other tasks send: [height, width]"),
+    .describe("Size of the input from clients and other tasks: [height, width]"),
   fit: choice("fill", "pad")
     .default("fill")
-    .describe("Stretch, or keep the ratio and fill up at the bottom and on the right"),
-  padding: realNumber().prefault(0).describe("What is filled in"),
+    .describe("fill stretches; pad keeps the ratio and pads at the bottom and on the right"),
+  padding: realNumber().prefault(0).describe("Value of the padding"),
 });
 
-/** Keys of a variant that say how its model's tensors are used. */
+/** Keys of a variant that describe the use of its model's tensors. */
 export const bindingFields = {
   axes: record(text("the name of an axis, or <tensor>.<position>"), axis, "a mapping from axes")
     .optional()
     .describe(
-      "What each open axis is: batch, a size, or a list of sizes; by the name that it has in the " +
+      "Use of each open axis: batch, a size, or a list of sizes; by its name in the " +
         "file, or as <tensor>.<position>, counted from 0",
     ),
-  padding: realNumber().optional().describe("What rows are filled with up to their size; 0"),
+  padding: realNumber().optional().describe("Value that rows are padded with; 0 when left out"),
   inputs: record(tensorName(), tensorName(), "a mapping from names to inputs of the model")
     .optional()
-    .describe("What clients and other tasks call an input: its name in the model"),
+    .describe("Name of an input for clients and other tasks: its name in the model"),
   outputs: record(tensorName(), output, "a mapping from names to outputs of the model")
     .optional()
-    .describe("What is told, by the name that clients and other tasks use; all outputs otherwise"),
+    .describe(
+      "Returned outputs, by the name for clients and other tasks; all outputs when left out",
+    ),
   constants: record(tensorName(), realNumber(), "a mapping from inputs of the model to numbers")
     .optional()
-    .describe("Inputs of the model that are always the same"),
+    .describe("Constant inputs of the model"),
   state: record(tensorName(), tensorName(), "a mapping from outputs of the model to inputs")
     .optional()
     .describe(
-      "Outputs of the model that it takes again with the next request of a sequence, each by an " +
+      "Outputs of the model that are inputs of the next request of a sequence, each with its " +
         "input; kept at the server, for ramsis with one variant",
     ),
   resize: record(tensorName(), resize, "a mapping from inputs to sizes")
     .optional()
-    .describe("Inputs that come in another size than the model takes"),
+    .describe("Inputs whose size differs from the model's"),
 };

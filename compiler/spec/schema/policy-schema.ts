@@ -1,4 +1,4 @@
-/** States the structure of a policy, of every method. */
+/** Structure of the policies of all methods. */
 import {
   MAX_HEADROOM,
   MAX_MS,
@@ -27,11 +27,11 @@ import {
 
 /** Weights are relative to each other. */
 const MAX_WEIGHT = 1e9;
-/** A minute: traffic is looked at in windows of seconds. */
+/** A minute; traffic is observed in windows of seconds. */
 const MAX_TICK_MS = 60_000;
-/** Of a trace that plans are made with: many more only take time. */
+/** Most requests of a sample trace; more only take time. */
 const MAX_SAMPLE_REQUESTS = 1_000_000;
-/** Of an SLO. */
+/** Smallest time in multiples of an SLO. */
 const LEAST_SLOS = 1e-6;
 /** A batch that starts when its first query is late may take one more SLO. */
 const LEAST_LATE_SLOS = 2;
@@ -49,44 +49,42 @@ const ramsis = mapping({
     mapping({ kind: z.literal("model-based") }),
   ])
     .default({ kind: "fixed", steps: 100 })
-    .describe("How slack time is cut into states"),
+    .describe("Division of slack time into states"),
   batching: choice("maximal", "variable")
     .default("maximal")
     .describe("Whether a decision takes the whole queue or may take part of it"),
   maxQueue: count(4096)
     .default(32)
-    .describe(
-      "Largest batch; where each worker has a queue also the longest with a state of its own",
-    ),
+    .describe("Largest batch; with a queue per worker also the longest queue with its own state"),
   extrapolate: flag()
     .default(false)
     .describe("Whether batches may be larger than the largest one profiled"),
   balancer: choice("pooled", "round-robin", "shortest-queue")
     .default("pooled")
-    .describe("How arrivals are spread over workers"),
+    .describe("Distribution of arrivals over workers"),
   serviceTimes: choice("p95", "quantiles")
     .optional()
     .describe(
       "Service times as one number or as a distribution; with the pooled balancer a distribution " +
-        "by default where the profiles have one",
+        "by default if the profiles have one",
     ),
   drop: z
     .boolean()
     .default(false)
-    .describe("Whether a query that can no longer meet its deadline is given up"),
+    .describe("Whether a query that can no longer meet its deadline is dropped"),
   lateWithin: positiveNumber(LEAST_LATE_SLOS, MAX_SLOS)
     .default(4)
-    .describe("Latency within which a late query is answered or dropped, in times the SLO"),
+    .describe("Latency within which a late query is answered or dropped, in multiples of the SLO"),
   classes: choice("auto", "shared", "separate")
     .optional()
     .describe(
-      "How the classes of slo.classes are served: in one queue, " +
-        "each by workers of its own, or at each load whichever is better (auto, the default)",
+      "Serving of slo.classes: in one queue, " +
+        "each by its own workers, or the better of both at each load (auto, the default)",
     ),
   latencyPrice: ratio()
     .optional()
     .describe(
-      "Accuracy per query that lowering the mean latency by one SLO is worth (default: 0.0002, " +
+      "Accuracy per query worth a reduction of the mean latency by one SLO (default: 0.0002, " +
         "and never more than 0.01 points of accuracy at a level)",
     ),
 });
@@ -121,8 +119,8 @@ const loki = mapping({
     })
     .default(0)
     .describe(
-      "What plans carry beyond the load of their level, relative to it; auto: " +
-        "as little as makes a simulation keep the SLO",
+      "Additional load that plans carry beyond their level's, relative to it; auto: " +
+        "the least for which a simulation keeps the SLO",
     ),
   oneBatchPerVariant: flag()
     .default(true)
@@ -134,29 +132,28 @@ const loki = mapping({
     .describe("Whether queries follow the paths of the plan, or the most accurate servers first"),
   drop: choice("deadline", "reroute", "per-task", "last-task", "none")
     .default("deadline")
-    .describe("When a query that falls behind is given up or sent another way"),
+    .describe("When a query that falls behind is dropped or rerouted"),
   stagePolicy: choice("fixed", "ramsis")
     .default("fixed")
     .describe("Whether a RAMSIS table chooses the variant of each batch within a task"),
   modelLoad: delay()
     .optional()
     .describe(
-      "Time a server takes to load another variant; when left out what the profiles measured, " +
-        "else 0 ms",
+      "Time a server takes to load another variant; default: as in the profiles, " + "or 0 ms",
     ),
 });
 
-/** Who starts replicas, in methods whose plans have more of them at some loads. */
+/** Options for starting replicas, in methods whose plans need different numbers. */
 const scaling = {
   scaler: choice("none", "hpa", "keda")
     .default("none")
     .describe(
-      "Who starts replicas: nobody in between, or an autoscaler of Kubernetes whose looks " +
-        "compile counts with: hpa every 15 s, keda polled every scalerPolling besides",
+      "Component that starts replicas: the server itself, or a Kubernetes autoscaler whose delay " +
+        "compile includes: hpa syncs every 15 s, keda also polls every scalerPolling",
     ),
   scalerPolling: duration(MAX_MS, MIN_TICK_MS)
     .prefault("30 s")
-    .describe("How often KEDA asks what the plan wants"),
+    .describe("Polling interval of KEDA"),
 };
 
 const inferline = mapping({
@@ -166,28 +163,28 @@ const inferline = mapping({
     .describe("Whether the greedy plan is improved to a proven optimum"),
   downgrade: choice("next", "any")
     .default("next")
-    .describe("Which cheaper hardware greedy tries: the next cheaper as in the paper, or any"),
+    .describe("Cheaper hardware that greedy tries: the next cheaper as in the paper, or any"),
   margin: z
     .union([z.literal("auto"), properFraction()], {
       error: () => `"auto", or a fraction from 0 to below 1 such as 0.05 or 5%`,
     })
     .default(0)
     .describe(
-      "Part of the SLO kept free; auto: as little as makes traces that were not planned with " +
+      "Part of the SLO kept free; auto: the least for which traces not used for planning " +
         "meet the SLO",
     ),
-  traces: count(64).default(1).describe("Sample traces that a plan has to meet the SLO on"),
+  traces: count(64).default(1).describe("Sample traces on which a plan must meet the SLO"),
   sampleDuration: duration(MAX_MS)
     .optional()
     .describe(
-      "Length of a sample trace that is drawn, which ends at 50,000 requests; when left out " +
+      "Length of a sample trace, which ends at 50,000 requests; default: " +
         "1200 SLOs, and longer at low loads, until it has sampleRequests",
     ),
   sampleRequests: count(MAX_SAMPLE_REQUESTS)
     .optional()
     .describe(
-      "Requests that a sample trace has at least, in the mean; when left out 1000, or any number " +
-        "where sampleDuration is given",
+      "Fewest requests of a sample trace, on average; default: 1000, or any number " +
+        "with sampleDuration",
     ),
   sampleSeed: count(2 ** 31)
     .default(1)
@@ -195,10 +192,10 @@ const inferline = mapping({
   solveLimit: duration(MAX_MS).prefault("5 s").describe("Longest time for one optimisation"),
   betweenBatches: choice("next", "linear")
     .default("next")
-    .describe("What a batch between two profiled sizes takes: as the next larger one, or linear"),
+    .describe("Time of a batch between two profiled sizes: as the next larger one, or linear"),
   tuner: choice("joint", "relative", "paper", "none")
     .default("joint")
-    .describe("How replicas follow the traffic"),
+    .describe("Method to adapt replicas to the traffic"),
   tolerance: amountUpTo(100)
     .default(0)
     .describe(
@@ -208,7 +205,7 @@ const inferline = mapping({
   activation: delay()
     .optional()
     .describe(
-      "Time a replica takes to come up, in simulations; when left out what the profiles " +
+      "Start time of a replica in simulations; default: as in the profiles, " +
         "measured, else 5 s",
     ),
   ...scaling,
@@ -227,47 +224,45 @@ const themis = mapping({
     })
     .default("auto")
     .describe(
-      "Quantile of stochastic waiting times that plans count with; auto: " +
-        "as low as makes a simulation keep the SLO",
+      "Quantile of stochastic waiting times in plans; auto: " +
+        "the lowest for which a simulation keeps the SLO",
     ),
   solver: choice("exact", "paper")
     .default("exact")
     .describe("Exact search, or the dynamic programmes of the paper"),
   scaling: choice("joint", "themis", "horizontal", "vertical")
     .default("joint")
-    .describe("Which plans are followed, and how one becomes another"),
+    .describe("Selection of plans and transitions between them"),
   predictor: choice("last-max", "ewma", "holt", "poisson-peak", "lstm")
     .default("poisson-peak")
-    .describe("What foretells the highest rate of the next 100 SLOs"),
+    .describe("Predictor of the highest rate of the next 100 SLOs"),
   tick: duration(MAX_TICK_MS, MIN_TICK_MS)
     .optional()
-    .describe("Time between two looks at the traffic; when left out a quarter of the SLO"),
+    .describe("Interval of traffic observations; default: a quarter of the SLO"),
   stableTicks: count(100_000)
     .default(100)
-    .describe("Looks in a row that have to agree before instances follow the load"),
-  resize: delay()
-    .prefault("100 ms")
-    .describe("Time until an instance has other cores, in simulations"),
+    .describe("Consecutive observations that must agree before instances follow the load"),
+  resize: delay().prefault("100 ms").describe("Time to change an instance's cores, in simulations"),
   coldStart: delay()
     .optional()
     .describe(
-      "Time until a new instance is up, in simulations; when left out what the profiles " +
+      "Start time of an instance in simulations; default: as in the profiles, " +
         "measured, else 5 s",
     ),
   extraCores: choice("same", "one")
     .default("same")
-    .describe("Cores of instances that are added where the present ones are not enough"),
+    .describe("Cores of instances that are added if the present ones are insufficient"),
   dropAfter: z
     .union([z.literal("never"), positiveNumber(LEAST_SLOS, MAX_SLOS)], {
-      error: () => `"never", or a number above 0 of times the SLO`,
+      error: () => `"never", or a number above 0 of multiples of the SLO`,
     })
     .default(1)
-    .describe("Age at which a query is given up when its turn comes, in times the SLO"),
+    .describe("Age at which a query is dropped when its turn comes, in multiples of the SLO"),
   dropRule: choice("rest", "age")
     .default("rest")
     .describe(
-      "Whether what its batch and the rest of its way are to take counts with its age, or its " +
-        "age alone, as in the paper",
+      "Whether the expected time of its batch and of the remaining tasks is added to its age, or its " +
+        "age alone counts, as in the paper",
     ),
   ...scaling,
 });
@@ -276,8 +271,8 @@ const accordion = mapping({
   method: z.literal("accordion"),
   executionPlaces: count(4096)
     .default(64)
-    .describe("Most workers that are used, each an execution place for one stage"),
-  maxDepth: count(64).default(8).describe("Most stages one model is cut into"),
+    .describe("Most workers to use, each an execution place for one stage"),
+  maxDepth: count(64).default(8).describe("Most stages to cut a model into"),
   timing: choice("pipelined", "paper").default("pipelined").describe("Latency model of a cut"),
   maxBatch: count(4096).default(64).describe("Most instances of one query"),
   scheduler: choice("accordion", "slo-conforming", "fastest", "bbs", "one-stage")
@@ -286,22 +281,26 @@ const accordion = mapping({
   regrow: flag()
     .default(true)
     .describe(
-      "Whether running queries get more places too, and those of high priority start on fewer " +
+      "Whether running queries also get more places, and those of high priority start on fewer " +
         "than they need",
     ),
   backfill: flag()
     .default(true)
-    .describe("Whether queries may start before one of their priority that has to wait"),
-  reconfiguration: delay().prefault("5 ms").describe("Cost of giving a running query other places"),
+    .describe("Whether queries may start before a waiting one of their priority"),
+  reconfiguration: delay()
+    .prefault("5 ms")
+    .describe("Cost of changing the places of a running query"),
   dropAfter: z
     .union([z.literal("never"), positiveNumber(LEAST_SLOS, MAX_SLOS)], {
-      error: () => `"never", or a number above 0 of times the SLO`,
+      error: () => `"never", or a number above 0 of multiples of the SLO`,
     })
     .default(1)
-    .describe("Latency, in times the SLO, above which a query of low priority is given up"),
+    .describe("Latency, in multiples of the SLO, above which a query of low priority is dropped"),
   dropout: choice("turn", "arrival")
     .default("turn")
-    .describe("Whether that is decided once it is certain, or by a forecast when the query comes"),
+    .describe(
+      "Whether that is decided when it is certain, or by a forecast at the query's arrival",
+    ),
   meanBatch: positiveNumber(1e-3, 4096)
     .default(8)
     .describe("Mean instances of a query, in simulations, at least 1"),
@@ -313,5 +312,5 @@ const accordion = mapping({
 
 /** `policy` of an application spec, as users write it; parsing fills in every default. */
 export const policySchema = tagged("method", [ramsis, loki, inferline, themis, accordion]).describe(
-  "What compiles the policy, with its options",
+  "Method that compiles the policy, with its options",
 );

@@ -1,4 +1,4 @@
-/** States the structure of a latency profile. */
+/** Structure of a latency profile. */
 
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "stratagem-runtime/internal/bundle/limits";
 import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
@@ -20,13 +20,13 @@ import {
   text,
 } from "../document/fields.ts";
 
-/** A key of a mapping. */
+/** Builds the key of a mapping. */
 const key = (form: RegExp, expected: string) => {
   const error = () => expected;
   return z.string({ error }).regex(form, { error });
 };
 
-/** A layer may be nothing but a change of names. */
+/** A layer may only rename tensors. */
 const LEAST_LAYER_MS = 1e-9;
 const MAX_LAYERS = 100_000;
 const MAX_NODES = 1_000_000;
@@ -43,7 +43,7 @@ const quantiles = mapping({
   p95: milliseconds(),
   p99: milliseconds(),
   mean: milliseconds(),
-  samples: z.unknown().optional().describe("How many were measured, or the measurements"),
+  samples: z.unknown().optional().describe("Number of measurements, or the measurements"),
 });
 
 const row = z.union([milliseconds(), quantiles], {
@@ -54,11 +54,11 @@ const rows = record(size("a batch size"), row, "a mapping from batch sizes to la
 
 const layers = mapping({
   ms: list(milliseconds(LEAST_LAYER_MS), "a list of times", MAX_LAYERS).describe(
-    "Of one instance, layer by layer",
+    "Times of one instance, layer by layer",
   ),
   overheadMs: amount(MAX_MS)
     .prefault(0)
-    .describe("What a stage takes beyond its layers: the way to its place and back"),
+    .describe("Time of a stage beyond its layers: transfer to its place and back"),
   stages: record(
     key(
       /^(0|[1-9]\d{0,4})-[1-9]\d{0,4}$/,
@@ -71,38 +71,38 @@ const layers = mapping({
     .describe("Measured latency of one instance, by the layers of the stage"),
 });
 
-/** From nothing on: what is as quick as the clock's tick takes none. */
+/** Allows 0 for times below the clock's resolution. */
 const span = () => amount(MAX_MS);
 
 const start = mapping({
-  processMs: span().describe("Of a new worker, until it can load a model"),
-  loadMs: span().describe("Of loading the model"),
-  warmMs: span().describe("Of the first runs, those of every batch"),
+  processMs: span().describe("Time of a new worker until it can load a model"),
+  loadMs: span().describe("Time to load the model"),
+  warmMs: span().describe("Time of the first runs of every batch"),
 });
 
 const fallback = mapping({
-  nodes: count(MAX_NODES).describe("Nodes that run on processors instead"),
+  nodes: count(MAX_NODES).describe("Nodes that run on CPUs instead"),
   of: count(MAX_NODES).describe("All nodes"),
   ops: record(
     text("an operator"),
     count(MAX_NODES),
     "a mapping from operators to numbers of nodes",
-  ).describe("How many of them are of each operator"),
+  ).describe("Number of these nodes by operator"),
   names: list(text("the name of a node"), "a list of names", MAX_NODES).describe("The nodes"),
 });
 
-/** As bundles take it; editors know no classes of characters. */
+/** Same form as in bundles; editors do not support Unicode character classes. */
 const printable = (expected: string) =>
   key(/^[ -~\u00a0-\u2027\u202a-\ud7ff\ue000-\uffff]{1,200}$/, expected);
 
 const device = mapping({
-  provider: choice(...PROVIDERS).describe("What ONNX Runtime ran the models with"),
+  provider: choice(...PROVIDERS).describe("Execution provider of ONNX Runtime"),
   name: printable("the name of a device, of up to 200 characters").describe(
-    "The device, as its driver names it; of processors their model",
+    "Name of the device from its driver; for CPUs the processor model",
   ),
   driver: printable("the version of a driver, of up to 200 characters, or null")
     .nullable()
-    .describe("Version of its driver; null where there is none, or nobody says"),
+    .describe("Version of its driver; null if there is no driver, or it is unknown"),
   options: record(
     text("the name of an option"),
     z.union([text("a text"), flag(), list(text("a text"), "a list of texts")], {
@@ -111,8 +111,8 @@ const device = mapping({
     "a mapping from options to values",
   )
     .optional()
-    .describe("Of the provider, as ONNX Runtime calls them"),
-}).describe("What the latencies were measured on, where a tool wrote it");
+    .describe("Options of the provider, with ONNX Runtime's names"),
+}).describe("Measured device, if a tool wrote it");
 
 const stallTimes = z.union(
   [
@@ -125,48 +125,50 @@ const stallTimes = z.union(
 const spread = stallTimes.optional();
 
 const serving = mapping({
-  processors: count(MAX_PROCESSORS).describe("Of the machine that serves"),
-  requestBytes: amount(MAX_REQUEST_BYTES).prefault(0).describe("Of the request that was measured"),
-  requestMs: spread.describe("Of the server's process: a request, until its decision"),
-  batchMs: spread.describe("Of the server's process: a batch, there and back"),
-  answerMs: spread.describe("Of the server's process: the answer of a request"),
-  perMiBMs: span().prefault(0).describe("Of the server's process: each MiB beyond requestBytes"),
-  wakeMs: spread.describe("What a process that slept takes longer"),
-  wireMs: spread.describe("Client and network, both ways together"),
+  processors: count(MAX_PROCESSORS).describe("Processors of the serving machine"),
+  requestBytes: amount(MAX_REQUEST_BYTES).prefault(0).describe("Length of the measured request"),
+  requestMs: spread.describe("Time of the server's process per request, until its decision"),
+  batchMs: spread.describe("Time of the server's process per batch, there and back"),
+  answerMs: spread.describe("Time of the server's process per answer"),
+  perMiBMs: span().prefault(0).describe("Time of the server's process per MiB beyond requestBytes"),
+  wakeMs: spread.describe("Additional time of a process after sleeping"),
+  wireMs: spread.describe("Time in client and network, both ways together"),
   contention: list(amount(MAX_STRETCH), "a list of factors", MAX_CONTENTION)
     .optional()
     .describe("Service times with 1, 2, … workers busy at once, relative to one; the first is 1"),
   stalls: mapping({
-    perSecond: amount(MAX_STALLS).describe("How often in a second that a processor works"),
-    ms: stallTimes.describe("How long they last"),
+    perSecond: amount(MAX_STALLS).describe("Stalls per second of processor work"),
+    ms: stallTimes.describe("Duration of a stall"),
   })
     .optional()
-    .describe("Times that the host takes a processor away"),
+    .describe("Periods in which the host takes a processor away"),
   slow: mapping({
-    share: ratio().describe("Part of the time, below 1"),
-    factor: amount(MAX_STRETCH).describe("How many times as long work takes in them"),
-    spellMs: span().describe("How long one lasts in the mean"),
+    share: ratio().describe("Share of the time, below 1"),
+    factor: amount(MAX_STRETCH).describe("Slowdown in these periods"),
+    spellMs: span().describe("Mean duration of a period"),
     fast: amount(MAX_STRETCH)
       .optional()
-      .describe("What work takes outside of them, relative to the profile; such that means agree"),
+      .describe(
+        "Service time outside these periods, relative to the profile; by default such that means agree",
+      ),
   })
     .optional()
-    .describe("Times in which the host lets a processor work slowly"),
-  stealShare: ratio().optional().describe("Of its processors, what the machine lost meanwhile"),
+    .describe("Periods in which the host slows a processor down"),
+  stealShare: ratio()
+    .optional()
+    .describe("Share of processor time that the machine lost during the measurement"),
   generatorShare: amount(MAX_PROCESSORS)
     .optional()
-    .describe("Processors that the client of the measurement took"),
-}).describe("What serving takes beside the models; what is left out takes nothing");
+    .describe("Processors that the client of the measurement used"),
+}).describe("Serving overhead beyond the models; missing parts take no time");
 
 const variant = mapping({
   accuracy: ratio().optional().describe("Measured accuracy"),
   precision: text("an element type such as float32")
     .optional()
-    .describe("Element type of most of its weights; int8 where they are quantized"),
-  start: start.optional().describe("What a worker took until it could run it, in ms"),
-  fallback: fallback
-    .optional()
-    .describe("Nodes that the provider of the device left to processors"),
+    .describe("Element type of most weights; int8 if they are quantized"),
+  start: start.optional().describe("Start times of a worker for it, in ms"),
+  fallback: fallback.optional().describe("Nodes that the device's provider left to CPUs"),
   latencyMs: rows.optional().describe("Latency of a batch, by batch size"),
   byBucket: record(
     key(
@@ -193,28 +195,28 @@ const variant = mapping({
   )
     .optional()
     .describe("Measured latency of a batch, by cores and batch size"),
-  layers: layers.optional().describe("Times of the layers that a pipeline is cut of"),
+  layers: layers.optional().describe("Times of the layers of a pipeline"),
   speedups: record(
     key(/^([2-9]|[1-9]\d{1,3})$/, "a number of execution places (a whole number from 2 on)"),
     positiveNumber(LEAST_SPEEDUP, MAX_SPEEDUP),
     "a mapping from numbers of execution places to speed-ups",
   )
     .optional()
-    .describe("How many times as fast a pipeline is, by its execution places, instead of layers"),
+    .describe("Speed-up of a pipeline by its execution places, instead of layers"),
 });
 
-/** A latency profile as the profiler and users write it. */
+/** Latency profile as the profiler and users write it. */
 export const profileSchema = mapping({
   format: z.literal("latency-profile/1", { error: () => '"latency-profile/1"' }),
   task: name().optional(),
-  hardware: name().describe("What the latencies were measured on"),
+  hardware: name().describe("Hardware that the latencies were measured on"),
   device: device.optional(),
-  percentile: percentile().optional().describe("Percentile that bare numbers hold"),
+  percentile: percentile().optional().describe("Percentile of plain numbers"),
   includesWay: z
     .literal(true, { error: () => "true, or nothing" })
     .optional()
-    .describe("Its times have the way to workers of other machines in them"),
-  source: text("a line of text").optional().describe("Where the numbers come from"),
+    .describe("True if its times include the network to workers on other machines"),
+  source: text("a line of text").optional().describe("Origin of the numbers"),
   serving: serving.optional(),
   variants: record(text("a name"), variant, "a mapping from variant names to measurements"),
 });

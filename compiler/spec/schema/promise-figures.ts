@@ -1,16 +1,16 @@
-/** The figures of promises that requirements and tolerances name, and how amounts are written. */
+/** Figures of promises that requirements and tolerances name, and the form of amounts. */
 import { readQuantity } from "../document/quantity.ts";
 
-/** What an amount of a figure is counted in: 0..1, ms, money an hour, a number, or bytes. */
+/** Unit of a figure: 0..1, ms, money per hour, a number, or bytes. */
 export type FigureUnit = "ratio" | "ms" | "cost" | "count" | "bytes";
 
-export interface FigureKind {
+interface FigureKind {
   readonly unit: FigureUnit;
-  /** Which way is better. */
+  /** Direction of improvement. */
   readonly better: "less" | "more";
 }
 
-/** What a level promises, whatever its method. */
+/** Figures that a level promises, for all methods. */
 export const LEVEL_FIGURES = {
   violations: { unit: "ratio", better: "less" },
   accuracy: { unit: "ratio", better: "more" },
@@ -24,15 +24,15 @@ export const LEVEL_FIGURES = {
   headroom: { unit: "count", better: "more" },
 } as const satisfies Readonly<Record<string, FigureKind>>;
 
-/** Those of a whole bundle: its size, and the objective that it was compiled for. */
-export const BUNDLE_FIGURES = {
+/** Figures of a whole bundle: its size, and the objective that it was compiled for. */
+const BUNDLE_FIGURES = {
   bytes: { unit: "bytes", better: "less" },
   slo: { unit: "ms", better: "less" },
   ceiling: { unit: "ratio", better: "less" },
 } as const satisfies Readonly<Record<string, FigureKind>>;
 
 export type LevelFigure = keyof typeof LEVEL_FIGURES;
-export type BundleFigure = keyof typeof BUNDLE_FIGURES;
+type BundleFigure = keyof typeof BUNDLE_FIGURES;
 export type Figure = LevelFigure | BundleFigure;
 
 export const FIGURES: Readonly<Record<Figure, FigureKind>> = {
@@ -48,7 +48,7 @@ export function isFigure(name: string): name is Figure {
   return Object.hasOwn(FIGURES, name);
 }
 
-/** What amounts of a unit look like, for messages. */
+/** Form of amounts of a unit, for messages. */
 export const AMOUNT_FORMS: Readonly<Record<FigureUnit, string>> = {
   ratio: "a ratio between 0 and 1 such as 0.97 or 97%",
   ms: "a time with its unit such as 40ms",
@@ -70,7 +70,7 @@ const BYTES = new Map([
 const WITH_LETTERS = /^(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]{0,3})$/;
 const AN_HOUR = /\/ ?h$/;
 
-/** An amount as it is written; null for what is none. */
+/** Parses an amount; null if it is invalid. */
 export function readAmount(unit: FigureUnit, text: string): number | null {
   switch (unit) {
     case "ratio":

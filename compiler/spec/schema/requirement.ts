@@ -1,4 +1,4 @@
-/** What promises have to be, as `--require` and `require` of a spec write it, read into data. */
+/** Parses requirements in the form of `--require` and of `require` in a spec. */
 import {
   readClauses,
   readSubject,
@@ -6,7 +6,7 @@ import {
   Unreadable,
   type Whose,
 } from "../document/clause.ts";
-import { show } from "../document/mistakes.ts";
+import { invalid, type Mistake, show } from "../document/mistakes.ts";
 import {
   AMOUNT_FORMS,
   FIGURES,
@@ -20,7 +20,7 @@ import {
 
 export type Relation = "<=" | ">=" | "<" | ">";
 
-/** An amount, or what the bundle itself says: its ceiling, or the SLO of the queries meant. */
+/** Amount, or a value of the bundle: its ceiling, or the SLO of the queries. */
 export type Bound = number | "ceiling" | "slo";
 
 export type Demand =
@@ -32,11 +32,11 @@ export type Demand =
       readonly relation: Relation;
       readonly bound: Bound;
     }
-  /** Of the whole bundle. */
+  /** Size of the whole bundle. */
   | { readonly kind: "bytes"; readonly relation: Relation; readonly bound: number };
 
 export interface Requirement {
-  /** As it was written, with single spaces. */
+  /** Text with single spaces. */
   readonly text: string;
   readonly demand: Demand;
   readonly scope: Scope;
@@ -51,7 +51,7 @@ const SIGNS = new Map([
   ["≤", "<="],
   ["≥", ">="],
 ]);
-/** Words that stand for an amount, by the figure that they bound. */
+/** Words that replace an amount, by figure. */
 const WORDS: Readonly<Partial<Record<Figure, "ceiling" | "slo">>> = {
   violations: "ceiling",
   p50: "slo",
@@ -59,7 +59,7 @@ const WORDS: Readonly<Partial<Record<Figure, "ceiling" | "slo">>> = {
   p99: "slo",
 };
 
-/** @param text one requirement or several, between semicolons. */
+/** @param text requirements separated by semicolons. */
 export function readRequirements(text: string): readonly Requirement[] | Unreadable {
   const clauses = readClauses(text, REQUIREMENT_FORM);
   if (clauses instanceof Unreadable) return clauses;
@@ -68,7 +68,7 @@ export function readRequirements(text: string): readonly Requirement[] | Unreada
     const demand = readDemand(body);
     if (demand instanceof Unreadable) return demand;
     if (demand.kind === "bytes" && scope.kind !== "all") {
-      return new Unreadable("no @ beside bytes, which are of the whole bundle", show(text));
+      return new Unreadable("no @ with bytes, which is for the whole bundle", show(text));
     }
     requirements.push({ text, demand, scope });
   }
@@ -85,7 +85,7 @@ function readDemand(body: string): Demand | Unreadable {
     if (at < 0 && whose.kind === "all") return { kind: "feasible" };
     return new Unreadable("feasible by itself, or with @ and loads", show(body));
   }
-  if (!isFigure(name)) throw new RangeError("every name but feasible is a figure");
+  if (!isFigure(name)) throw new RangeError("expected a figure");
   const rest = at < 0 ? "" : plain.slice(at);
   const relation = RELATIONS.find((one) => rest.startsWith(one));
   const allowed = FIGURES[name].better === "less" ? "<=" : ">=";
@@ -108,4 +108,22 @@ function readBound(figure: Figure, text: string): Bound | Unreadable {
   if (amount !== null) return amount;
   const alternative = word === undefined ? "" : `, or ${word},`;
   return new Unreadable(`${AMOUNT_FORMS[unit]}${alternative} for ${figure}`, show(text));
+}
+
+export function* requiredMistakes(texts: readonly string[] = []): Generator<Mistake> {
+  for (const [index, text] of texts.entries()) {
+    const read = readRequirements(text);
+    if (read instanceof Unreadable) yield invalid(["require", index], read.expected, read.found);
+  }
+}
+
+/** Parses valid texts; left out if empty. */
+export function requiredPart(texts: readonly string[] = []): {
+  readonly requirements?: readonly Requirement[];
+} {
+  const requirements = texts.flatMap((text) => {
+    const read = readRequirements(text);
+    return read instanceof Unreadable ? [] : read;
+  });
+  return requirements.length === 0 ? {} : { requirements };
 }

@@ -1,4 +1,4 @@
-/** Percentiles of the latency as predicted and as measured, against each other. */
+/** Draws percentiles of measured against predicted latency. */
 import * as Plot from "@observablehq/plot";
 import { drawFigure } from "../../report/figure.ts";
 import { LIMIT_STYLE } from "../../report/load-marks.ts";
@@ -13,13 +13,13 @@ interface Percentile {
   readonly measuredMs: number;
 }
 
-/** Shown below this, for the axes are logarithmic. */
+/** Lowest value shown, since the axes are logarithmic. */
 const LEAST_MS = 0.1;
 const MARKED = [50, 99];
-/** Points of the edges of the band, which is curved where ms count more than parts. */
+/** Points along the edges of the band, which are curved where the absolute tolerance applies. */
 const EDGE_POINTS = 40;
 
-/** On the diagonal prediction and measurement are the same; the band is what may lie between. */
+/** The diagonal marks equality, the band the tolerance. */
 export function drawQuantiles(point: TruthPoint, sloMs: number, id: string): Markup {
   const all = percentilesOf(point);
   const [from, to] = domainOf(all, sloMs);
@@ -85,7 +85,7 @@ function percentilesOf({ predicted, measured }: TruthPoint): Percentile[] {
   });
 }
 
-/** The same on both axes. */
+/** Returns the common domain of both axes. */
 function domainOf(all: readonly Percentile[], sloMs: number): [number, number] {
   const values = all.flatMap(({ predictedMs, measuredMs }) => [predictedMs, measuredMs]);
   return [Math.min(...values, sloMs) / 1.3, Math.max(...values, sloMs) * 1.3];

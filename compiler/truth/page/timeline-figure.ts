@@ -1,4 +1,6 @@
-/** A run second by second: latencies as measured and predicted, what was late, what was stolen. */
+/**
+ * Draws a run second by second: measured and predicted latencies, late requests and stolen time.
+ */
 import * as Plot from "@observablehq/plot";
 import { drawFigure } from "../../report/figure.ts";
 import { LIMIT_STYLE } from "../../report/load-marks.ts";
@@ -6,13 +8,13 @@ import { html, type Markup } from "../../report/markup.ts";
 import { msText, shareText } from "../../report/number-text.ts";
 import type { TimelineSecond, TruthPoint } from "../truth-document.ts";
 
-/** Shown below this, for the axis is logarithmic. */
+/** Lowest value shown, since the axis is logarithmic. */
 const LEAST_MS = 0.1;
 const PREDICTED = { stroke: "var(--ink)", strokeDasharray: "4 3", strokeWidth: 1.6 };
 
 type Timed = Pick<TruthPoint, "timeline" | "durationMs">;
 
-/** Latencies above, shares of the second below. */
+/** Draws latencies above, shares of each second below. */
 export function drawTimeline(point: Timed, sloMs: number, id: string): Markup {
   return html`${latencies(point, sloMs, `${id}-ms`)}${shares(point, `${id}-share`)}`;
 }
@@ -61,7 +63,7 @@ function shares({ timeline, durationMs }: Timed, id: string): Markup {
     {
       id,
       title: "Late requests and processor time lost in each second",
-      description: `${lateCount} late or lost in all`,
+      description: `${lateCount} late or lost in total`,
     },
     {
       height: 105,
@@ -102,11 +104,11 @@ function shown(ms: number | null): number {
 
 function wordsOf(one: TimelineSecond): string {
   const { second, arrived, late, p50Ms, p99Ms, stealShare } = one;
-  const told = (ms: number | null): string => (ms === null ? "–" : msText(ms));
+  const textOf = (ms: number | null): string => (ms === null ? "–" : msText(ms));
   const steal = stealShare === null ? "" : `, ${shareText(stealShare)} stolen`;
   return (
     `second ${second}: ${arrived} requests, ${late} late${steal}; ` +
-    `p50 ${told(p50Ms)}, predicted ${told(one.predictedP50Ms)}; ` +
-    `p99 ${told(p99Ms)}, predicted ${told(one.predictedP99Ms)}`
+    `p50 ${textOf(p50Ms)}, predicted ${textOf(one.predictedP50Ms)}; ` +
+    `p99 ${textOf(p99Ms)}, predicted ${textOf(one.predictedP99Ms)}`
   );
 }

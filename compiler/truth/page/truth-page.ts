@@ -1,4 +1,4 @@
-/** What `truth` found as one page for people: table, quantile plots and timelines. */
+/** Renders the results of `truth` as one page: table, quantile plots and timelines. */
 import { captionedFigure, lineSample } from "../../report/captioned-figure.ts";
 import { definitionList } from "../../report/definition-list.ts";
 import { figureGrid } from "../../report/figure-grid.ts";
@@ -22,27 +22,27 @@ figure{max-width:none}
 .key svg{color:inherit}td{white-space:nowrap}
 #promises table{width:100%}#promises th,#promises td{padding-right:8px}`;
 
-/** One self-contained HTML document. */
+/** Returns a self-contained HTML document. */
 export function truthPage(documents: readonly TruthDocument[]): string {
   const held = documents.reduce((sum, one) => sum + one.held, 0);
   const better = documents.reduce((sum, one) => sum + one.better, 0);
   const of = documents.reduce((sum, one) => sum + one.of, 0);
   const names = documents.map(({ application }) => application).join(", ");
   return renderPage({
-    title: `${held} of ${of} promises hold${better === 0 ? "" : `, ${better} are outdone`}`,
+    title: `${held} of ${of} promises hold${better === 0 ? "" : `, ${better} better than promised`}`,
     subtitle: `stratagem truth · ${names}`,
     lead:
-      "Each load was sent to a live server and, with the very same arrivals, to the simulation " +
+      "Each load was sent to a live server and, with the same arrivals, to the simulation " +
       "that the promises come from, at the pace that the server measured. A point holds if p50 " +
       "and p99 are within 20% or 2 ms, " +
-      "violations within 0.5 points, and accuracy within 0.2; what is off on the right side is " +
+      "violations within 0.5 points, and accuracy within 0.2. A point that deviates favourably is " +
       "better than promised.",
     facts: factsOf(documents),
     sections: [
       { id: "promises", heading: "Promised and measured", body: tables(documents) },
       ...documents.flatMap((document, at) => pointSections(document, at)),
     ],
-    footer: "Latencies count from the moment a request was really sent.",
+    footer: "Latencies count from the time at which a request was sent.",
     variantCount: 1,
     style: STYLE,
   });
@@ -59,9 +59,9 @@ function factsOf(documents: readonly TruthDocument[]): Markup {
   const without = [...new Set(documents.flatMap((document) => document.latenciesWithout))];
   return definitionList([
     ["Machine", `${machine.processors} processors, ${machine.cpu}`],
-    ["Taken by other guests", `${most(steals, ratioText)} of the processors in a run at most`],
-    ["Load generator", `${most(shares, ratioText)} of the processors at most`],
-    ["Sent late by", `${most(lags, msText)} at p99 at most`],
+    ["Used by other guests", `at most ${most(steals, ratioText)} of the processors in a run`],
+    ["Load generator", `at most ${most(shares, ratioText)} of the processors`],
+    ["Sending delay", `at most ${most(lags, msText)} at p99`],
     ...(without.length === 0 ? [] : [["Predicted without", without.join(", ")] as const]),
   ]);
 }
@@ -143,8 +143,8 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
         captionedFigure(
           "Percentiles of the latency",
           drawQuantiles(point, slo.latencyMs, `${id}-quantiles`),
-          "On the diagonal what was measured is what was predicted; in the band it is close " +
-            "enough. Each dot is a percentile, from 0 to 100.",
+          "On the diagonal, measurement equals prediction; the band is the " +
+            "tolerance. Each dot is a percentile, from 0 to 100.",
         ),
         html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
       ])}${ablationOf(point)}`,
@@ -152,7 +152,7 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
   });
 }
 
-/** What the prediction would be without its parts; nothing where they are not known. */
+/** Shows the prediction without some of its components; empty if unknown. */
 function ablationOf({ predicted, ablation, measured }: TruthPoint): Markup {
   const rows = [
     ["predicted", predicted],
@@ -163,12 +163,12 @@ function ablationOf({ predicted, ablation, measured }: TruthPoint): Markup {
     ["measured", measured],
   ] as const;
   if (ablation.withoutPath === null) return html``;
-  const told = rows.flatMap(([name, outcome]) => {
+  const cells = rows.flatMap(([name, outcome]) => {
     if (outcome === null) return [];
     const { p50Ms, p99Ms, violationRate } = outcome;
     return [tableRow([name, msOrDash(p50Ms), msOrDash(p99Ms), ratioText(violationRate)])];
   });
-  return table(["", "p50", "p99", "late"], told);
+  return table(["", "p50", "p99", "late"], cells);
 }
 
 function table(head: readonly string[], rows: readonly Markup[]): Markup {
@@ -179,9 +179,9 @@ function table(head: readonly string[], rows: readonly Markup[]): Markup {
 const KEY = html`<ul class="key">
 <li style="color:var(--variant-0)">${lineSample(`stroke-width="2"`, true)}p50 measured</li>
 <li style="color:var(--accent)">${lineSample(`stroke-width="2"`, true)}p99 measured</li>
-<li>${lineSample(`stroke-width="1.6" stroke-dasharray="4 3"`, false)}the same predicted</li>
+<li>${lineSample(`stroke-width="1.6" stroke-dasharray="4 3"`, false)}predicted</li>
 <li style="color:var(--limit)">${lineSample(`stroke-width="7"`, false)}late or lost</li>
-<li style="opacity:.5">${lineSample(`stroke-width="7"`, false)}taken by other guests</li></ul>`;
+<li style="opacity:.5">${lineSample(`stroke-width="7"`, false)}used by other guests</li></ul>`;
 
 function countsText({ queries, measured, earlier }: TruthPoint): string {
   const errors = Object.entries(measured.errors).map(([reason, count]) => `${count} × ${reason}`);
@@ -190,12 +190,13 @@ function countsText({ queries, measured, earlier }: TruthPoint): string {
   const right =
     labels === null
       ? ""
-      : `; by labels ${ratioText(labels.estimate)} are right (99% sure: ` +
+      : `; by labels ${ratioText(labels.estimate)} are correct (99% interval: ` +
         `${ratioText(labels.lower)} to ${ratioText(labels.upper)})`;
-  const tries = earlier.length === 0 ? "" : `; repeated ${earlier.length} times for stolen time`;
+  const tries =
+    earlier.length === 0 ? "" : `; repeated ${earlier.length} times because of disturbances`;
   return `${queries} requests${lost}${right}${tries}.`;
 }
 
 function causeOf({ cause }: TruthPoint): Markup {
-  return cause === null ? html`` : html`<p class="cause">Why: ${cause}.</p>`;
+  return cause === null ? html`` : html`<p class="cause">Cause: ${cause}.</p>`;
 }

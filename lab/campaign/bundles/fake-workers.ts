@@ -1,5 +1,4 @@
 /** Workers without processes, which answer every batch at once and with ones, for any bundle. */
-
 import {
   type AssignedExecutor,
   type AssignedExecutorHandlers,
@@ -11,7 +10,7 @@ import {
 } from "stratagem-runtime/internal/exec/models/executor";
 import type { WorkerStarter } from "stratagem-runtime/internal/methods/method";
 import type { WantedModel } from "stratagem-runtime/internal/methods/wanted-models";
-import { DATATYPES } from "stratagem-runtime/internal/server/tensors/datatypes";
+import { DATATYPES } from "stratagem-runtime/internal/server/tensors/tensors";
 
 /** An output that takes more is refused, as by a model that runs out of memory. */
 const MAX_OUTPUT_BYTES = 2 ** 20;

@@ -24,7 +24,7 @@ export class SoakBooks {
    */
   differences(metrics: Metrics): string[] {
     const found: string[] = [];
-    const codes = valuesOf(metrics, "stratagem_http_requests_total");
+    const codes = httpCodesOf(metrics);
     const counted = [...codes.values()].reduce((sum, count) => sum + count, 1);
     if (counted !== this.sent) found.push(`clients sent ${this.sent}, the server saw ${counted}`);
     codes.set("200", (codes.get("200") ?? 0) + 1);
@@ -43,18 +43,18 @@ export class SoakBooks {
           `failed ${failure}`,
       );
     }
-    const inFlight = metrics.get("stratagem_http_requests_in_flight");
+    const inFlight = metrics.get('stratagem_requests_in_flight{protocol="http"}');
     if (inFlight !== 1)
       found.push(`${inFlight} requests in flight at the end, expected the asking`);
     return found;
   }
 }
 
-/** Values of a name by the label `code`. */
-function valuesOf(metrics: Metrics, name: string): Map<string, number> {
+/** HTTP requests that are over, by status. */
+function httpCodesOf(metrics: Metrics): Map<string, number> {
   const values = new Map<string, number>();
   for (const [series, value] of metrics) {
-    const code = series.startsWith(`${name}{`) ? /code="(\w+)"/.exec(series)?.[1] : undefined;
+    const code = /^stratagem_requests_total\{protocol="http",code="(\w+)"/.exec(series)?.[1];
     if (code !== undefined) values.set(code, value);
   }
   return values;

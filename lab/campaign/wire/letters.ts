@@ -38,7 +38,7 @@ export async function connectionsGone(url: string): Promise<void> {
   const deadlineMs = performance.now() + GONE_MS;
   for (;;) {
     const { text } = await asked(`${url}/metrics`);
-    const open = Number(/^stratagem_connections (\d+)$/m.exec(text)?.[1]);
+    const open = Number(/^stratagem_connections\{protocol="http"\} (\d+)$/m.exec(text)?.[1]);
     if (open === 1) return;
     if (performance.now() > deadlineMs) throw new Error(`${open} connections are still open`);
     await pause(LOOK_MS);

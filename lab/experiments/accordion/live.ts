@@ -104,13 +104,11 @@ async function reportTotals(
   simulated: AccordionSimulationResult,
 ): Promise<void> {
   const metrics = await metricsOf(url);
-  const [done, redone] = ["instances_total", "instances_redone_total"].map((name) =>
-    sumOf(metrics, name),
-  );
-  const { instances, instancesRedone, shrinks, grows } = simulated;
+  const changes = (direction: string) =>
+    sumOf(metrics, "scaling_actions_total", `direction="${direction}"`);
+  const { shrinks, grows } = simulated;
   page.say(
-    `instances ${done} done, ${redone} of them twice (simulated ${instances} and ` +
-      `${instancesRedone}, ${shrinks} shrinks, ${grows} growths)`,
+    `${changes("down")} shrinks, ${changes("up")} growths ` + `(simulated ${shrinks} and ${grows})`,
   );
   const byStatus = new Map<number, number>();
   for (const { status } of answers) byStatus.set(status, (byStatus.get(status) ?? 0) + 1);

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { AccordionQueries } from "stratagem/internal/methods/accordion/simulate/queries";
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
-import { datatypeOf } from "stratagem-runtime/internal/server/tensors/datatypes";
+import { datatypeOf } from "stratagem-runtime/internal/server/tensors/tensors";
 import { present } from "../harness/numbers.ts";
 
 export interface PlaceAnswer {

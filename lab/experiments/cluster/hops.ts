@@ -244,9 +244,9 @@ function specOf({ remote, urls }: Trial, hopMs: number | null): string {
 async function measuredHopMs(policy: string, { models, probeQps }: Remote): Promise<number> {
   const starting = startServe(policy, ["--models", models, "--no-means-check"], { isQuiet: true });
   return withServer(starting, async ({ url }) => {
-    await stratagem("bench", url, "--poisson", probeQps, ...WARM_UP);
+    await stratagem("bench", url, "--arrivals", `poisson:${probeQps}`, ...WARM_UP);
     const before = await hopsOf(url);
-    await stratagem("bench", url, "--poisson", probeQps, ...PROBE);
+    await stratagem("bench", url, "--arrivals", `poisson:${probeQps}`, ...PROBE);
     const after = await hopsOf(url);
     const batches = after.batches - before.batches;
     if (batches === 0) throw new Error("no hop was measured: no worker had a batch");

@@ -151,10 +151,12 @@ export class EdgeServer {
     return told;
   }
 
-  /** Whether a line of `GET /metrics` is there, whatever the labels. */
-  async hasMetric(name: string, value: number): Promise<boolean> {
+  /** Whether a metric has a sample with a label, such as `state="refused"`, that is 1. */
+  async hasMetric(name: string, label: string): Promise<boolean> {
     const text = await (await fetch(`${this.url}/metrics`)).text();
-    return text.split("\n").some((line) => line.startsWith(name) && line.endsWith(` ${value}`));
+    return text.split("\n").some((line) => {
+      return line.startsWith(name) && line.includes(label) && line.endsWith(" 1");
+    });
   }
 
   /** The status of one request, whole as it goes over the wire. */

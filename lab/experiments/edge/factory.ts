@@ -113,7 +113,7 @@ export class Factory {
     const own = serial ?? ++this.#serial;
     const flags = ["--key", join(this.#folder, `${key}.key`), "--serial", own, "--scope", scope];
     const until = expires === undefined ? [] : ["--expires", expires];
-    const made = ["--provenance", "--spec", join(this.#folder, name, "app.yaml")];
+    const made = ["--provenance", join(this.#folder, name, "app.yaml")];
     await stratagem("sign", bundle, ...flags, ...until, ...made);
     return own;
   }

@@ -57,7 +57,7 @@ async function refused(
   const { revision } = await berlin.status();
   if (revision?.sha256 !== before.revision?.sha256) throw new Error("it was followed");
   await berlin.until("says so in its metrics", () => {
-    return berlin.hasMetric("stratagem_policy_refused", 1);
+    return berlin.hasMetric("stratagem_policy_source_state", 'state="refused"');
   });
   await berlin.until("tells the fleet", async () => fleet.hasHeard("berlin", code));
   const serial = await factory.sign(good, BERLIN);

@@ -25,19 +25,27 @@ export async function metricsOf(url: string): Promise<Metrics> {
   );
 }
 
-/** A value, NaN without one. @param task its label, if the series has one. */
-export function metricOf(metrics: Metrics, name: string, task?: string): number {
-  const label = task === undefined ? "" : `{task="${task}"}`;
-  return metrics.get(`stratagem_${name}${label}`) ?? Number.NaN;
+/** A value without labels, NaN without one. */
+export function metricOf(metrics: Metrics, name: string): number {
+  return metrics.get(`stratagem_${name}`) ?? Number.NaN;
 }
 
-/** Values of a name whatever its labels. */
-export function sumOf(metrics: Metrics, name: string): number {
+/** Values of a name, summed. @param labels that a series must have, such as `task="gate"`. */
+export function sumOf(metrics: Metrics, name: string, ...labels: readonly string[]): number {
   let total = 0;
   for (const [series, value] of metrics) {
-    if (series.startsWith(`stratagem_${name}{`)) total += value;
+    const isOfName = series.startsWith(`stratagem_${name}{`);
+    if (isOfName && labels.every((label) => series.includes(label))) total += value;
   }
   return total;
+}
+
+/** Workers that a task has ready, has been assigned, and is to have. */
+export function taskWorkersText(metrics: Metrics, task: string): string {
+  const counts = ["ready", "assigned", "target"].map((state) =>
+    sumOf(metrics, "task_workers", `task="${task}"`, `state="${state}"`),
+  );
+  return `${task} ${counts.join("/")}`;
 }
 
 /** A state that was seen, in words. */

@@ -17,7 +17,13 @@ import { openBundle } from "../harness/cli.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { InstanceChanges, type StageEntry } from "../harness/instance-changes.ts";
 import { machineLines, startRecorded, withServer } from "../harness/live.ts";
-import { changeLines, type Metrics, metricOf, watchMetrics } from "../harness/metrics.ts";
+import {
+  changeLines,
+  type Metrics,
+  metricOf,
+  taskWorkersText,
+  watchMetrics,
+} from "../harness/metrics.ts";
 import { percent, present, sum } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
 import {
@@ -129,12 +135,7 @@ function report(page: Page, bundle: InferlineBundle, measured: readonly LoadResu
 }
 
 function replicasText(metrics: Metrics, { tasks }: InferlineBundle): string {
-  const counts = tasks.map(({ name }) => {
-    const own = ["target", "assigned", "ready"].map((kind) => {
-      return metricOf(metrics, `replicas_${kind}`, name);
-    });
-    return `${name} ${own.join("/")}`;
-  });
+  const counts = tasks.map(({ name }) => taskWorkersText(metrics, name));
   const level = metricOf(metrics, "level");
   return `${counts.join(", ")}; level ${level}; ${metricOf(metrics, "cost_per_hour")} an hour`;
 }

@@ -13,7 +13,7 @@ import {
   costOf,
   type ProvisioningProblem,
 } from "stratagem/internal/methods/inferline/solve/problem";
-import { nextMeasuredTimes } from "stratagem/internal/model/next-measured-times";
+import { nextMeasuredTimes } from "stratagem/internal/model/service-time";
 import { drawRequests } from "stratagem/internal/simulate/graph/drawn-requests";
 import type { RequestTrace } from "stratagem/internal/simulate/graph/visits";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";

@@ -62,15 +62,20 @@ async function serveAll({ page, folder }: Run): Promise<void> {
       page.say(`${name}: ${besideText(measured, simulated)}`);
     };
     for (const line of machineLines()) page.say(line);
-    await bench(["--poisson", "50", "--duration", "5s"]);
+    await bench(["--arrivals", "poisson:50", "--duration", "5s"]);
     for (const { seconds, qps } of PHASES) {
       // The demand is known once its average has settled.
-      await bench(["--poisson", String(qps), "--duration", "6s"]);
-      await both(`${qps} requests/s`, ["--poisson", String(qps), "--duration", `${seconds}s`]);
+      await bench(["--arrivals", `poisson:${qps}`, "--duration", "6s"]);
+      await both(`${qps} requests/s`, [
+        "--arrivals",
+        `poisson:${qps}`,
+        "--duration",
+        `${seconds}s`,
+      ]);
     }
-    await both("all, rising", ["--trace", risingTrace(folder)]);
+    await both("all, rising", ["--arrivals", `trace:${risingTrace(folder)}`]);
     await checkTruth(page, url, scenes);
-    const counts = /^stratagem_(plan_switches|model_loads|servers|level|fanout)/;
+    const counts = /^stratagem_(workers|task_workers|level|fanout)/;
     const lines = (await metricsText(url)).split("\n");
     for (const line of lines.filter((own) => counts.test(own))) page.say(line);
   });

@@ -166,10 +166,11 @@ async function simulated(
   seed = "1",
 ): Promise<Outcome> {
   // Times of a policy that was compiled for a factor contain it.
-  const machine = rebased === 1 ? options : { ...options, pace: String(1 / rebased) };
+  const machine = rebased === 1 ? options : { ...options, pace: [String(1 / rebased)] };
   const { json } = await simulateCommand(
     {
-      ...{ bundle, seed, poisson: String(loadQps), duration: `${seconds}s`, fanout: "poisson" },
+      ...{ bundle, seed, arrivals: `poisson:${loadQps}` },
+      ...{ duration: `${seconds}s`, fanout: "poisson" },
       ...machine,
     },
     {

@@ -84,6 +84,6 @@ export function simulateSteady(
   seconds: number,
   seed: number,
 ): Promise<Outcome> {
-  const load = ["--poisson", loadQps, "--duration", `${seconds}s`, "--seed", seed];
+  const load = ["--arrivals", `poisson:${loadQps}`, "--duration", `${seconds}s`, "--seed", seed];
   return simulate(path, ...load);
 }

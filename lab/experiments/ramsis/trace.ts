@@ -55,7 +55,10 @@ async function compareAll({ page, flags, folder }: Run): Promise<void> {
     const { path } = await compileApp(folder, workers, loads, roundRobin(4));
     const baselines: [BaselineName, Outcome][] = [];
     for (const name of BASELINES) {
-      baselines.push([name, await simulate(path, "--trace", file, "--baseline", name)]);
+      baselines.push([
+        name,
+        await simulate(path, "--arrivals", `trace:${file}`, "--baseline", name),
+      ]);
     }
     for (const [name, run] of baselines) rows.push(cellsOf(workers, name, run));
     for (const policy of policies) {
@@ -64,7 +67,7 @@ async function compareAll({ page, flags, folder }: Run): Promise<void> {
       const own = await compileApp(folder, workers, { ...between, ...distance }, policy);
       const time = `${own.levels.length} levels in ${Math.round(own.compileMs)} ms`;
       page.say(`${workers} workers, ${policyText(policy)}: ${time}`);
-      const run = await simulate(own.path, "--trace", file);
+      const run = await simulate(own.path, "--arrivals", `trace:${file}`);
       rows.push(cellsOf(workers, policyText(policy), run));
       gains.push(...baselines.map(([over, baseline]) => gainOf(policy, run, over, baseline)));
     }

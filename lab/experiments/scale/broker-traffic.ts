@@ -36,10 +36,11 @@ export function perSecond(before: Traffic, after: Traffic): Rates {
   };
 }
 
-/** The sum of a gauge over its labels; 0 where it is not told. */
-export function gaugeOf(metrics: string, name: string): number {
+/** Sum of the samples of a gauge that have a label, or of all; 0 without any. */
+export function gaugeOf(metrics: string, name: string, label = ""): number {
   return metrics
     .split("\n")
     .filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+    .filter((line) => line.includes(label))
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" ") + 1)), 0);
 }

@@ -16,6 +16,7 @@ import { gaugeOf, perSecond, type Traffic, trafficOf } from "./broker-traffic.ts
 
 const WORKERS = 1000;
 const CONNECTIONS = 4;
+const OWN = 'share="own"';
 const FRONT_ENDS = ["one", "two"];
 const MEASURED_MS = 20_000;
 const SETTLING_MS = 2000;
@@ -132,7 +133,7 @@ async function settled(members: readonly ChildProcess[]): Promise<number[]> {
   for (;;) {
     const texts = await Promise.all(members.map(told));
     const known = texts.map((text) => gaugeOf(text, "stratagem_cluster_workers"));
-    const shares = texts.map((text) => gaugeOf(text, "stratagem_cluster_share_workers"));
+    const shares = texts.map((text) => gaugeOf(text, "stratagem_cluster_workers", OWN));
     const held = shares.reduce((sum, share) => sum + share, 0);
     const isEven = Math.max(...shares) - Math.min(...shares) <= 1;
     if (known.every((count) => count === WORKERS) && held === WORKERS && isEven) {

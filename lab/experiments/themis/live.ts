@@ -21,6 +21,7 @@ import {
   metricsOf,
   type Sample,
   sumOf,
+  taskWorkersText,
   watchMetrics,
 } from "../harness/metrics.ts";
 import { mean, percent, present, sum } from "../harness/numbers.ts";
@@ -122,12 +123,12 @@ function drawnInputs({ tasks }: ThemisBundle): LoadOptions["inputs"] {
 
 function scalesText(metrics: Metrics, { tasks }: ThemisBundle): string {
   const stages = tasks.map(({ name }) => {
-    const of = (kind: string) => metricOf(metrics, kind, name);
-    const counts = ["ready", "assigned", "target"].map((kind) => of(`instances_${kind}`));
-    return `${name} ${counts.join("/")} x ${of("instance_cores_target")}, ${of("cores_held")}`;
+    const task = `task="${name}"`;
+    const each = sumOf(metrics, "worker_cores_target", task);
+    const held = sumOf(metrics, "cores", task, 'state="held"');
+    return `${taskWorkersText(metrics, name)} x ${each}, ${held}`;
   });
-  const goal = metricOf(metrics, "goal_level");
-  return `${metricOf(metrics, "level")} (${goal}); ${stages.join("; ")}`;
+  return `${metricOf(metrics, "level")}; ${stages.join("; ")}`;
 }
 
 function report(
@@ -152,7 +153,7 @@ function report(
   for (const [index, phase] of phases.entries()) {
     const endMs = beginMs + 1000 * phase.seconds;
     const own = samples.filter(({ atMs }) => atMs >= beginMs && atMs < endMs);
-    const held = own.map(({ metrics }) => sumOf(metrics, "cores_held"));
+    const held = own.map(({ metrics }) => sumOf(metrics, "cores", 'state="held"'));
     beginMs = endMs;
     const expected = present(outcomes[index]);
     const simulated = expected.seconds.map(({ cores }) => cores ?? 0);
@@ -172,10 +173,10 @@ function coresHeld(cores: readonly number[]): string {
 
 /** Ends with 1 unless all that was sent is accounted for. */
 function reportTotals(page: Page, metrics: Metrics, measured: readonly LoadResult[]): void {
-  const [bursts, settled, looks] = ["bursts", "plans_settled", "looks"].map((name) =>
-    metricOf(metrics, `${name}_total`),
+  const [more, fewer] = ["up", "down"].map((direction) =>
+    sumOf(metrics, "scaling_actions_total", `direction="${direction}"`),
   );
-  page.say(`measured in all: ${bursts} bursts met, ${settled} plans settled on, ${looks} looks`);
+  page.say(`measured in all: ${more} times more cores for an instance, ${fewer} times fewer`);
   const fates = measured.map(({ errors }) => fatesOf(errors));
   const lost = sum(fates.map((fate) => fate.lost));
   const failed = sum(fates.map((fate) => fate.failed));

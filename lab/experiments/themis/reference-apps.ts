@@ -6,7 +6,7 @@
  * are exact where theirs are by dynamic programming.
  */
 import { join } from "node:path";
-import { lookHistories } from "stratagem/internal/methods/themis/simulate/look-histories";
+import { pollHistories } from "stratagem/internal/methods/themis/simulate/poll-histories";
 import {
   simulateThemis,
   type ThemisSimulationResult,
@@ -86,7 +86,7 @@ export async function simulated(
   const trace = { kind: "rates", startMs, qps, endMs: durationMs } as const;
   const arrivalMs = drawArrivals({ kind: "trace", trace }, durationMs, seed);
   const isLstm = bundle.policy.predictor === "lstm";
-  const forecasts = isLstm ? { forecastByLook: await foretold(bundle, arrivalMs, durationMs) } : {};
+  const forecasts = isLstm ? { forecastByPoll: await foretold(bundle, arrivalMs, durationMs) } : {};
   const takenByEdge = bundle.tasks.map(() => null);
   return simulateThemis(bundle, {
     arrivals: { kind: "requests", trace: { arrivalMs, takenByEdge } },
@@ -106,7 +106,7 @@ async function foretold(
   try {
     const beatMs = beatMsOf(slo);
     const times = { tickMs: policy.tickMs, beatMs };
-    const { perBeat } = lookHistories(arrivalMs, times, durationMs);
+    const { perBeat } = pollHistories(arrivalMs, times, durationMs);
     return (await forecaster.forecastAll(perBeat)).map((count) => (1000 * count) / beatMs);
   } finally {
     await forecaster.close();

@@ -127,7 +127,7 @@ interface Load {
 
 /** With times drawn from the profile's quantiles where the bundle has them. */
 function simulated(name: ApplicationName, { bundle, qps, seconds }: Load): Promise<Fate> {
-  const load = ["--poisson", qps, "--duration", `${seconds}s`];
+  const load = ["--arrivals", `poisson:${qps}`, "--duration", `${seconds}s`];
   const times = name === "malleable" ? [] : ["--service-times", "sampled"];
   return stratagemJson<Fate>("simulate", bundle, ...load, ...times);
 }
@@ -140,7 +140,16 @@ async function ofBench(
 ): Promise<LoadResult> {
   const { isQuick } = settings;
   const warmUp = isQuick ? QUICK_WARM_UP_QUERIES : WARM_UP_QUERIES;
-  const load = ["--poisson", qps, "--duration", `${seconds}s`, "--warm-up", warmUp, "--seed", SEED];
+  const load = [
+    "--arrivals",
+    `poisson:${qps}`,
+    "--duration",
+    `${seconds}s`,
+    "--warm-up",
+    warmUp,
+    "--seed",
+    SEED,
+  ];
   const inputs = inputFiles(name, settings);
   return stratagemJson<LoadResult>("bench", url, ...load, "--slo", `${sloMs}ms`, ...inputs);
 }

@@ -333,8 +333,6 @@ export interface InputDigest {
   readonly sha256: string;
 }
 
-export type TableDtype = "float64" | "uint16";
-
 export type Table =
   | { readonly dtype: "float64"; readonly shape: readonly number[]; readonly data: Float64Array }
   | { readonly dtype: "uint16"; readonly shape: readonly number[]; readonly data: Uint16Array };

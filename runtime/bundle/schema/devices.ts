@@ -8,7 +8,7 @@ export const PROVIDERS = ["cpu", "cuda", "tensorrt", "webgpu"] as const;
 /** A provider as onnxruntime names it. */
 export type Provider = (typeof PROVIDERS)[number];
 
-export interface PoolDevice {
+interface PoolDevice {
   readonly provider: Provider;
   /** Indices or NVIDIA identifiers; empty for the default device. Workers take turns on them. */
   readonly ids: readonly string[];
@@ -48,4 +48,17 @@ export function descriptionText({ name, driver }: DeviceDescription): string {
 /** Whether devices of the provider have ids. */
 export function isNvidia(provider: Provider): boolean {
   return provider === "cuda" || provider === "tensorrt";
+}
+
+const SCHEMES = ["http:", "https:"];
+
+export const WORKER_URL_FORM = "the URL of a v2 server such as http://10.0.0.7:8000, or https";
+
+/** Whether a text is the URL of a server: a path may follow, but no question and no password. */
+export function isWorkerUrl(text: string): boolean {
+  // Whoever writes several in one line has commas between them.
+  if (text.includes(",") || !URL.canParse(text)) return false;
+  const { protocol, hostname, search, hash, username, password } = new URL(text);
+  if (!SCHEMES.includes(protocol) || hostname === "") return false;
+  return [search, hash, username, password].every((part) => part === "");
 }

@@ -107,7 +107,7 @@ export type Discretization =
  * How queries reach workers. Round-robin and shortest-queue bind a query to a worker when it
  * arrives; pooled keeps one queue for all, and binds when a worker is free.
  */
-export type Balancer = "round-robin" | "shortest-queue" | "pooled";
+type Balancer = "round-robin" | "shortest-queue" | "pooled";
 
 /** Axes of the tables of one class; their actions are those of the decision space. */
 export interface ClassSpace {

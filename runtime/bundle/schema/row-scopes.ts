@@ -1,8 +1,8 @@
 /** Scopes of rows that tasks share: a fan-out begins a scope, and a gather ends it. */
 import type { StageEdge } from "./graph.ts";
 
-/** Scope of the rows of requests. */
-export const REQUEST_ROWS = 0;
+/** The scope of the rows of requests. */
+const REQUEST_ROWS = 0;
 
 /**
  * Rows that one edge makes: by a fan-out of a row of the scope before, or as windows of the rows

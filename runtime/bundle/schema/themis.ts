@@ -155,7 +155,7 @@ export interface ThemisOptions {
   readonly dropRule?: "rest";
 }
 
-export type PredictorName = "last-max" | "ewma" | "holt" | "poisson-peak" | "lstm";
+type PredictorName = "last-max" | "ewma" | "holt" | "poisson-peak" | "lstm";
 
 export interface ThemisLevel {
   readonly loadQps: number;

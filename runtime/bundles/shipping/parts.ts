@@ -1,5 +1,4 @@
-/** Files that a bundle names by digest and needs for serving. */
-import { join } from "node:path";
+/** The files that a bundle names by digest: what has to come along to serve it elsewhere. */
 import { BundleError } from "../../base/bundle-error.ts";
 import { fileName } from "../../bundle/fields.ts";
 import { clip } from "../../bundle/refuse.ts";
@@ -37,11 +36,6 @@ export function partsOf(bundle: Bundle): readonly ShippedPart[] {
     }
   }
   return [...byFile.values()];
-}
-
-/** Returns the paths of parts. @param folder folder of the models. */
-export function partPaths(folder: string, parts: readonly ShippedPart[]): readonly string[] {
-  return parts.map(({ file }) => join(folder, file));
 }
 
 function partsOfModel({ file, sha256, module, remote, parts = [] }: ModelFile): ShippedPart[] {

@@ -44,8 +44,8 @@ export async function keyText(path: string): Promise<string> {
   throw refusal(path, `expected at most ${MAX_FILE_BYTES} bytes of keys`);
 }
 
-/** @param place place of the text, for messages. @throws RuntimeError RUNTIME_KEY */
-export function publicKeysOf(text: string, place: string): PublicKey[] {
+/** @param place of the text, for messages. @throws RuntimeError RUNTIME_KEY */
+function publicKeysOf(text: string, place: string): PublicKey[] {
   const keys: PublicKey[] = [];
   for (let at = text.indexOf(BEGIN); at >= 0; at = text.indexOf(BEGIN, at)) {
     const end = text.indexOf(END, at);

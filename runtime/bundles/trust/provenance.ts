@@ -11,8 +11,8 @@ export const STATEMENT_TYPE = "https://in-toto.io/Statement/v1";
 /** Source: SLSA v1.0, slsa.dev/spec/v1.0/provenance. */
 export const PREDICATE_TYPE = "https://slsa.dev/provenance/v1";
 
-export interface ReadProvenance {
-  /** SHA-256 of each of its subjects. */
+interface ReadProvenance {
+  /** SHA-256 of what it says was made. */
   readonly subjects: readonly string[];
   /** Id of the key that signed it. */
   readonly keyId: string;

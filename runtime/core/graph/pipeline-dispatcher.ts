@@ -1,8 +1,7 @@
 /** States the interface of every dispatcher of a graph of tasks. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
-import type { PaceMonitor } from "../pace.ts";
-import type { ReferenceMode } from "../pace-reference.ts";
+import type { PaceMonitor, ReferenceMode } from "../pace.ts";
 
 /** In place of a parent: the query is a request's own, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;

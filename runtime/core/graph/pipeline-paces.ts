@@ -1,8 +1,7 @@
 /** Measures the pace of the workers of a pipeline from the batches that they run. */
 import type { Cluster, ServiceTimes, Slo } from "../../bundle/schema.ts";
 import { beatMsOf } from "../beat.ts";
-import { PaceMonitor } from "../pace.ts";
-import { PaceReference } from "../pace-reference.ts";
+import { PaceMonitor, PaceReference } from "../pace.ts";
 import type { PipelineDispatcherOptions } from "./pipeline-dispatcher.ts";
 
 interface TimedVariant {

@@ -12,15 +12,13 @@ interface Taps {
   readonly weight: Float64Array;
 }
 
-export interface Size {
+interface Size {
   readonly height: number;
   readonly width: number;
 }
 
-/**
- * Returns the size of the image within the target: with "pad" as large as its aspect ratio allows.
- */
-export function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
+/** The size that an image takes of another one: with "pad" as much as its ratio allows. */
+function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
   if (fit === "fill") return to;
   const scale = Math.min(to.height / from.height, to.width / from.width);
   const within = (size: number, most: number) => {

@@ -14,7 +14,7 @@ export interface Means {
   readonly cores: number;
 }
 
-export interface Limit {
+interface Limit {
   readonly left: number;
   /** Name of the limit, such as "RLIMIT_NOFILE". */
   readonly of: string;
@@ -76,9 +76,9 @@ export function sharedCores(
   );
 }
 
-/** Sources of the figures: files of Linux; elsewhere only memory is known. */
-export interface Sources {
-  /** Root of `/proc` and `/sys`. */
+/** Who is asked; the files are those of Linux, and where there are none only memory is known. */
+interface Sources {
+  /** The root of `/proc` and `/sys`. */
   readonly root: string;
   readonly freeBytes: number;
   readonly cores: number;

@@ -9,8 +9,8 @@ import { packageEntry } from "./module-path.ts";
 import { type OpenedModule, openModule } from "./opened-module.ts";
 import { RemoteEndpoint } from "./remote-endpoint.ts";
 
-/** An ES module: a file, or an entry of a package. */
-export interface ModuleSource {
+/** An ES module: a file, or what a package has. */
+interface ModuleSource {
   readonly kind: "module";
   /** Path of the file; null for an entry of a package. */
   readonly path: string | null;
@@ -22,7 +22,7 @@ export interface ModuleSource {
   readonly folder: string;
 }
 
-export interface RemoteSource {
+interface RemoteSource {
   readonly kind: "remote";
   readonly url: string;
   readonly model: string;

@@ -6,8 +6,8 @@ import type { TensorInfo } from "../../bundle/schema.ts";
 import type { HostDatatype, HostModule, HostTensorInfo } from "../tensors/host-module.ts";
 import { HOST_DATATYPES, tensorInfoOf } from "../tensors/host-tensors.ts";
 
-export interface ModuleToOpen {
-  /** Path of the entry. */
+interface ModuleToOpen {
+  /** Path of its entry. */
   readonly path: string;
   readonly options: string;
   readonly folder: string;

@@ -19,8 +19,8 @@ const WARM_RUNS = 2;
 
 type Inputs = readonly Uint8Array<ArrayBuffer>[];
 
-/** A loaded model, as far as its warm-up needs it. */
-export interface NewModel {
+/** A model that is loaded, as far as its first runs need it. */
+interface NewModel {
   readonly variant: VariantModel;
   /** Sessions of its files. */
   readonly opened: readonly OpenedSession[];
@@ -51,8 +51,8 @@ export async function firstRuns(
   return { warmMs, ...places };
 }
 
-/** Name of the warm-up step of a size. */
-export function firstRunsOf(rows: number): string {
+/** Told before the first runs of a size. */
+function firstRunsOf(rows: number): string {
   return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
 }
 

@@ -10,13 +10,13 @@ export type Places = Pick<LoadFacts, "nodes" | "cpuNodes" | "hasFallback">;
 
 export const UNKNOWN_PLACES: Places = { nodes: null, cpuNodes: [], hasFallback: false };
 
-export interface NodePlaces {
-  /** Number of nodes that ran. */
+interface NodePlaces {
+  /** That ran. */
   readonly nodes: number;
   readonly cpuNodes: readonly CpuNode[];
 }
 
-export interface PlaceChecks {
+interface PlaceChecks {
   /** Runs a batch of zeros, which a stage of a model may refuse. */
   readonly run: () => Promise<unknown>;
   /** Opens the model with a session that requires every node to be on the device. */

@@ -5,7 +5,7 @@
  * because another reader might interpret them differently.
  */
 
-export interface HeldTensor {
+interface HeldTensor {
   readonly name: string;
   readonly dims: readonly number[];
   /** Whether its values lie in another file. */

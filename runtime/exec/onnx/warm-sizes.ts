@@ -2,7 +2,8 @@
 import type { Provider } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 
-export interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
+/** Of a model. */
+interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
   readonly largestBatch?: number | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface TakenSpare {
   readonly adopt: (listener: WorkerListener) => void;
 }
 
-export interface SpareOptions {
+interface SpareOptions {
   /** One for each spare. */
   readonly setups: readonly WorkerSetup[];
   /** Variants that one holds at most. */

@@ -19,7 +19,6 @@ import {
 import type { ModelFacts } from "../models/model-facts.ts";
 import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-device.ts";
 import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
-import { aFewAtATime } from "./a-few-at-a-time.ts";
 
 export interface ProcessExecutor extends Executor {
   /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
@@ -263,4 +262,30 @@ class WorkerPool implements ProcessExecutor {
     if (this.#closing !== null) return;
     this.#retries.later(failures, reason, () => this.#replace(on, failures));
   }
+}
+
+/**
+ * Kept once all are done. @param count how many there are. @param most of them at a time.
+ * @param begin told which it is, from 0.
+ * @throws what the first that fails throws; those that were not begun by then are not.
+ */
+export async function aFewAtATime(
+  count: number,
+  most: number,
+  begin: (index: number) => Promise<void>,
+): Promise<void> {
+  let left = count;
+  const row = async (): Promise<void> => {
+    while (left > 0) {
+      const index = count - left;
+      left--;
+      try {
+        await begin(index);
+      } catch (error) {
+        left = 0;
+        throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, most) }, row));
 }

@@ -3,7 +3,7 @@
  * has nothing else to do and waking an event loop for every batch takes several times longer.
  */
 import { readSync, writevSync } from "node:fs";
-import { decodeHeader, type Frame, HEADER_BYTES } from "./frame-protocol.ts";
+import { decodeHeader, type Frame, HEADER_BYTES } from "./worker-channel.ts";
 
 /** How long to wait before another try where the descriptor turns out not to block. */
 const RETRY_MS = 1;

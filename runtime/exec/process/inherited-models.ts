@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { VariantFile } from "../models/executor.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 
-export interface Inheritance {
+interface Inheritance {
   /** Descriptors of this process, in the order of the worker's from `first` on. */
   readonly fds: readonly number[];
   /** The setup in numbers and paths as they are in the worker. */

@@ -9,8 +9,8 @@ import {
   probeTensors,
 } from "../tensors/probe-tensors.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
-import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./frame-protocol.ts";
 import { tellHowItEnds } from "./module-ends.ts";
+import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./worker-channel.ts";
 
 /** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
 export type ModelRequest =

@@ -13,9 +13,15 @@ import { assert } from "../../core/assert.ts";
 import { entryOf, type HostSource } from "../modules/host-source.ts";
 import type { DescribedModel } from "../onnx/model-file.ts";
 import type { ProbedTensors, ProbeOptions } from "../tensors/probe-tensors.ts";
-import { decodeText, FRAME_KINDS, type Frame, runFrame, textFrame } from "./frame-protocol.ts";
-import { FrameReader } from "./frame-reader.ts";
 import type { ModelRequest, ProbeAnswer } from "./model-reader-process.ts";
+import {
+  decodeText,
+  FRAME_KINDS,
+  type Frame,
+  FrameReader,
+  runFrame,
+  textFrame,
+} from "./worker-channel.ts";
 import { withMemoryLimit } from "./worker-memory.ts";
 import { spawnLimited } from "./worker-spawn.ts";
 

@@ -1,8 +1,7 @@
 /** A process that runs modules tells how they end it, beside its exit status. */
-
 import { oneLine } from "../models/loaded-model.ts";
 import type { BlockingChannel } from "./blocking-channel.ts";
-import { FRAME_KINDS, textFrame } from "./frame-protocol.ts";
+import { FRAME_KINDS, textFrame } from "./worker-channel.ts";
 
 /**
  * Ends the process for what a module throws outside of its runs, such as in a timer, and for a run

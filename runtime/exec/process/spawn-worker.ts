@@ -1,11 +1,11 @@
-/** The process of a worker: its program, its descriptors, its environment, and what it prints. */
+/** Starts a worker process, and holds back what it prints while its device is tried. */
 import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
+import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { deviceEnvironment } from "../../devices/device-environment.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { scratchPaths } from "../onnx/scratch-folder.ts";
-import { HeldOutput } from "./held-output.ts";
 import { inheritanceOf } from "./inherited-models.ts";
 import { spawnLimited } from "./worker-spawn.ts";
 
@@ -19,7 +19,7 @@ const STDIO = ["ignore", 2, 2, "pipe"] as const;
 /** Of one whose device is tried: what it prints is held back. */
 const TRIED_STDIO = ["ignore", 2, "pipe", "pipe"] as const;
 
-export interface SpawnedWorker {
+interface SpawnedWorker {
   readonly child: ChildProcess;
   /** Null where the operating system refused the process, which "error" tells. */
   readonly socket: Socket | null;
@@ -45,4 +45,42 @@ export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): Spa
   const socket = channel instanceof Socket ? channel : null;
   const scratch = setup.on.provider === "cpu" ? [] : scratchPaths();
   return { child, socket, printed, told: { ...inherited, scratch }, scratch };
+}
+
+const MOST_BYTES = 64 * 1024;
+
+export class HeldOutput {
+  readonly #source: Readable;
+  readonly #sink: Writable;
+  #held: Buffer[] = [];
+  #heldBytes = 0;
+  #isOpen = false;
+
+  /** @param sink where it goes once it is let through. */
+  constructor(source: Readable, sink: Writable = process.stderr) {
+    this.#source = source;
+    this.#sink = sink;
+    source.on("data", (chunk: Buffer) => this.#onData(chunk));
+    source.on("error", () => {});
+  }
+
+  /** What was held, and all that comes, goes on. */
+  letThrough(): void {
+    this.#isOpen = true;
+    for (const chunk of this.#held) this.#sink.write(chunk);
+    this.#held = [];
+  }
+
+  /** Nobody reads it any more. */
+  close(): void {
+    this.#source.destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#isOpen) this.#sink.write(chunk);
+    else if (this.#heldBytes < MOST_BYTES) {
+      this.#held.push(chunk);
+      this.#heldBytes += chunk.length;
+    }
+  }
 }

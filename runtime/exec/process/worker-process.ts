@@ -1,4 +1,5 @@
 /** One worker process as the server sees it: starting, running batches, ending. */
+import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
 import { assert } from "../../core/assert.ts";
 import type { TimedBatch } from "../limits/batch-pace.ts";
@@ -15,20 +16,23 @@ import type { ModelFacts } from "../models/model-facts.ts";
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { removeScratch } from "../onnx/scratch-folder.ts";
-import { AssignedLoads, AwaitedLoad } from "./awaited-load.ts";
-import { decodeText, FRAME_KINDS, type Frame, ranMsOf, runFrame } from "./frame-protocol.ts";
-import type { HeldOutput } from "./held-output.ts";
-import { LoadWatch } from "./load-watch.ts";
+import { AssignedLoads, AwaitedLoad, LoadWatch } from "./awaited-load.ts";
 import type { Holding } from "./model-store.ts";
-import { OpenBatches } from "./open-batches.ts";
-import { ProcessEnd } from "./process-end.ts";
-import { spawnWorker } from "./spawn-worker.ts";
-import { GatheredChunks, WorkerChannel } from "./worker-channel.ts";
+import { type HeldOutput, spawnWorker } from "./spawn-worker.ts";
+import { OpenBatches, WorkerWatch } from "./worker-batches.ts";
+import {
+  decodeText,
+  FRAME_KINDS,
+  type Frame,
+  GatheredChunks,
+  ranMsOf,
+  runFrame,
+  WorkerChannel,
+} from "./worker-channel.ts";
 import { withMemoryLimit, workerMemoryBytes } from "./worker-memory.ts";
-import { WorkerWatch } from "./worker-watch.ts";
 
 /** How far a worker got: healthy ones have shown that their kind works. */
-export type WorkerPhase = "starting" | "ready" | "healthy";
+type WorkerPhase = "starting" | "ready" | "healthy";
 
 export interface WorkerListener {
   /** It has loaded a model that it did not hold; called before whatever waits for the model. */
@@ -255,10 +259,10 @@ export class WorkerProcess {
     if (this.#reason === null) this.#isHung = isHung;
     this.#cutOff(reason);
     this.#end.kill();
-    setImmediate(() => this.#tellLost());
+    setImmediate(() => this.#reportLost());
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     if (this.#isToldLost || this.#readyMs === null) return;
     this.#isToldLost = true;
     this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
@@ -283,7 +287,7 @@ export class WorkerProcess {
     // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
     // is refilled.
     setImmediate(() => {
-      this.#tellLost();
+      this.#reportLost();
       this.#listener.onEnd(this, finalReason);
     });
   }
@@ -304,5 +308,63 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
   } catch (error) {
     if (error instanceof RangeError) throw new InferenceError(variant, error.message);
     throw error;
+  }
+}
+
+/** Time a worker that was told to end has for its batch. */
+const END_GRACE_MS = 1000;
+/**
+ * Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to
+ * wait for it.
+ */
+const KILL_GRACE_MS = 5000;
+
+export class ProcessEnd {
+  /** Kept when the process has ended, after `onEnd`. */
+  readonly ended: Promise<void>;
+  readonly #child: ChildProcess;
+  #timer: NodeJS.Timeout | undefined;
+  #hasEnded = false;
+  #end = (_reason: string): void => {};
+
+  /** @param onEnd called once. */
+  constructor(child: ChildProcess, onEnd: (reason: string) => void) {
+    this.#child = child;
+    this.ended = new Promise((resolve) => {
+      this.#end = (reason) => {
+        if (this.#hasEnded) return;
+        this.#hasEnded = true;
+        clearTimeout(this.#timer);
+        onEnd(reason);
+        resolve();
+      };
+    });
+    child.once("error", (error) => this.#end(error.message));
+    // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
+    child.once("close", (code, signal) =>
+      this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
+    );
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** By force, if it does not end by itself soon. */
+  killLater(): void {
+    this.#wait(END_GRACE_MS, () => this.kill());
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+    this.#wait(KILL_GRACE_MS, () => {
+      this.#child.unref();
+      this.#end("it survived being killed");
+    });
+  }
+
+  #wait(limitMs: number, onExpiry: () => void): void {
+    clearTimeout(this.#timer);
+    if (!this.#hasEnded) this.#timer = setTimeout(onExpiry, limitMs).unref();
   }
 }

@@ -30,7 +30,7 @@ const LIMITED = [
   'exec "$@"',
 ].join("\n");
 
-export interface SpawnOptions {
+interface SpawnOptions {
   /**
    * Bytes that the process may have of its own: its heaps, its stacks and what libraries map to
    * write to, used or not; the code range of Node comes on top. What goes beyond is refused to it.

@@ -2,7 +2,6 @@
  * Entry of a worker process: loads variants, at its start or as it is told, and runs one batch
  * after the other until its channel closes.
  */
-
 import { assert } from "../../core/assert.ts";
 import { BadRowsError, oneLine } from "../models/loaded-model.ts";
 import { openedOf } from "../models/variant-files.ts";
@@ -11,6 +10,8 @@ import { env } from "../tensors/onnxruntime.ts";
 import { AnswerWriter } from "./answer-writer.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { closeInherited } from "./close-inherited.ts";
+import { type Holding, ModelStore } from "./model-store.ts";
+import { tellHowItEnds } from "./module-ends.ts";
 import {
   decodeRun,
   decodeText,
@@ -20,9 +21,7 @@ import {
   type RefusedRows,
   resultFrame,
   textFrame,
-} from "./frame-protocol.ts";
-import { type Holding, ModelStore } from "./model-store.ts";
-import { tellHowItEnds } from "./module-ends.ts";
+} from "./worker-channel.ts";
 
 /** The socket the server left open for us, after the three standard ones. */
 const CHANNEL_FD = 3;

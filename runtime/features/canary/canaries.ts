@@ -1,26 +1,21 @@
-/** The bundles that a server tries beside those that it serves, and what administrators may do. */
+/** All canaries of a server, and the actions that administrators can take. */
 
 import { head, line, type MetricLine } from "../../base/exposition.ts";
 import type { Host } from "../server-feature.ts";
-import {
-  type AskedCanary,
-  type CanaryRules,
-  CanaryRun,
-  type CanarySurroundings,
-} from "./canary-run.ts";
-import type { CanaryAction, CanaryDone, CanaryReport } from "./told.ts";
+import type { CanaryAction, CanaryDone, CanaryReport } from "./canary-report.ts";
+import { type AskedCanary, type CanaryContext, type CanaryRules, CanaryRun } from "./canary-run.ts";
 
-/** Time between two looks. */
+/** Interval of the checks. */
 const LOOK_MS = 1000;
 
-const BY_HAND = "an administrator says so";
+const BY_HAND = "an administrator decided so";
 
-type Around = Omit<CanarySurroundings, "isTaken" | "isStopped">;
+type CanariesContext = Omit<CanaryContext, "isTaken" | "isStopped">;
 
 export class Canaries {
   readonly #asked: readonly AskedCanary[];
-  readonly #around: Around;
-  /** By place among those that were asked for. */
+  readonly #context: CanariesContext;
+  /** One run per requested canary, in their order. */
   readonly #runs: CanaryRun[] = [];
   readonly #ended = new Map<string, { promoted: number; "rolled back": number }>();
   readonly #counted = new WeakSet<CanaryRun>();
@@ -28,12 +23,12 @@ export class Canaries {
   #opening: Promise<unknown> = Promise.resolve();
   #isStopped = false;
 
-  constructor(asked: readonly AskedCanary[], around: Around) {
+  constructor(asked: readonly AskedCanary[], context: CanariesContext) {
     this.#asked = asked;
-    this.#around = around;
+    this.#context = context;
   }
 
-  /** Starts them one after the other, once what is served is ready. */
+  /** Starts the canaries one after the other, once the served bundles are ready. */
   start(): void {
     if (this.#isStopped) return;
     this.#looks = setInterval(() => this.look(), LOOK_MS).unref();
@@ -47,13 +42,13 @@ export class Canaries {
     }
   }
 
-  told(): readonly CanaryReport[] {
-    return this.#runs.map((run) => run.told());
+  reports(): readonly CanaryReport[] {
+    return this.#runs.map((run) => run.report());
   }
 
   /**
-   * @param name of an application, or path of a bundle; left out for the only one.
-   * @returns null where there is no such canary, or several.
+   * @param name application, or path of a bundle; omitted for the only canary.
+   * @returns null if no canary or several match.
    */
   async act(action: CanaryAction, name?: string): Promise<CanaryDone | null> {
     const found = [...this.#runs.entries()].filter(([, { application, policy }]) => {
@@ -63,7 +58,7 @@ export class Canaries {
     if (first === undefined || found.length > 1) return null;
     const [index, run] = first;
     const refused = await this.#act(action, index, run);
-    const notice = refused ?? `${run.policy}: ${action} is done`;
+    const notice = refused ?? `${run.policy}: ${action} succeeded`;
     return { isDone: refused === null, notice };
   }
 
@@ -78,14 +73,14 @@ export class Canaries {
     return [
       ...(tried.length === 0
         ? []
-        : [head(evidence, "gauge", "Evidence for and against a bundle, 1 being enough")]),
+        : [head(evidence, "gauge", "Evidence for and against a canary; 1 decides")]),
       ...tried.flatMap(({ model, evidenceFor, evidenceAgainst }) => [
         line(evidence, { model, side: "for" }, evidenceFor),
         line(evidence, { model, side: "against" }, evidenceAgainst),
       ]),
       ...(this.#ended.size === 0
         ? []
-        : [head(ended, "counter", "Bundles that were tried, by what became of them")]),
+        : [head(ended, "counter", "Canaries that ended, by outcome")]),
       ...[...this.#ended].flatMap(([model, counts]) => [
         line(ended, { model, outcome: "promoted" }, counts.promoted),
         line(ended, { model, outcome: "rolled_back" }, counts["rolled back"]),
@@ -93,13 +88,13 @@ export class Canaries {
     ];
   }
 
-  /** Nothing is begun or judged any more. */
+  /** Starts and judges no canary from now on. */
   stop(): void {
     this.#isStopped = true;
     clearInterval(this.#looks);
   }
 
-  /** Closes the files of models. The server is closed. */
+  /** Closes the model files, after the server was closed. */
   async close(): Promise<void> {
     await this.#opening;
     await Promise.all(this.#runs.map((run) => run.close()));
@@ -109,20 +104,20 @@ export class Canaries {
     if (action === "promote") return run.promote(BY_HAND);
     if (action === "roll-back") return run.rollBack(BY_HAND);
     if (run.state === "tried" || run.state === "starting") {
-      return `${run.policy} is not started: it is ${run.state}`;
+      return `${run.policy} cannot be started: it is ${run.state}`;
     }
     await this.#open(index);
     const next = this.#runs[index];
     return next?.state === "tried" ? null : (next?.because ?? "the server is shutting down");
   }
 
-  /** Never rejects. */
+  /** Opens a canary; never rejects. */
   #open(index: number): Promise<void> {
     const asked = this.#asked[index];
     if (asked === undefined) return Promise.resolve();
     const isTaken = (place: number) => this.#runs.some((run) => run.place === place);
     const isStopped = () => this.#isStopped;
-    const run = new CanaryRun(asked, { ...this.#around, isTaken, isStopped });
+    const run = new CanaryRun(asked, { ...this.#context, isTaken, isStopped });
     this.#runs[index] = run;
     const opened = this.#opening.then(async () => {
       if (!this.#isStopped) await run.open();
@@ -131,12 +126,12 @@ export class Canaries {
     return opened;
   }
 
-  /** Counts a run that has ended, once. */
+  /** Counts a run once it has ended. */
   #count(run: CanaryRun): void {
     const { state, application, policy } = run;
     if (state === "tried" || state === "starting" || this.#counted.has(run)) return;
     this.#counted.add(run);
-    // One that could not be read has no name but that of its file.
+    // A bundle that could not be read has no application: its path is used.
     const name = application === "" ? policy : application;
     const counts = this.#ended.get(name) ?? { promoted: 0, "rolled back": 0 };
     counts[state]++;
@@ -144,7 +139,7 @@ export class Canaries {
   }
 }
 
-/** They start when what is served is ready. */
+/** Starts the canaries once the served bundles are ready. */
 export function startCanaries(
   host: Host,
   asked: readonly AskedCanary[],

@@ -1,4 +1,4 @@
-/** Hosts a bundle beside the one of its application that is served, on workers of its own. */
+/** Hosts a canary beside the served bundle of its application, on workers of its own. */
 
 import { RuntimeError } from "../../base/errors.ts";
 import type { Notice } from "../../base/notice.ts";
@@ -7,29 +7,29 @@ import type { TrustedBundle } from "../../bundles/trusted-bundle.ts";
 import { clientDifference } from "../../server/applications/client-difference.ts";
 import type { Host, Hosted, PromiseGate } from "../server-feature.ts";
 
-export interface BesideSurroundings {
+export interface BesideContext {
   readonly host: Host;
-  /** Whether another bundle is tried beside the one at a place. */
+  /** Whether the application at a place already has a canary. */
   readonly isTaken: (place: number) => boolean;
-  /** Left out where promises are not compared. */
+  /** Undefined if promises are not compared. */
   readonly gate?: PromiseGate | undefined;
 }
 
-/** Its workers run. */
+/** A canary whose workers run. */
 export interface Beside {
-  /** Of the bundle that it runs beside. */
+  /** Place of the bundle that it runs beside. */
   readonly place: number;
   readonly next: Hosted;
 }
 
 /**
- * Starts its workers, and waits until they are ready.
- * @throws RuntimeError RUNTIME_USAGE where it cannot stand beside what is served; what starting
- * workers throws. Nothing is left open.
+ * Starts the workers of a canary and waits until they are ready.
+ * @throws RuntimeError RUNTIME_USAGE if the canary does not match the served bundle, and the errors
+ * of starting workers. Everything opened is closed then.
  */
 export async function openBeside(
   loaded: TrustedBundle,
-  { host, isTaken, gate }: BesideSurroundings,
+  { host, isTaken, gate }: BesideContext,
   onNotice: Notice,
 ): Promise<Beside> {
   const { path, bundle, sha256 } = loaded;
@@ -42,14 +42,14 @@ export async function openBeside(
     const names = served.map((one) => one.bundle.application).join(" or ");
     throw refuse(`a bundle of the application ${names}`, bundle.application);
   }
-  if (before.sha256 === sha256) throw refuse("another bundle than the one served", "the same");
-  if (isTaken(place)) throw refuse("one canary of an application", "two");
+  if (before.sha256 === sha256) throw refuse("a bundle other than the served one", "the same");
+  if (isTaken(place)) throw refuse("one canary per application", "two");
   const worse = await worsePromises(gate, before.bundle, bundle);
-  if (worse !== null) throw refuse("promises that the gate lets pass", worse);
+  if (worse !== null) throw refuse("promises that pass the gate", worse);
   const next = await host.hostBeside(loaded, place, onNotice);
   try {
     const difference = clientDifference(before.application, next.application);
-    if (difference !== null) throw refuse("what clients cannot tell apart", difference);
+    if (difference !== null) throw refuse("the same interface for clients", difference);
     await host.server.trials.open(next.application, next.failed);
     return { place, next };
   } catch (error) {
@@ -58,7 +58,10 @@ export async function openBeside(
   }
 }
 
-/** @returns the first of them and how many more there are; null where there is none, or no gate. */
+/**
+ * @returns the first worse promise and the number of further ones; null if none is worse or no gate
+ * is set.
+ */
 export async function worsePromises(
   gate: PromiseGate | undefined,
   before: Bundle,
@@ -66,5 +69,5 @@ export async function worsePromises(
 ): Promise<string | null> {
   const [first, ...others] = (await gate?.(before, after)) ?? [];
   if (first === undefined) return null;
-  return others.length === 0 ? first : `${first}, and ${others.length} more that are worse`;
+  return others.length === 0 ? first : `${first}, and ${others.length} more worse promises`;
 }

@@ -1,53 +1,46 @@
-/** A bundle that is tried beside the one that is served: from its file until it is taken or not. */
+/** Life of one canary, from its file until it is promoted or rolled back. */
 
 import type { Application } from "../../server/applications/application.ts";
 import { clientDifference } from "../../server/applications/client-difference.ts";
 import type { Trial } from "../../server/applications/trial.ts";
 import type { Hosted, PromiseGate } from "../server-feature.ts";
-import {
-  type Beside,
-  type BesideSurroundings,
-  openBeside,
-  worsePromises,
-} from "./canary-hosting.ts";
+import { type Beside, type BesideContext, openBeside, worsePromises } from "./canary-hosting.ts";
+import type { CanaryReport } from "./canary-report.ts";
 import type { Arms } from "./comparison.ts";
 import { Judgement, type Progress } from "./judgement.ts";
-import type { CanaryReport } from "./told.ts";
 
-/** What an operator asks for. */
+/** Canary as configured by the operator. */
 export interface AskedCanary {
-  /** Path of its bundle. */
   readonly policy: string;
-  /** Of the requests, one after the other, each 0..1; at least one. */
+  /** Ascending shares of the requests, each 0..1; at least one. */
   readonly shares: readonly number[];
 }
 
 export interface CanaryRules {
-  /** How long it has to do well at each share, at least. */
+  /** Minimum time of good results at each share. */
   readonly timeMs: number;
-  /** Share of its requests that may be late or failed beyond those of the other bundle, 0..1. */
+  /** Share of its requests that may be late or failed beyond those of the stable bundle, 0..1. */
   readonly tolerance: number;
-  /** Whether its promises may follow those beside it; left out where nobody compares them. */
+  /** Checks its promises against the stable bundle's; undefined if they are not compared. */
   readonly gate?: PromiseGate | undefined;
 }
 
-/** What a run has around it. */
-export interface CanarySurroundings extends CanaryRules, BesideSurroundings {
+export interface CanaryContext extends CanaryRules, BesideContext {
   /** Whether the server is shutting down. */
   readonly isStopped: () => boolean;
 }
 
-/** Requests are split, and judged. */
+/** State while requests are split and judged. */
 interface Tried {
   readonly trial: Trial;
   readonly judgement: Judgement;
-  /** Of the bundle beside it. */
+  /** Digest of the stable bundle. */
   readonly stableSha256: string | undefined;
 }
 
 export class CanaryRun {
   readonly #asked: AskedCanary;
-  readonly #around: CanarySurroundings;
+  readonly #context: CanaryContext;
   #state: CanaryReport["state"] = "starting";
   #because = "";
   #application = "";
@@ -55,21 +48,21 @@ export class CanaryRun {
   #step = 0;
   #beside: Beside | undefined;
   #tried: Tried | undefined;
-  /** What was counted when it ended. */
+  /** Counts at the end of the trial. */
   #lastArms: Arms | undefined;
-  /** It is being taken or given up. */
+  /** Whether it is being promoted or rolled back. */
   #isSettling = false;
 
-  constructor(asked: AskedCanary, around: CanarySurroundings) {
+  constructor(asked: AskedCanary, context: CanaryContext) {
     this.#asked = asked;
-    this.#around = around;
+    this.#context = context;
   }
 
   get state(): CanaryReport["state"] {
     return this.#state;
   }
 
-  /** Of its bundle; empty until that was read. */
+  /** Application of the bundle; empty until the bundle was read. */
   get application(): string {
     return this.#application;
   }
@@ -78,7 +71,7 @@ export class CanaryRun {
     return this.#asked.policy;
   }
 
-  /** Of the bundle beside which it runs; undefined while its workers do not. */
+  /** Place of the stable bundle; undefined unless the canary's workers run. */
   get place(): number | undefined {
     return this.#beside?.place;
   }
@@ -87,7 +80,7 @@ export class CanaryRun {
     return this.#because;
   }
 
-  /** Starts its workers, and splits requests once they are ready. Never rejects. */
+  /** Starts the workers, and splits requests once they are ready. Never rejects. */
   async open(): Promise<void> {
     const { policy } = this.#asked;
     try {
@@ -96,42 +89,42 @@ export class CanaryRun {
       this.#state = "tried";
       this.#begin();
       const { sha256 } = beside.next;
-      this.#tell(`${policy} is tried with ${this.#shareText()}, SHA-256 ${sha256}`, "info");
+      this.#notify(`${policy} receives ${this.#shareText()}, SHA-256 ${sha256}`, "info");
     } catch (error) {
       this.#state = "rolled back";
       this.#because = error instanceof Error ? error.message : String(error);
-      const isMeant = this.#around.isStopped();
-      this.#tell(`${policy} is not tried: ${this.#because}`, isMeant ? "info" : "error");
+      const isMeant = this.#context.isStopped();
+      this.#notify(`${policy} could not be started: ${this.#because}`, isMeant ? "info" : "error");
     }
   }
 
-  /** About once a second. */
+  /** Called about once a second. */
   look(): void {
     const [tried, beside] = [this.#tried, this.#beside];
     if (tried === undefined || beside === undefined || this.#isSettling) return;
     const { trial, judgement, stableSha256 } = tried;
-    const stable = this.#around.host.server.trials.stableAt(beside.place);
+    const stable = this.#context.host.server.trials.stableAt(beside.place);
     if (stable !== trial.stable || stable.endpoint.bundleSha256 !== stableSha256) {
       this.#onOtherStable(stable, beside.next);
       return;
     }
-    const seen = {
+    const observed = {
       arms: armsOf(trial),
       stablePromises: stable.promises(),
       canaryPromises: trial.candidate.promises(),
       isReady: trial.candidate.endpoint.isReady,
     };
-    const verdict = judgement.look(seen, this.#around.host.nowMs());
+    const verdict = judgement.look(observed, this.#context.host.nowMs());
     if (verdict?.kind === "worse") void this.rollBack(verdict.because);
     else if (verdict !== undefined) this.#onGood(verdict.because);
   }
 
-  /** @returns null, or why it cannot be. */
+  /** @returns null, or the reason for a failure. */
   async promote(because: string): Promise<string | null> {
     const [tried, beside] = [this.#tried, this.#beside];
     if (tried === undefined || beside === undefined || this.#isSettling) return this.#notTried();
     this.#isSettling = true;
-    const { host } = this.#around;
+    const { host } = this.#context;
     try {
       await host.adopt(beside.place, beside.next, () =>
         host.server.trials.promote(this.#tried?.trial ?? tried.trial),
@@ -141,25 +134,25 @@ export class CanaryRun {
       return error instanceof Error ? error.message : String(error);
     }
     this.#end("promoted", because);
-    this.#tell(`${this.policy} answers all requests from now on: ${because}`, "info");
+    this.#notify(`${this.policy} is promoted and answers all requests: ${because}`, "info");
     return null;
   }
 
-  /** @returns null, or why it cannot be. */
+  /** @returns null, or the reason for a failure. */
   async rollBack(because: string): Promise<string | null> {
     const beside = this.#beside;
     if (beside === undefined || this.#isSettling) return this.#notTried();
     this.#isSettling = true;
-    const { trials } = this.#around.host.server;
+    const { trials } = this.#context.host.server;
     const { application, files } = beside.next;
     this.#end("rolled back", because);
-    this.#tell(`${this.policy} is rolled back: ${because}`, "warn");
+    this.#notify(`${this.policy} is rolled back: ${because}`, "warn");
     await trials.end(application);
     await files.close();
     return null;
   }
 
-  told(): CanaryReport {
+  report(): CanaryReport {
     const { policy, shares } = this.#asked;
     const [tried, arms] = [this.#tried, this.#arms];
     return {
@@ -168,44 +161,47 @@ export class CanaryRun {
       sha256: this.#sha256,
       state: this.#state,
       because: this.#because,
-      share: tried === undefined ? 0 : tried.trial.share,
+      share: tried?.trial.share ?? 0,
       shares,
       ...(arms === undefined ? {} : { requests: arms }),
-      ...(tried === undefined ? {} : progressOf(tried.judgement, this.#around.host.nowMs())),
+      ...(tried === undefined ? {} : progressOf(tried.judgement, this.#context.host.nowMs())),
     };
   }
 
-  /** At the present share, or the last one. */
+  /** Counts at the current share, or at the last one. */
   get #arms(): Arms | undefined {
     return this.#tried === undefined ? this.#lastArms : armsOf(this.#tried.trial);
   }
 
-  /** Of a run that is tried. */
+  /** Undefined unless it is on trial. */
   progress(): Progress | undefined {
-    return this.#tried?.judgement.progress(this.#around.host.nowMs());
+    return this.#tried?.judgement.progress(this.#context.host.nowMs());
   }
 
-  /** The server is closed. */
+  /** Called after the server was closed. */
   async close(): Promise<void> {
     await this.#beside?.next.files.close();
     this.#beside = undefined;
     this.#tried = undefined;
   }
 
-  /** @throws BundleError, RuntimeError, or what starting workers throws; nothing is left open. */
+  /**
+   * @throws BundleError, RuntimeError, and the errors of starting workers; everything opened is
+   * closed then.
+   */
   async #opened(): Promise<Beside> {
-    const loaded = await this.#around.host.load(this.policy);
+    const loaded = await this.#context.host.load(this.policy);
     this.#application = loaded.bundle.application;
     this.#sha256 = loaded.sha256;
-    return openBeside(loaded, this.#around, (message, severity) => {
+    return openBeside(loaded, this.#context, (message, severity) => {
       const isOwn = this.#state === "promoted";
-      this.#around.host.onNotice(isOwn ? message : `canary: ${message}`, severity);
+      this.#context.host.onNotice(isOwn ? message : `canary: ${message}`, severity);
     });
   }
 
-  /** Counts and judges from now on, at the share of this step. */
+  /** Starts to count and judge at the share of the current step. */
   #begin(): void {
-    const { host, timeMs, tolerance } = this.#around;
+    const { host, timeMs, tolerance } = this.#context;
     const { trials } = host.server;
     const stable = trials.stableAt(this.#beside?.place ?? -1);
     const share = this.#asked.shares[this.#step];
@@ -218,35 +214,38 @@ export class CanaryRun {
   #onGood(because: string): void {
     if (this.#step + 1 >= this.#asked.shares.length) {
       void this.#take(because).then((refused) => {
-        if (refused !== null) this.#tell(`${this.policy} is not promoted: ${refused}`, "warn");
+        if (refused !== null) this.#notify(`${this.policy} is not promoted: ${refused}`, "warn");
       });
       return;
     }
     this.#step++;
     this.#begin();
-    this.#tell(`${this.policy} is tried with ${this.#shareText()} now: ${because}`, "info");
+    this.#notify(`${this.policy} now receives ${this.#shareText()}: ${because}`, "info");
   }
 
-  /** What is served may have been read again since the gate was asked. @returns as `promote`. */
+  /**
+   * Checks the gate again, because the stable bundle may have been reloaded. @returns see
+   * `promote`.
+   */
   async #take(because: string): Promise<string | null> {
-    const { gate, host } = this.#around;
+    const { gate, host } = this.#context;
     const beside = this.#beside;
     const stable = host.hosted()[beside?.place ?? -1];
     if (beside === undefined || stable === undefined) return this.#notTried();
     const worse = await worsePromises(gate, stable.bundle, beside.next.bundle);
-    return worse === null ? this.promote(because) : this.rollBack(`the gate refuses it: ${worse}`);
+    return worse === null ? this.promote(because) : this.rollBack(`the gate rejects it: ${worse}`);
   }
 
-  /** The bundle beside it was read again: what was counted says nothing of the new one. */
+  /** Handles a reload of the stable bundle, which makes the previous counts meaningless. */
   #onOtherStable(stable: Application | undefined, next: Hosted): void {
     const difference =
-      stable === undefined ? "nothing" : clientDifference(stable, next.application);
-    if (difference !== null) void this.rollBack(`what is served is another now: ${difference}`);
+      stable === undefined ? "none is served" : clientDifference(stable, next.application);
+    if (difference !== null) void this.rollBack(`the served bundle has changed: ${difference}`);
     else if (stable?.endpoint.bundleSha256 === next.sha256) {
-      void this.rollBack("what is served is the same bundle now");
+      void this.rollBack("the same bundle is now served");
     } else {
       this.#begin();
-      this.#tell(`${this.policy}: what is served is another now; its trial begins anew`, "info");
+      this.#notify(`${this.policy}: the served bundle has changed; the trial starts again`, "info");
     }
   }
 
@@ -260,7 +259,7 @@ export class CanaryRun {
   }
 
   #notTried(): string {
-    return `${this.policy} is not tried now: it is ${this.#isSettling ? "settling" : this.#state}`;
+    return `${this.policy} is not on trial: it is ${this.#isSettling ? "settling" : this.#state}`;
   }
 
   #shareText(): string {
@@ -268,8 +267,8 @@ export class CanaryRun {
     return `${Number((100 * share).toPrecision(6))} % of the requests`;
   }
 
-  #tell(message: string, severity: "info" | "warn" | "error"): void {
-    const { host } = this.#around;
+  #notify(message: string, severity: "info" | "warn" | "error"): void {
+    const { host } = this.#context;
     const whose = host.isOnly || this.#application === "" ? "" : ` of ${this.#application}`;
     host.onNotice(`canary${whose}: ${message}`, severity);
   }

@@ -1,31 +1,33 @@
 /**
- * Compares what becomes of the requests of two bundles that answer side by side: whether one is
- * worse than the other, and whether it is as good. Either may be told at any time.
+ * Compares the outcomes of two bundles that answer side by side: whether one is worse, and whether
+ * it is as good as the other. Both tests may be read at any time.
  */
 import type { ArmCounts } from "../../server/applications/trial.ts";
 import { EDetector } from "../../server/measures/e-detector.ts";
-import { BelowTest } from "./below-bet.ts";
+import { BelowTest } from "./below-test.ts";
 
-/** A block lasts so long and has so many requests of the canary at least. */
-export const BLOCK_MS = 5000;
-export const BLOCK_REQUESTS = 20;
-/** Chance at most of each mistake: to give up a bundle that is as good, to take one that is not. */
+/** Minimum duration and number of canary requests of a block. */
+const BLOCK_MS = 5000;
+const BLOCK_REQUESTS = 20;
+/**
+ * Upper bound of the probability of each mistake: rejecting a good bundle, accepting a worse one.
+ */
 export const MISTAKE = 0.01;
-/** Of the bundle beside it as many are looked back on: what disturbed both before is forgotten. */
-export const BLOCKS_BACK = 12;
-/** What is bet against has to be possible. */
+/** Blocks of the stable bundle that are remembered, so that past disturbances are forgotten. */
+const BLOCKS_BACK = 12;
+/** Highest bound of a failure rate that the test accepts. */
 const MOST_BOUND = 0.9;
 
-/** Of the bundle that is served, and the one that is tried. */
+/** Counts of the stable bundle and of the canary. */
 export interface Arms {
   readonly stable: ArmCounts;
   readonly canary: ArmCounts;
 }
 
 export interface ComparisonOptions {
-  /** Share of the requests that may be violated beyond those of the stable bundle, 0..1. */
+  /** Share of requests that may be violated beyond the stable bundle's, 0..1. */
   readonly tolerance: number;
-  /** How long it is compared, as far as that is known; a mistake has its chance in that time. */
+  /** Expected duration of the comparison, for which the probability of a mistake holds. */
   readonly timeMs: number;
 }
 
@@ -33,19 +35,19 @@ export class Comparison {
   readonly #options: ComparisonOptions;
   readonly #worse = new EDetector();
   readonly #asGood = new BelowTest();
-  /** Of the bundle beside it, the last blocks. */
+  /** Last blocks of the stable bundle. */
   readonly #stable: ArmCounts[] = [];
   #before: Arms;
   #startMs: number;
 
-  /** @param arms as they are now. */
+  /** @param arms current counts. */
   constructor(options: ComparisonOptions, arms: Arms, nowMs: number) {
     this.#options = options;
     this.#before = arms;
     this.#startMs = nowMs;
   }
 
-  /** Any time. @param arms as they are now. */
+  /** Called at any time. @param arms current counts. */
   look(arms: Arms, nowMs: number): void {
     const canary = since(this.#before.canary, arms.canary);
     if (nowMs - this.#startMs < BLOCK_MS || countOf(canary) < BLOCK_REQUESTS) return;
@@ -54,8 +56,8 @@ export class Comparison {
     if (this.#stable.length > BLOCKS_BACK) this.#stable.shift();
     const now = shareOf(this.#stable.at(-1) ?? NONE);
     const lately = shareOf(sumOf(this.#stable));
-    // What speaks against the canary is held against the more lenient of both, and what speaks for
-    // it against the stricter, for the share of a few requests is uncertain.
+    // Because a share of few requests is uncertain, evidence against the canary uses the more
+    // lenient of both shares, and evidence for it the stricter.
     const [lenient, strict] = [Math.max(now, lately), Math.min(now, lately)];
     this.#worse.observe(shareOf(canary), Math.min(1, lenient + tolerance));
     const bound = Math.min(MOST_BOUND, strict + 2 * tolerance);
@@ -64,18 +66,21 @@ export class Comparison {
     this.#startMs = nowMs;
   }
 
-  /** Whether its last blocks speak against the canary. */
+  /** Whether recent blocks count against the canary. */
   get isDoubted(): boolean {
     return this.#worse.isClimbing;
   }
 
-  /** That it has more violations than the tolerance grants; 1 is enough, of a logarithmic scale. */
+  /** Evidence that violations exceed the tolerance, on a logarithmic scale; 1 decides. */
   get evidenceAgainst(): number {
     const enough = Math.max(1, Math.ceil(this.#options.timeMs / BLOCK_MS)) / MISTAKE;
     return Math.min(1, Math.log1p(this.#worse.evidence) / Math.log1p(enough));
   }
 
-  /** That it has less than twice the tolerance more of them, on the same scale. */
+  /**
+   * Evidence that they exceed the stable bundle's by less than twice the tolerance, on the same
+   * scale.
+   */
   get evidenceFor(): number {
     const log = Math.log(this.#asGood.evidence) / Math.log(1 / MISTAKE);
     return Math.min(1, Math.max(0, log));
@@ -98,7 +103,7 @@ export function countOf({ kept, violated }: ArmCounts): number {
   return kept + violated;
 }
 
-/** Of violations; 0 of none. */
+/** Share of violations; 0 without requests. */
 export function shareOf(counts: ArmCounts): number {
   const count = countOf(counts);
   return count === 0 ? 0 : counts.violated / count;

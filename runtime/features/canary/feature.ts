@@ -1,14 +1,14 @@
-/** Canaries: bundles that are tried beside those that are served. */
+/** Canaries: bundles on trial beside the served ones. */
 import { RuntimeError } from "../../base/errors.ts";
 import { listOf, splitPoolDevice } from "../../kinds/device-kinds.ts";
 import { duration, type Kind, share, text } from "../../kinds/kinds.ts";
 import { setting } from "../../kinds/setting.ts";
-import { type FeatureSeams, type PromiseGate, serverFeature } from "../server-feature.ts";
+import { type FeatureContext, type PromiseGate, serverFeature } from "../server-feature.ts";
 import type { Canaries } from "./canaries.ts";
 
-/** Of `--canary-gate`: no promise may become worse. */
+/** Value of `--limit canaryGate` that allows no promise to become worse. */
 const NOTHING = "none";
-/** At half of the requests the two bundles are told apart soonest. */
+/** Shares of one half distinguish the two bundles soonest. */
 const MOST_SHARE = 0.5;
 
 const canaries: Kind<readonly string[]> = listOf({
@@ -17,7 +17,7 @@ const canaries: Kind<readonly string[]> = listOf({
   isOne: (text) => askedCanary(text) !== undefined,
 });
 
-/** Of `new.msgpack=5%,25%`; the path may have "=" in it. @returns undefined for what is none. */
+/** Reads `new.msgpack=5%,25%`; the path may contain "=". @returns undefined for invalid text. */
 export function askedCanary(
   text: string,
 ): { readonly policy: string; readonly shares: readonly number[] } | undefined {
@@ -32,31 +32,31 @@ export function askedCanary(
 
 export const canary = serverFeature({
   name: "canary",
-  title: "A bundle on trial",
+  title: "Canaries",
   settings: {
     canary: setting(
       canaries,
       null,
-      "bundle that answers a share of requests until it is taken or rolled back, such as new=5%",
-      "none is tried",
-    ),
-    canaryGate: setting(
-      text("<allowed>", "what may become worse, such as accuracy 0.5%; cost 5%, or none"),
-      null,
-      "what it may promise less than the bundle beside it, as gate --allow says it, or none",
-      "its promises are not compared",
+      "bundle that answers a share of the requests until it is promoted or rolled back, such as new=5%",
+      "none",
     ),
   },
   limits: {
+    canaryGate: setting(
+      text("<allowed>", "tolerances such as accuracy 0.5%; cost 5%, or none"),
+      null,
+      "tolerances by which the canary's promises may be worse, in the form of gate --allow, or none",
+      "promises are not compared",
+    ),
     canaryTime: setting(
       duration({ least: 1000 }),
       600_000,
-      "least time that a canary is measured at each share",
+      "minimum time that a canary is measured at each share",
     ),
     canaryTolerance: setting(
       share,
       0.005,
-      "share of its requests that a canary may lose or answer late beyond the stable bundle",
+      "share of a canary's requests that may be lost or late beyond the stable bundle's",
     ),
   },
   open: async ({ canary, canaryGate, canaryTime, canaryTolerance }, { gateOf }) => {
@@ -85,10 +85,10 @@ export const canary = serverFeature({
 /** @throws RuntimeError RUNTIME_USAGE */
 async function openedGate(
   allowed: string | null,
-  gateOf: FeatureSeams["gateOf"],
+  gateOf: FeatureContext["gateOf"],
 ): Promise<PromiseGate | undefined> {
   if (allowed === null) return undefined;
   if (gateOf !== undefined) return gateOf(allowed === NOTHING ? null : allowed);
-  const expected = "expected stratagem serve, whose package has the gate, got stratagem-runtime";
-  throw new RuntimeError("RUNTIME_USAGE", `--canary-gate: ${expected}`);
+  const expected = "only stratagem serve has the gate, not stratagem-runtime";
+  throw new RuntimeError("RUNTIME_USAGE", `--limit canaryGate: ${expected}`);
 }

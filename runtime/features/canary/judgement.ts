@@ -1,33 +1,32 @@
-/** What becomes of a bundle that is tried: when it is taken, and when it is given up. */
+/** Judges a canary: when to promote it and when to roll it back. */
 import { PROMISE_WORDS, type PromiseState, percentText } from "../../server/measures/facts.ts";
 import { type Arms, Comparison, type ComparisonOptions, countOf, shareOf } from "./comparison.ts";
 
 /**
- * Evidence against a promise that is a doubt: of the stable bundle, that it is no better than the
- * canary; of the canary, that it is not to be taken yet.
+ * Evidence against a promise that counts as doubt: the stable bundle is then not taken as better
+ * than the canary, and the canary is not promoted yet.
  */
 const DOUBT = 0.5;
 
 export interface Seen {
   readonly arms: Arms;
-  /** Promises of either, as they stand; none where nobody watches them. */
+  /** Current promises; empty if they are not watched. */
   readonly stablePromises: readonly PromiseState[];
   readonly canaryPromises: readonly PromiseState[];
-  /** Whether the workers of the canary are ready. */
   readonly isReady: boolean;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly kind: "as good" | "worse";
-  /** In words, after "since". */
+  /** Reason, as a phrase after a colon. */
   readonly because: string;
 }
 
 export interface Progress {
-  /** 0 to 1, which is enough. */
+  /** Range 0 to 1; 1 decides. */
   readonly evidenceFor: number;
   readonly evidenceAgainst: number;
-  /** Until it may be taken, at least; 0 where only evidence is wanting. */
+  /** Minimum time until promotion; 0 if only evidence is missing. */
   readonly leftMs: number;
 }
 
@@ -36,14 +35,14 @@ export class Judgement {
   readonly #comparison: Comparison;
   readonly #startMs: number;
 
-  /** @param arms as they are now, when it begins. */
+  /** @param arms counts at the start. */
   constructor(options: ComparisonOptions, arms: Arms, nowMs: number) {
     this.#options = options;
     this.#comparison = new Comparison(options, arms, nowMs);
     this.#startMs = nowMs;
   }
 
-  /** About once a second. @returns undefined while it is open. */
+  /** Called about once a second. @returns undefined while undecided. */
   look(seen: Seen, nowMs: number): Verdict | undefined {
     const { arms } = seen;
     this.#comparison.look(arms, nowMs);
@@ -51,7 +50,7 @@ export class Judgement {
     if (evidenceAgainst >= 1) return { kind: "worse", because: violationsText(arms) };
     const broken = brokenAlone(seen);
     if (broken !== undefined) {
-      const because = `its promise is broken: ${PROMISE_WORDS[broken.promise]}: ${broken.because}`;
+      const because = `it breaks a promise: ${PROMISE_WORDS[broken.promise]}: ${broken.because}`;
       return { kind: "worse", because };
     }
     const isOver = nowMs - this.#startMs >= this.#options.timeMs;
@@ -67,7 +66,7 @@ export class Judgement {
   }
 }
 
-/** A promise that the canary breaks and the other bundle, on the same machine, does not. */
+/** Finds a promise that the canary breaks and the stable bundle on the same machine keeps. */
 function brokenAlone({ stablePromises, canaryPromises }: Seen): PromiseState | undefined {
   return canaryPromises.find(({ promise, holds }) => {
     if (holds) return false;
@@ -79,5 +78,5 @@ function brokenAlone({ stablePromises, canaryPromises }: Seen): PromiseState | u
 function violationsText({ stable, canary }: Arms): string {
   const ownShare = percentText(shareOf(canary));
   const own = `${ownShare} of its ${countOf(canary)} requests are late or failed`;
-  return `${own}, of the ${countOf(stable)} beside it ${percentText(shareOf(stable))}`;
+  return `${own}, against ${percentText(shareOf(stable))} of the stable bundle's ${countOf(stable)}`;
 }

@@ -1,11 +1,11 @@
-/** The route by which administrators look at bundles on trial, and decide by hand. */
+/** Route for administrators: GET reports the canaries, POST decides on them. */
 import { HttpError } from "../../server/connections/http-error.ts";
 import type { Asked, Fields, Reply, Route } from "../../server/http/route.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
 import type { Canaries } from "./canaries.ts";
-import { CANARY_ACTIONS } from "./told.ts";
+import { CANARY_ACTIONS } from "./canary-report.ts";
 
-/** @param canaries undefined before there are any. */
+/** @param canaries returns undefined before the server has started any. */
 export function canaryRoute(canaries: () => Canaries | undefined): Route {
   return {
     paths: ["/admin/canary"],
@@ -13,8 +13,8 @@ export function canaryRoute(canaries: () => Canaries | undefined): Route {
     need: "admin",
     answer: ({ isPosted, json }) => {
       const all = canaries();
-      const told = { canaries: all?.told() ?? [] };
-      return isPosted ? acted(all, json) : { status: 200, document: told };
+      const document = { canaries: all?.reports() ?? [] };
+      return isPosted ? acted(all, json) : { status: 200, document };
     },
   };
 }
@@ -25,10 +25,10 @@ async function acted(canaries: Canaries | undefined, json: Asked["json"]): Promi
   const done = (await canaries?.act(action, application)) ?? null;
   if (done === null) {
     const whose = application === undefined ? "the only canary" : `the canary '${application}'`;
-    throw new HttpError(404, `Request for unknown canary: ${whose} is not found`);
+    throw new HttpError(404, `Request for unknown canary: ${whose} was not found`);
   }
   const { isDone, notice } = done;
-  const document = { done: isDone, notice, canaries: canaries?.told() ?? [] };
+  const document = { done: isDone, notice, canaries: canaries?.reports() ?? [] };
   return isDone
     ? { status: 200, document }
     : { status: 409, document: { error: notice, ...document } };
@@ -37,7 +37,7 @@ async function acted(canaries: Canaries | undefined, json: Asked["json"]): Promi
 function askedAction({ action, application, ...others }: Fields) {
   const [other] = Object.keys(others);
   if (other !== undefined) {
-    throw new BadRequest(other, "expected action and application alone", others[other]);
+    throw new BadRequest(other, "expected only action and application", others[other]);
   }
   const known = CANARY_ACTIONS.find((one) => one === action);
   if (known === undefined) {

@@ -1,12 +1,9 @@
-/** What is counted of the requests of two bundles that answer side by side. */
-
+/** Metrics of two bundles that answer side by side. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import type { ArmCounts, Trial } from "../../server/applications/trial.ts";
-import { revisionOf } from "../../server/applications/trials.ts";
+import { type ArmCounts, revisionOf, type Trial } from "../../server/applications/trial.ts";
 
 export function trialLines(trials: readonly Trial[]): MetricLine[] {
   if (trials.length === 0) return [];
-  const share = "stratagem_canary_share";
   const requests = "stratagem_canary_requests_total";
   const lines = (trial: Trial, own: "stable" | "candidate") => {
     const { kept, violated }: ArmCounts = trial.arms[own];
@@ -18,9 +15,7 @@ export function trialLines(trials: readonly Trial[]): MetricLine[] {
     ];
   };
   return [
-    head(share, "gauge", "Part of the requests that a bundle answers that is tried"),
-    ...trials.map((trial) => line(share, { model: trial.stable.name }, trial.share)),
-    head(requests, "counter", "Requests while a bundle is tried, by who answered and how"),
+    head(requests, "counter", "Requests during a trial, by bundle and outcome"),
     ...trials.flatMap((trial) => [...lines(trial, "stable"), ...lines(trial, "candidate")]),
   ];
 }

@@ -1,12 +1,12 @@
-/** Where front ends reach a worker. */
+/** URL under which front ends reach a worker. */
 import { hostname } from "node:os";
 import { RuntimeError } from "../../base/errors.ts";
 
 const ANY_HOST = /^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(:\d+)$/;
 
 /**
- * Where front ends reach a worker: as it was told, or where it listens. Of all addresses of a
- * machine its name stands for one.
+ * Chooses the configured URL, or else the address the worker listens on; a wildcard address is
+ * replaced by the host's name.
  * @throws RuntimeError RUNTIME_USAGE
  */
 export function announcedUrl(given: string | undefined, listensAt: string): string {

@@ -1,4 +1,4 @@
-/** A worker that lets a cluster know of it: once a second, and whenever something changes. */
+/** Announces a worker to its cluster: every second, and whenever its state changes. */
 import { randomUUID } from "node:crypto";
 import type { ClusterConnection } from "./connection.ts";
 import { BEAT_MS } from "./member-book.ts";
@@ -6,19 +6,19 @@ import { type Every, timerEvery, WORKERS } from "./membership.ts";
 import { type ClusterStore, storeKey } from "./store.ts";
 import { textOfState, type WorkerState } from "./worker-state.ts";
 
-/** What of a worker's state it does not know by itself. */
+/** State provided by the worker; the announcer adds the rest. */
 export type AnnouncedState = Omit<WorkerState, "session" | "isLeaving">;
 
 interface AnnouncerOptions {
   readonly connection: Pick<ClusterConnection, "publish" | "onLink">;
   readonly store: ClusterStore;
-  /** What it is now; asked with every beat. Its name stays. */
+  /** Returns the current state, for each beat. The name must not change. */
   readonly state: () => AnnouncedState;
-  /** Left out for a timer. */
+  /** Timer; by default a real one. */
   readonly every?: Every;
 }
 
-/** Of the beats, those after which what is kept is written again, lest somebody has deleted it. */
+/** Number of beats after which the stored state is rewritten, in case it was deleted. */
 const KEEP_BEATS = 300;
 
 export class Announcer {
@@ -28,7 +28,7 @@ export class Announcer {
   readonly #name: string;
   readonly #ends: (() => void)[];
   #isLeaving = false;
-  /** What is kept of it, as far as it knows. */
+  /** Stored state, as far as known. */
   #kept: string | null = null;
   #revision: number | null = null;
   #keeping: Promise<void> | null = null;
@@ -47,7 +47,7 @@ export class Announcer {
     ];
   }
 
-  /** Says what it is at once, for something has changed. */
+  /** Announces the current state at once. */
   beat(): void {
     const text = textOfState(this.#state());
     const isSent = this.#options.connection.publish(this.#key, text);
@@ -56,7 +56,7 @@ export class Announcer {
     if (isSent && !this.#isLeaving && this.#kept !== text) this.#keep(text);
   }
 
-  /** It takes nothing new from now on: says so, and that there is nothing to be kept of it. */
+  /** Announces that the worker leaves, and removes its stored state. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     for (const end of this.#ends) end();
@@ -64,7 +64,7 @@ export class Announcer {
     await this.#keeping;
     if (this.#revision === null) return;
     await this.#options.store.delete(this.#key, this.#revision).catch(() => {
-      // It is away: whoever reads what is kept hears no beat.
+      // While NATS is unreachable, readers of the stored state notice the missing beats.
     });
   }
 
@@ -73,7 +73,7 @@ export class Announcer {
     return { ...state, name: this.#name, session: this.#session, isLeaving: this.#isLeaving };
   }
 
-  /** One after the other; what could not be kept is tried again with the next beat. */
+  /** Writes sequentially; a failed write is retried with the next beat. */
   #keep(text: string): void {
     this.#keeping ??= this.#write(text)
       .then((revision) => {
@@ -88,7 +88,9 @@ export class Announcer {
       });
   }
 
-  /** Whoever had the name before has gone, or has to. @returns null where another was quicker. */
+  /**
+   * Writes the state, replacing an earlier worker of the same name. @returns null on a conflict.
+   */
   async #write(text: string): Promise<number | null> {
     const { store } = this.#options;
     if (this.#revision !== null) {

@@ -1,10 +1,10 @@
-/** Whether a worker, or a front end, that NATS says nothing of is there all the same. */
+/** Health checks over HTTP of workers and front ends whose beats are missing. */
 
 import { askHttp } from "../../base/http-client.ts";
 
 const LIMITS = { timeoutMs: 1000, maxBytes: 2 ** 20 };
 
-/** True for any answer. Never rejects. */
+/** Whether anything answers at the URL. Never rejects. */
 export async function answersHealth(url: string): Promise<boolean> {
   return askHttp(`${url}/v2/health/live`, LIMITS).then(
     () => true,
@@ -12,13 +12,13 @@ export async function answersHealth(url: string): Promise<boolean> {
   );
 }
 
-/** Whether that very front end answers there, and has workers to serve with. Never rejects. */
+/** Whether the named front end answers at the URL and is ready. Never rejects. */
 export async function servesAs(url: string, frontEnd: string): Promise<boolean> {
   try {
     const { status, bytes } = await askHttp(`${url}/v2/health/ready`, LIMITS);
-    const told: unknown = JSON.parse(bytes.toString());
-    if (status !== 200 || typeof told !== "object" || told === null) return false;
-    return "frontEnd" in told && told.frontEnd === frontEnd;
+    const health: unknown = JSON.parse(bytes.toString());
+    if (status !== 200 || typeof health !== "object" || health === null) return false;
+    return "frontEnd" in health && health.frontEnd === frontEnd;
   } catch {
     return false;
   }

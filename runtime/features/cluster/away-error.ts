@@ -1,4 +1,4 @@
-/** What is said where the cluster's NATS gives no answer, which may be otherwise a moment later. */
+/** Error for an unreachable cluster NATS; a later attempt may succeed. */
 import { RuntimeError } from "../../base/errors.ts";
 
 export class ClusterAwayError extends RuntimeError {

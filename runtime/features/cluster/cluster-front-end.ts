@@ -1,6 +1,6 @@
-/** A front end's side of a cluster: it knows the workers, and tells what it knows. */
+/** A front end's part of a cluster: follows the workers and shares them with other front ends. */
 import { hostname } from "node:os";
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { head, type Labels, line, type MetricLine, metric } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { RemoteWorkers } from "../../remote/remote-workers.ts";
 import { announcedUrl } from "./announced-url.ts";
@@ -17,23 +17,23 @@ import { SharedWorkers } from "./shares/shared-workers.ts";
 import type { ClusterStore } from "./store.ts";
 
 export interface ClusterSettings {
-  /** As `--cluster` has it. */
+  /** Value of `--cluster`. */
   readonly url: string;
-  /** Path of the file that says who this front end is. */
+  /** Path of the file with credentials for NATS. */
   readonly tokenFile?: string | undefined;
-  /** What this front end is called; left out, by its host and process. */
+  /** Name of this front end, by default its host and process. */
   readonly frontEnd?: string | undefined;
 }
 
 interface FrontEndOptions extends ClusterSettings {
-  /** A clock that does not go back, ms. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   readonly onNotice: Notice;
 }
 
 export class ClusterFrontEnd {
   readonly store: ClusterStore;
-  /** Those of its share. */
+  /** Workers in this front end's share. */
   readonly workers: RemoteWorkers;
   readonly #shared: SharedWorkers;
   readonly #listeners = new ShareListeners();
@@ -58,7 +58,7 @@ export class ClusterFrontEnd {
       traffic: () => this.#traffic(),
       url: () => this.#url,
       answers: servesAs,
-      onShare: (share) => listeners.tell(share),
+      onShare: (share) => listeners.notify(share),
       onError: ({ message }) => onNotice(`shares of the workers: ${message}`, "warn"),
     });
     this.workers = this.#shared;
@@ -66,9 +66,10 @@ export class ClusterFrontEnd {
   }
 
   /**
-   * @param serving what decides now, which follows the load of all front ends.
-   * @param traffic what was counted of it, which is told with every beat.
-   * @param listensAt URL at which others may ask whether it serves.
+   * Starts to share load and traffic with the other front ends.
+   * @param serving returns the deciding policies, which follow the load of all front ends.
+   * @param traffic returns the traffic counts, which each beat includes.
+   * @param listensAt URL at which other front ends check this one's health.
    */
   follow(
     serving: () => readonly ShareListener[],
@@ -81,7 +82,7 @@ export class ClusterFrontEnd {
   }
 
   /**
-   * Does not wait for NATS.
+   * Opens the connection without waiting for NATS.
    * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE
    */
   static async open(options: FrontEndOptions): Promise<ClusterFrontEnd> {
@@ -92,7 +93,7 @@ export class ClusterFrontEnd {
     return new ClusterFrontEnd(connection, options);
   }
 
-  /** By which no other front end is known, nor one that was started before. */
+  /** Unique name, which differs from that of earlier processes as well. */
   get name(): string {
     return this.#shared.shares.frontEnd;
   }
@@ -100,19 +101,31 @@ export class ClusterFrontEnd {
   lines(): MetricLine[] {
     const isAway = this.#connection.isAway ? 1 : 0;
     const frontEnds = this.#shared.shares.frontEnds.length;
-    const held = this.#shared.shares.held.size;
-    const byPool = new Map<string, number>();
-    for (const { pool } of this.#membership.members) {
-      byPool.set(pool, (byPool.get(pool) ?? 0) + 1);
-    }
-    const help = "Workers that are members of the cluster";
+    const workers = "stratagem_cluster_workers";
     return [
       ...metric("stratagem_cluster_front_ends", "gauge", "Front ends that are alive", frontEnds),
-      ...metric("stratagem_cluster_share_workers", "gauge", "Workers that this one has", held),
-      ...metric("stratagem_cluster_away", "gauge", "1 while the cluster's NATS is away", isAway),
-      head("stratagem_cluster_workers", "gauge", help),
-      ...[...byPool].map(([pool, count]) => line("stratagem_cluster_workers", { pool }, count)),
+      ...metric(
+        "stratagem_cluster_away",
+        "gauge",
+        "Whether the cluster's NATS is unreachable (1)",
+        isAway,
+      ),
+      head(workers, "gauge", "Workers of the cluster, by whether this front end has them"),
+      ...this.#workerCounts().map(([labels, count]) => line(workers, labels, count)),
     ];
+  }
+
+  #workerCounts(): (readonly [labels: Labels, count: number])[] {
+    const { held } = this.#shared.shares;
+    const { members } = this.#membership;
+    const pools = new Set(members.map(({ pool }) => pool));
+    return [...pools].flatMap((pool) =>
+      ["own", "other"].map((share) => {
+        const isOwn = share === "own";
+        const counted = members.filter((one) => one.pool === pool && held.has(one.name) === isOwn);
+        return [{ pool, share }, counted.length] as const;
+      }),
+    );
   }
 
   async close(): Promise<void> {

@@ -1,13 +1,15 @@
-/** Which NATS a cluster has, by the text of `--cluster`. */
+/** Parses the value of `--cluster`. */
 import { RuntimeError } from "../../base/errors.ts";
 
 export interface ClusterUrl {
-  /** As it was written. */
+  /** As given by the user. */
   readonly text: string;
-  /** HOST or HOST:PORT of each. */
+  /** HOST or HOST:PORT per server. */
   readonly servers: readonly string[];
   readonly isEncrypted: boolean;
-  /** Of its bucket and its subjects; clusters of other names may have the same NATS. */
+  /**
+   * Prefix of the cluster's bucket and subjects; clusters with different names can share a NATS.
+   */
   readonly name: string;
 }
 
@@ -22,7 +24,8 @@ export function clusterUrlOf(text: string): ClusterUrl {
   if (servers.every((server) => SERVER.test(server))) {
     return { text, servers, isEncrypted: scheme === "tls", name };
   }
-  const expected = "expected nats://HOST[:PORT],HOST[:PORT]…[/NAME], or tls://, no credentials";
-  const found = authority.includes("@") ? "one with credentials; --token cluster=FILE" : text;
+  const expected =
+    "expected nats://HOST[:PORT],HOST[:PORT]…[/NAME] or tls://…, without credentials";
+  const found = authority.includes("@") ? "a URL with credentials; use --token cluster=FILE" : text;
   throw new RuntimeError("RUNTIME_USAGE", `--cluster: ${expected}, got ${found}`);
 }

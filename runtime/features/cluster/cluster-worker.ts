@@ -1,4 +1,4 @@
-/** A worker's side of a cluster: it announces itself, and has models brought. */
+/** A worker's part of a cluster: announces the worker and fetches models. */
 import type { Notice } from "../../base/notice.ts";
 import { type AnnouncedState, Announcer } from "./announcer.ts";
 import { clusterUrlOf } from "./cluster-url.ts";
@@ -7,11 +7,11 @@ import { FetchedModels } from "./fetched-models.ts";
 import { NatsStore } from "./nats-store.ts";
 
 interface ClusterWorkerOptions {
-  /** As `--cluster` has it. */
+  /** Value of `--cluster`. */
   readonly cluster: string;
   readonly name: string;
   readonly tokenFile?: string | undefined;
-  /** Where models that are brought are kept. */
+  /** Folder for fetched models. */
   readonly folder: string;
   readonly onNotice: Notice;
 }
@@ -28,7 +28,7 @@ export class ClusterWorker {
   }
 
   /**
-   * Does not wait for NATS.
+   * Opens the connection without waiting for NATS.
    * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE
    */
   static async open(options: ClusterWorkerOptions): Promise<ClusterWorker> {
@@ -39,23 +39,23 @@ export class ClusterWorker {
     return new ClusterWorker(connection, folder);
   }
 
-  /** Path of the file of a model, as an agent asks for it. @throws RuntimeError */
+  /** Fetches a model and returns its path. @throws RuntimeError */
   fetch({ sha256 }: { readonly sha256: string }): Promise<string> {
     return this.#models.path(sha256);
   }
 
-  /** From now on front ends are told. @param state what the worker is now. */
+  /** Starts to announce the worker. @param state returns the worker's current state. */
   announce(state: () => AnnouncedState): void {
     const connection = this.#connection;
     this.#announcer = new Announcer({ connection, store: new NatsStore(connection), state });
   }
 
-  /** Something of its state has changed. */
+  /** Announces a change of state. */
   changed(): void {
     this.#announcer?.beat();
   }
 
-  /** Front ends are to send nothing more; that is said at once, before this returns. */
+  /** Announces, before it returns, that the worker takes no more work. */
   async leave(): Promise<void> {
     this.#closing.abort();
     await this.#announcer?.leave();

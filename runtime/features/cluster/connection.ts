@@ -1,6 +1,6 @@
 /**
- * The connection to the NATS of a cluster. Nobody waits for it: while it is away nothing is sent,
- * and it is made again as often as it takes.
+ * Connection to a cluster's NATS. No caller waits for it: while it is down nothing is sent, and it
+ * reconnects until it succeeds.
  */
 
 import { readFile } from "node:fs/promises";
@@ -10,26 +10,26 @@ import { realWait, type Wait } from "../../base/wait.ts";
 import type { ClusterUrl } from "./cluster-url.ts";
 import { type ClusterPackages, clusterPackages, type NatsLink } from "./nats-packages.ts";
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly url: ClusterUrl;
-  /** What it is called in the lists of NATS. */
+  /** Name in NATS's list of clients. */
   readonly clientName: string;
-  /** Path of a file of credentials: what nsc writes, a token, or USER:PASSWORD. */
+  /** Path of a credentials file: nsc's format, a token, or USER:PASSWORD. */
   readonly tokenFile?: string | undefined;
   readonly onNotice: Notice;
-  /** Left out for real time. */
+  /** Waits; by default in real time. */
   readonly wait?: Wait;
 }
 
-/** Told of each link once it is there, and with null once it has gone. */
+/** Called with each new link, and with null when it is lost. */
 type LinkListener = (link: NatsLink | null) => void;
 
-/** Of pings; after two without an answer, at the third, a link is taken for cut. */
+/** Interval of pings; after two unanswered pings, the third ends the link. */
 const PING_MS = 1000;
 const PINGS_OUT = 2;
 const DIAL_MS = 2000;
 const RETRY_MS = 500;
-/** What a link says at its end; at the last two it is left before it ends by itself. */
+/** Status events that end a link; after the last two it is closed actively. */
 const ENDS = new Set(["disconnect", "close", "staleConnection", "ldm"]);
 
 export class ClusterConnection {
@@ -52,8 +52,8 @@ export class ClusterConnection {
   }
 
   /**
-   * Does not wait for NATS. @throws RuntimeError RUNTIME_CLUSTER without the packages of its
-   * client, RUNTIME_UNREADABLE without the file of credentials.
+   * Opens the connection without waiting for NATS. @throws RuntimeError RUNTIME_CLUSTER if the
+   * client packages are missing, RUNTIME_UNREADABLE if the credentials cannot be read.
    */
   static async open(options: ConnectionOptions): Promise<ClusterConnection> {
     const packages = await clusterPackages("--cluster");
@@ -65,26 +65,30 @@ export class ClusterConnection {
     return this.#link === null;
   }
 
-  /** Null while it is away. */
+  /** Null while disconnected. */
   get link(): NatsLink | null {
     return this.#link;
   }
 
-  /** Is told at once where there is a link. @returns what ends it. */
+  /**
+   * Adds a listener, which is called at once if a link exists. @returns a function that removes it.
+   */
   onLink(listener: LinkListener): () => void {
     this.#listeners.add(listener);
     if (this.#link !== null) listener(this.#link);
     return () => this.#listeners.delete(listener);
   }
 
-  /** @param name below the cluster's own. @returns false, with nothing sent, while it is away. */
+  /**
+   * Publishes below the cluster's subject. @returns false, with nothing sent, while disconnected.
+   */
   publish(name: string, text: string): boolean {
     if (this.#link === null) return false;
     this.#link.publish(this.subject(name), text);
     return true;
   }
 
-  /** Over all links that there will be. @returns what ends it. */
+  /** Subscribes on the current and all later links. @returns a function that unsubscribes. */
   subscribe(name: string, onText: (text: string, subject: string) => void): () => void {
     let isOpen = true;
     let own: { unsubscribe(): void } | null = null;
@@ -93,7 +97,7 @@ export class ClusterConnection {
       if (link === null) return;
       own = link.subscribe(this.subject(name), {
         callback: (error, message) => {
-          // An error ends the link as well, or means that it may not be heard: `#told` has it.
+          // An error ends the link too, or means missing permission; `#reportAway` handles both.
           if (error === null && isOpen) onText(message.string(), message.subject);
         },
       });
@@ -105,12 +109,12 @@ export class ClusterConnection {
     };
   }
 
-  /** The whole of a subject of this cluster. */
+  /** Full subject within this cluster. */
   subject(name: string): string {
     return `${this.url.name}.${name}`;
   }
 
-  /** Ends everything that is under way. */
+  /** Closes the connection and ends all running operations. */
   async close(): Promise<void> {
     this.#closing.abort();
     const link = this.#link;
@@ -132,7 +136,7 @@ export class ClusterConnection {
         await endOf(link);
         if (signal.aborted) return;
         this.#down();
-        this.#told("the link was lost");
+        this.#reportAway("the link was lost");
       }
       await this.#wait(RETRY_MS, signal);
     }
@@ -149,14 +153,14 @@ export class ClusterConnection {
         ...(await natsCredentials(tokenFile, credsAuthenticator)),
       });
     } catch (error) {
-      this.#told(error instanceof Error ? error.message : String(error));
+      this.#reportAway(error instanceof Error ? error.message : String(error));
       return null;
     }
   }
 
   #up(link: NatsLink): void {
     this.#link = link;
-    if (this.#isReported) this.#options.onNotice(`${this.url.text}: it is back`);
+    if (this.#isReported) this.#options.onNotice(`${this.url.text}: connected again`);
     this.#isReported = false;
     for (const listener of this.#listeners) listener(link);
   }
@@ -167,28 +171,28 @@ export class ClusterConnection {
     for (const listener of this.#listeners) listener(null);
   }
 
-  #told(reason: string): void {
+  #reportAway(reason: string): void {
     if (this.#isReported || this.#closing.signal.aborted) return;
     this.#isReported = true;
-    const goesOn = "what is known of workers stays as it is until it is back";
-    this.#options.onNotice(`${this.url.text}: it is away (${reason}); ${goesOn}`, "warn");
+    const effect = "the known workers are kept until it is reachable again";
+    this.#options.onNotice(`${this.url.text}: NATS is unreachable (${reason}); ${effect}`, "warn");
   }
 }
 
-/** Once nothing more is to be expected of a link. */
+/** Resolves when a link has ended or is about to. */
 async function endOf(link: NatsLink): Promise<void> {
   const over = (async () => {
     for await (const { type } of link.status()) if (ENDS.has(type)) return;
   })();
   await Promise.race([over, link.closed()]);
-  // A cut link may take long to close.
+  // Closing a broken link can take long.
   void link.close().catch(() => {});
 }
 
 const CREDENTIALS = "-----BEGIN NATS USER JWT-----";
 
 /**
- * Credentials as the client of NATS takes them. @param path left out for none.
+ * Credentials in the form of the NATS client. @param path omitted for none.
  * @throws RuntimeError RUNTIME_UNREADABLE
  */
 async function natsCredentials(

@@ -1,11 +1,11 @@
-/** Models that came by their digests, kept on the disk for the next time. */
+/** Cache of fetched models on disk, by digest. */
 import { mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
 import type { ClusterConnection } from "./connection.ts";
 import { fetchModel } from "./model-objects.ts";
 
-/** Those that were wanted last stay. */
+/** Number of models kept, the most recently used ones. */
 const MAX_MODELS = 64;
 const ENDING = ".onnx";
 
@@ -13,7 +13,7 @@ export class FetchedModels {
   readonly #connection: ClusterConnection;
   readonly #folder: string;
   readonly #signal: AbortSignal;
-  /** By digest, so that none is fetched twice at a time. */
+  /** Downloads by digest, so that concurrent requests share one. */
   readonly #fetching = new Map<string, Promise<string>>();
 
   constructor(connection: ClusterConnection, folder: string, signal: AbortSignal) {
@@ -22,7 +22,9 @@ export class FetchedModels {
     this.#signal = signal;
   }
 
-  /** @returns the path of its file. @throws RuntimeError, or the disk's error */
+  /**
+   * Returns the path of a model, fetching it if needed. @throws RuntimeError, or the disk's error
+   */
   path(sha256: string): Promise<string> {
     const known = this.#fetching.get(sha256);
     if (known !== undefined) return known;
@@ -44,7 +46,7 @@ export class FetchedModels {
     return path;
   }
 
-  /** A process that has one open keeps it all the same. */
+  /** Removes the least recently used models; processes that have one open keep it. */
   async #sweep(): Promise<void> {
     const files = (await readdir(this.#folder)).filter((file) => file.endsWith(ENDING));
     if (files.length <= MAX_MODELS) return;

@@ -1,15 +1,15 @@
 /**
- * Who is a member of a cluster, as one front end sees it: a state machine over what it hears, and
- * when. It has no clock and no link of its own.
+ * Members of a cluster as seen by one front end: a state machine over beats and times, without a
+ * clock or connection of its own.
  */
 import type { WorkerState } from "./worker-state.ts";
 
 export const BEAT_MS = 1000;
-/** Three beats are missing, and the last of them is not merely late. */
+/** Silence that excludes a worker: three missing beats and some delay. */
 export const SILENT_MS = 3.5 * BEAT_MS;
-/** Whoever looks less often than that was stopped itself, and has heard nobody meanwhile. */
+/** A longer interval between checks means that this process was suspended and missed beats. */
 const STOPPED_MS = 2 * BEAT_MS;
-/** From then on a member may be asked whether it is there. */
+/** Silence from which a member is checked over HTTP. */
 const DOUBTFUL_MS = 2 * BEAT_MS;
 const MAX_KNOWN = 10_000;
 
@@ -17,59 +17,61 @@ interface Known {
   state: WorkerState;
   heardMs: number;
   isIn: boolean;
-  /** Session that this one took the place of; null for none. */
+  /** Session that this one replaced; null for none. */
   replaced: string | null;
 }
 
-/** What became of a beat; `another`: two workers have one name, and the later one keeps it. */
+/** Result of a beat; `another`: two workers have the same name, and the later one keeps it. */
 type Beaten = "same" | "changed" | "another";
 
 export class MemberBook {
   readonly #known = new Map<string, Known>();
   #members: readonly WorkerState[] = [];
-  /** Null while the link is there. */
+  /** Null while connected. */
   #awayMs: number | null = 0;
   #lookedMs = 0;
 
-  /** By name. The same list until it changes. */
+  /** Members by name; the same array until they change. */
   get members(): readonly WorkerState[] {
     return this.#members;
   }
 
-  /** A worker said something of itself. */
+  /** Handles a beat of a worker. */
   onBeat(state: WorkerState, nowMs: number): Beaten {
     const known = this.#known.get(state.name);
     if (known?.isIn === true && known.replaced === state.session) return "another";
     return this.#take(state, known, nowMs) ? "changed" : "same";
   }
 
-  /** What was kept of a worker, who may have gone. @returns whether the members changed. */
+  /**
+   * Handles the stored state of a worker, which may be gone. @returns whether the members changed.
+   */
   onKept(state: WorkerState, nowMs: number): boolean {
     if (this.#known.has(state.name)) return false;
     return this.#take(state, undefined, nowMs);
   }
 
-  /** A worker answered, by whatever way. */
+  /** Records any other sign of life of a worker. */
   onHeard(name: string, nowMs: number): void {
     const known = this.#known.get(name);
     if (known?.isIn === true) known.heardMs = Math.max(known.heardMs, nowMs);
   }
 
-  /** Nothing can be heard from now on, so nobody is silent. */
+  /** Suspends the detection of silence while disconnected. */
   onAway(nowMs: number): void {
     this.#awayMs ??= nowMs;
   }
 
-  /** From now on silence counts again, for each from here. */
+  /** Resumes the detection of silence, counted from now. */
   onBack(nowMs: number): void {
     this.#awayMs = null;
     this.#lookedMs = nowMs;
-    this.#forgive(nowMs);
+    this.#resetSilence(nowMs);
   }
 
-  /** Has to be called about twice in a beat. @returns whether the members changed. */
+  /** Must be called about twice per beat. @returns whether the members changed. */
   onLook(nowMs: number): boolean {
-    if (nowMs - this.#lookedMs > STOPPED_MS) this.#forgive(nowMs);
+    if (nowMs - this.#lookedMs > STOPPED_MS) this.#resetSilence(nowMs);
     this.#lookedMs = nowMs;
     if (this.#awayMs !== null) return false;
     let isChanged = false;
@@ -82,7 +84,7 @@ export class MemberBook {
     return isChanged;
   }
 
-  /** Members that will be put out soon, unless something is heard of them. */
+  /** Members that will be excluded soon unless they are heard. */
   doubtful(nowMs: number): WorkerState[] {
     if (this.#awayMs !== null) return [];
     const silent = [...this.#known.values()].filter(
@@ -91,7 +93,7 @@ export class MemberBook {
     return silent.map(({ state }) => state);
   }
 
-  /** Names of those that were silent for so long, who are then forgotten. */
+  /** Forgets workers that were silent for a time. @returns their names. */
   forget(silentMs: number, nowMs: number): string[] {
     if (this.#awayMs !== null) return [];
     const gone = [...this.#known].filter(
@@ -115,7 +117,7 @@ export class MemberBook {
     return true;
   }
 
-  #forgive(nowMs: number): void {
+  #resetSilence(nowMs: number): void {
     for (const known of this.#known.values()) {
       if (known.isIn) known.heardMs = Math.max(known.heardMs, nowMs);
     }

@@ -1,6 +1,6 @@
 /**
- * The workers of a cluster as one front end sees them: it hears their beats, reads what was kept of
- * them, and tells who is a member.
+ * Workers of a cluster as seen by one front end: receives their beats, reads their stored states,
+ * and maintains the list of members.
  */
 import type { Notice } from "../../base/notice.ts";
 import { answersHealth } from "./answers-health.ts";
@@ -12,22 +12,22 @@ import { readState, type WorkerState } from "./worker-state.ts";
 interface MembershipOptions {
   readonly connection: Pick<ClusterConnection, "onLink" | "subscribe">;
   readonly store: ClusterStore;
-  /** A monotonic clock, ms. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   readonly onNotice: Notice;
-  /** Calls now and then, until what it returns is called; left out for a timer. */
+  /** Calls repeatedly until the returned function is called; by default a timer. */
   readonly every?: Every;
-  /** Whether somebody answers at the URL of a worker; left out, it is asked over HTTP. */
+  /** Whether a worker's URL answers; by default over HTTP. */
   readonly isThere?: (url: string) => Promise<boolean>;
 }
 
 export type Every = (ms: number, work: () => void) => () => void;
 
-/** Beats, and what is kept of workers, are under that name. */
+/** Prefix of the beats and stored states of workers. */
 export const WORKERS = "workers";
-/** What was kept of a worker that has not been heard for so long is deleted. */
+/** Silence after which the stored state of a worker is deleted. */
 const FORGET_MS = 15 * 60_000;
-const MAX_TOLD = 1000;
+const MAX_NOTIFIED = 1000;
 
 export const timerEvery: Every = (ms, work) => {
   const timer = setInterval(work, ms);
@@ -40,11 +40,11 @@ export class ClusterMembership {
   readonly #book = new MemberBook();
   readonly #listeners = new Set<() => void>();
   readonly #ends: (() => void)[];
-  /** Revisions of what is kept, by name. */
+  /** Revisions of the stored states, by name. */
   readonly #kept = new Map<string, number>();
-  /** What was told of already: senders of what is no beat, and names that two workers have. */
-  readonly #told = new Set<string>();
-  /** Names of workers that are being asked whether they are there. */
+  /** Notices already given: senders of invalid beats, and names used by two workers. */
+  readonly #notified = new Set<string>();
+  /** Names of workers being checked over HTTP. */
   readonly #asked = new Set<string>();
 
   constructor(options: MembershipOptions) {
@@ -58,12 +58,12 @@ export class ClusterMembership {
     ];
   }
 
-  /** By name. The same list until it changes. */
+  /** Members by name; the same array until they change. */
   get members(): readonly WorkerState[] {
     return this.#book.members;
   }
 
-  /** @param listener is called after each change. @returns what ends that. */
+  /** @param listener called after each change. @returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -83,14 +83,17 @@ export class ClusterMembership {
   #onBeat(text: string, subject: string): void {
     const state = readState(text);
     if (state === null || !subject.endsWith(`.${storeKey(WORKERS, state.name)}`)) {
-      this.#tellOnce(subject, `${subject}: expected the state of a worker, got something else`);
+      this.#notifyOnce(subject, `${subject}: expected the state of a worker, got invalid data`);
       return;
     }
     const beaten = this.#book.onBeat(state, this.#options.nowMs());
     if (beaten === "changed") this.#changed();
     if (beaten !== "another") return;
     const { name, session, url } = state;
-    this.#tellOnce(`${name} ${session}`, `two workers are called ${name}; ${url} has to wait`);
+    this.#notifyOnce(
+      `${name} ${session}`,
+      `two workers are named ${name}; the one at ${url} is ignored`,
+    );
   }
 
   #onKept({ key, value, revision }: StoreChange): void {
@@ -108,7 +111,7 @@ export class ClusterMembership {
     for (const name of this.#book.forget(FORGET_MS, nowMs)) void this.#delete(name);
   }
 
-  /** Its NATS may be cut off from ours: whoever answers is there. */
+  /** Checks a worker over HTTP, because its NATS may be partitioned from this one. */
   async #ask(name: string, url: string): Promise<void> {
     if (this.#asked.has(name)) return;
     this.#asked.add(name);
@@ -117,19 +120,19 @@ export class ClusterMembership {
     this.#asked.delete(name);
   }
 
-  /** Unless it has written since, or another front end was first. */
+  /** Deletes the stored state, unless the worker or another front end changed it. */
   async #delete(name: string): Promise<void> {
     const revision = this.#kept.get(name);
     this.#kept.delete(name);
     if (revision === undefined) return;
     await this.#options.store.delete(storeKey(WORKERS, name), revision).catch(() => {
-      // It is away: the next front end that starts hears nothing of that worker either.
+      // NATS is unreachable: the next front end that starts receives no beat of that worker either.
     });
   }
 
-  #tellOnce(key: string, message: string): void {
-    if (this.#told.has(key) || this.#told.size >= MAX_TOLD) return;
-    this.#told.add(key);
+  #notifyOnce(key: string, message: string): void {
+    if (this.#notified.has(key) || this.#notified.size >= MAX_NOTIFIED) return;
+    this.#notified.add(key);
     this.#options.onNotice(message, "warn");
   }
 

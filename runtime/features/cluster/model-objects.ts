@@ -1,6 +1,6 @@
 /**
- * Models of a cluster by their digests: whatever object store of its NATS has a file of that
- * content, such as those that bundles are followed from, has the model.
+ * Fetches models of a cluster by digest from any object store of its NATS, such as the stores that
+ * bundles are followed from.
  */
 import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
@@ -15,14 +15,14 @@ interface Found {
   readonly object: FoundObject;
 }
 
-/** Of a model; more is taken for a mistake. */
+/** Limit of a model's size. */
 const MAX_MODEL_BYTES = 16 * 2 ** 30;
 
 /**
- * Puts the file of a digest at a path: whole and as it should be, or not at all.
+ * Downloads the file with a digest to a path, completely or not at all.
  * @param sha256 64 hexadecimal digits.
- * @throws ClusterAwayError where NATS is away. @throws RuntimeError RUNTIME_MODEL where no object
- * has that digest, RUNTIME_DIGEST where what came has another.
+ * @throws ClusterAwayError if NATS is unreachable. @throws RuntimeError RUNTIME_MODEL if no object
+ * has that digest, RUNTIME_DIGEST if the content does not match.
  */
 export async function fetchModel(
   connection: ClusterConnection,
@@ -31,7 +31,8 @@ export async function fetchModel(
   signal: AbortSignal,
 ): Promise<void> {
   const { link, url } = connection;
-  if (link === null) throw new ClusterAwayError(`${url.text}: expected a model, it is away`);
+  if (link === null)
+    throw new ClusterAwayError(`${url.text}: expected a model, but NATS is unreachable`);
   const part = `${path}.${randomUUID()}.part`;
   try {
     await answering(url.text, async () => {
@@ -69,7 +70,7 @@ async function foundObject(
   return null;
 }
 
-/** In base64url without what fills it up, which not everybody writes. */
+/** Digest in base64url without padding, which some clients omit. */
 function digestOf({ digest }: FoundObject): string {
   return digest.replace("SHA-256=", "").replaceAll("=", "");
 }
@@ -84,7 +85,7 @@ async function download(
     throw new RuntimeError("RUNTIME_MODEL", expected);
   }
   const content = await bucket.get(name);
-  if (content === null) throw new Error(`${name} has just gone`);
+  if (content === null) throw new Error(`${name} was deleted meanwhile`);
   const output = await open(path, "wx");
   try {
     for await (const chunk of content.data) {
@@ -99,7 +100,7 @@ async function download(
   }
 }
 
-/** @throws ClusterAwayError for what NATS says, and the disk's errors as they are. */
+/** @throws ClusterAwayError for errors of NATS; errors of the disk are rethrown. */
 async function answering<T>(where: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * What is used of the client of NATS, which is installed by whoever has a cluster: its packages are
- * no dependency of the runtime, and these are their parts by their form.
+ * Types of the parts of NATS's client that are used. The packages are not dependencies of the
+ * runtime: operators of a cluster install them.
  */
 import { RuntimeError } from "../../base/errors.ts";
 
@@ -14,14 +14,14 @@ interface NatsSubscription {
   unsubscribe(): void;
 }
 
-/** A connection that ends where it breaks. */
+/** Connection without automatic reconnection. */
 export interface NatsLink {
   publish(subject: string, payload: string): void;
   subscribe(
     subject: string,
     options: { callback(error: Error | null, message: NatsMessage): void },
   ): NatsSubscription;
-  /** What becomes of it. */
+  /** Events of the connection. */
   status(): AsyncIterable<{ readonly type: string }>;
   getServer(): string;
   isClosed(): boolean;
@@ -51,7 +51,7 @@ export interface StreamMessage {
 }
 
 interface StreamMessages {
-  /** What becomes of it. */
+  /** Events of the consumer. */
   status(): AsyncIterable<{ readonly type: string }>;
   closed(): Promise<unknown>;
   stop(): void;
@@ -65,7 +65,7 @@ export interface StreamManager {
   };
 }
 
-export interface Streams {
+interface Streams {
   jetstreamManager(check: boolean): Promise<StreamManager>;
   readonly consumers: {
     getBoundPushConsumer(config: object): Promise<{
@@ -77,7 +77,7 @@ export interface Streams {
 export interface FoundObject {
   readonly name: string;
   readonly size: number;
-  /** Such as `SHA-256=` and its bytes in base64url. */
+  /** Such as `SHA-256=` and the bytes in base64url. */
   readonly digest: string;
   readonly deleted: boolean;
 }
@@ -86,7 +86,7 @@ export interface ObjectBucket {
   list(): Promise<readonly FoundObject[]>;
   get(name: string): Promise<{
     readonly data: AsyncIterable<Uint8Array>;
-    /** Nothing where all of it came. */
+    /** Null or undefined if the content is complete. */
     readonly error: Promise<Error | null | undefined>;
   } | null>;
 }
@@ -109,14 +109,16 @@ export interface ClusterPackages {
 
 const NAMES = ["transport-node", "jetstream", "kv", "obj"].map((name) => `@nats-io/${name}`);
 
-/** @param where of what needs them, for messages. @throws RuntimeError RUNTIME_CLUSTER */
+/**
+ * @param where option that needs the packages, for messages. @throws RuntimeError RUNTIME_CLUSTER
+ */
 export async function clusterPackages(where: string): Promise<ClusterPackages> {
   try {
     const parts = await Promise.all(NAMES.map((name) => import(name)));
     return Object.assign({}, ...parts);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const expected = `expected the packages ${NAMES.join(", ")} beside stratagem-runtime`;
+    const expected = `expected the packages ${NAMES.join(", ")} installed along with stratagem-runtime`;
     throw new RuntimeError(
       "RUNTIME_CLUSTER",
       `${where}: ${expected}; npm install ${NAMES.join(" ")}`,

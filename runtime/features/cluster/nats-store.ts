@@ -1,15 +1,15 @@
-/** The store of a cluster as a bucket of NATS, made by whoever comes first. */
+/** Store of a cluster in a NATS key-value bucket, which is created if missing. */
 import { ClusterAwayError } from "./away-error.ts";
 import type { ClusterConnection } from "./connection.ts";
 import type { KeyValue, NatsLink } from "./nats-packages.ts";
 import { NatsWatch } from "./nats-watch.ts";
 import type { ClusterStore, StoreEntry, StoreWatcher } from "./store.ts";
 
-/** For an answer of JetStream. */
+/** Longest wait for an answer of JetStream. */
 const TIMEOUT_MS = 2000;
-/** With as many servers as that, each thing is kept on three. */
+/** Number of servers from which entries are replicated, and of the replicas. */
 const MANY_SERVERS = 3;
-/** What JetStream says where the last revision is another. */
+/** JetStream's error codes for a wrong last revision. */
 const WRONG_LAST = new Set([10071, 10164]);
 
 export class NatsStore implements ClusterStore {
@@ -50,7 +50,7 @@ export class NatsStore implements ClusterStore {
       prefix,
       watcher,
       timeoutMs: TIMEOUT_MS,
-      // Nothing can be watched in a bucket that is not there yet.
+      // The bucket must exist before it can be watched.
       ready: () => this.#asking(async () => {}),
     });
     return () => watch.close();
@@ -68,7 +68,8 @@ export class NatsStore implements ClusterStore {
   /** @throws ClusterAwayError */
   async #asking<T>(work: (bucket: KeyValue) => Promise<T>): Promise<T> {
     const { link, url } = this.#connection;
-    if (link === null) throw new ClusterAwayError(`${url.text}: expected an answer, it is away`);
+    if (link === null)
+      throw new ClusterAwayError(`${url.text}: expected an answer, but NATS is unreachable`);
     try {
       return await work(await this.#bucketOf(link));
     } catch (error) {
@@ -84,7 +85,7 @@ export class NatsStore implements ClusterStore {
     const bucket = new packages.Kvm(streams).create(url.name, {
       replicas: url.servers.length >= MANY_SERVERS ? MANY_SERVERS : 1,
       history: 1,
-      // Others than the leader may answer with what was before.
+      // Replicas other than the leader could answer with outdated values.
       allow_direct: false,
       description: "Workers and front ends of Stratagem",
     });

@@ -1,6 +1,6 @@
 /**
- * Tells of the keys under a prefix of a bucket as they change, by consumers that end with a link,
- * with a server and with a gap: each is followed by another, which tells all again.
+ * Watches the keys under a prefix of a bucket with consumers that end with a connection, a server
+ * or a gap in the sequence. Each is followed by another, which delivers all keys again.
  */
 import { realWait } from "../../base/wait.ts";
 import type { ClusterConnection } from "./connection.ts";
@@ -13,24 +13,24 @@ interface WatchOptions {
   readonly prefix: string;
   readonly watcher: StoreWatcher;
   readonly timeoutMs: number;
-  /** Rejects where there is no bucket yet. */
+  /** Rejects if the bucket does not exist yet. */
   readonly ready: () => Promise<void>;
 }
 
-/** Of signs of life of a consumer; its server has gone once two are missing. */
+/** Interval of a consumer's heartbeats; two missing ones mean that its server is gone. */
 const SIGN_MS = 1000;
 const NANOS_PER_MS = 1_000_000;
 const RETRY_MS = 300;
-/** For how long NATS keeps a consumer that nobody hears. */
+/** Time after which NATS removes an unused consumer. */
 const UNHEARD_MS = 10_000;
 
 export class NatsWatch {
   readonly #options: WatchOptions;
   readonly #closing = new AbortController();
   readonly #unlink: () => void;
-  /** Revisions by key, of what was told. */
+  /** Revisions of the reported keys. */
   readonly #known = new Map<string, number>();
-  /** When the bucket was made whose revisions these are. */
+  /** Creation time of the bucket that these revisions belong to. */
   #created = "";
   #link: NatsLink | null = null;
   #stopPass: (() => void) | null = null;
@@ -53,13 +53,13 @@ export class NatsWatch {
   async #follow(link: NatsLink): Promise<void> {
     const { signal } = this.#closing;
     while (this.#link === link && !signal.aborted) {
-      // Whatever ends a pass, another one comes: the store tells who asks it of an absence.
+      // Another pass follows in any case; callers learn of failures from the store's operations.
       await this.#pass(link).catch(() => {});
       await realWait(RETRY_MS, signal);
     }
   }
 
-  /** Tells all there is, and changes until it ends. */
+  /** Reports all keys, then changes until the consumer ends. */
   async #pass(link: NatsLink): Promise<void> {
     const { bucket, prefix, timeoutMs, ready, connection } = this.#options;
     const { packages } = connection;
@@ -78,20 +78,20 @@ export class NatsWatch {
     const bound = await streams.consumers.getBoundPushConsumer({
       ...{ deliver_subject: inbox, idle_heartbeat: sign, flow_control: true },
     });
-    const told = new Set<string>();
+    const seen = new Set<string>();
     let delivered = 0;
     let isSettled = false;
     const settle = () => {
       isSettled = true;
-      this.#settle(told);
+      this.#settle(seen);
     };
     const messages = await bound.consume({
       callback: (message) => {
         delivered += 1;
         if (message.info.deliverySequence !== delivered) return messages.stop();
         const key = message.subject.slice(prefixOfKeys.length);
-        if (!isSettled) told.add(key);
-        this.#tell(key, message);
+        if (!isSettled) seen.add(key);
+        this.#report(key, message);
         if (!isSettled && message.info.pending === 0) settle();
       },
     });
@@ -106,16 +106,16 @@ export class NatsWatch {
     }
   }
 
-  /** Revisions of a bucket that was made anew begin again. */
+  /** Revisions start again in a recreated bucket. */
   async #rememberBucket(manager: StreamManager, stream: string): Promise<void> {
     const { created } = await manager.streams.info(stream);
     if (created !== this.#created) for (const key of this.#known.keys()) this.#known.set(key, 0);
     this.#created = created;
   }
 
-  #tell(key: string, message: StreamMessage): void {
+  #report(key: string, message: StreamMessage): void {
     const known = this.#known.get(key);
-    // Whoever keeps a copy may lag behind the one who was asked before.
+    // A replica may lag behind the one that was read before.
     if (this.#closing.signal.aborted || message.seq < (known ?? 0)) return;
     const operation = message.headers?.get("KV-Operation") ?? "";
     const isGone = operation === "DEL" || operation === "PURGE";
@@ -126,10 +126,10 @@ export class NatsWatch {
     this.#options.watcher.onChange({ key, value, revision: message.seq });
   }
 
-  #settle(told: ReadonlySet<string>): void {
+  #settle(seen: ReadonlySet<string>): void {
     if (this.#closing.signal.aborted) return;
     for (const [key, revision] of this.#known) {
-      if (told.has(key)) continue;
+      if (seen.has(key)) continue;
       this.#known.delete(key);
       this.#options.watcher.onChange({ key, value: null, revision });
     }

@@ -1,16 +1,16 @@
 /**
- * What front ends and workers keep together: small texts under keys, each changed only by whoever
- * knows its last revision. NATS has them (`nats-store.ts`), or one process in a test.
+ * Interface of the store shared by front ends and workers: short texts by key, each changed only
+ * with its last revision. Implemented on NATS (`nats-store.ts`), or in memory for tests.
  */
 
 export interface StoreEntry {
   readonly key: string;
   readonly value: string;
-  /** Greater with every change of the store, whichever key that is of. */
+  /** Increases with every change of the store, of any key. */
   readonly revision: number;
 }
 
-/** Value null: the key was deleted. */
+/** A change of a key; value null means it was deleted. */
 export interface StoreChange {
   readonly key: string;
   readonly value: string | null;
@@ -19,55 +19,57 @@ export interface StoreChange {
 
 export interface StoreWatcher {
   /**
-   * Is told of every key as it is at first, and then of its changes: never an older one after a
-   * newer, but the same more than once, and of several in a row the last alone may come. After a
-   * time away all is told again, with a null for each key that has gone meanwhile.
+   * Called with the initial state of every key and then with its changes: never an older one after
+   * a newer, possibly the same one twice, and possibly only the last of several. After an
+   * interruption all keys are reported again, with null for each that was deleted meanwhile.
    */
   onChange(change: StoreChange): void;
-  /** All that was there at the start, or after a time away, has been told. */
+  /** Called when all keys have been reported, initially and after an interruption. */
   onSettled?(): void;
 }
 
 /**
- * Keys are what `storeKey` makes. Everything but `watch` rejects with ClusterAwayError where no
- * answer came. A change may then have been made all the same, or yet be made: whoever has to know
- * reads the key again.
+ * Keys are made by `storeKey`. All operations but `watch` reject with ClusterAwayError if no answer
+ * arrived. A change may then be made nonetheless, at once or later; read the key again to find out.
  */
 export interface ClusterStore {
-  /** Null where there is none. */
+  /** Null if there is no such key. */
   get(key: string): Promise<StoreEntry | null>;
-  /** @returns its revision, or null where there is such a key. */
+  /** @returns its revision, or null if the key exists. */
   create(key: string, value: string): Promise<number | null>;
   /**
-   * @param revision the last one, as far as is known.
-   * @returns the new one, or null where it was not the last.
+   * @param revision the last known one.
+   * @returns the new one, or null if it was not the last.
    */
   update(key: string, value: string, revision: number): Promise<number | null>;
   /**
-   * @param revision the last one; left out, whatever that is.
-   * @returns false where it was not the last.
+   * @param revision the last one; omitted to delete any.
+   * @returns false if it was not the last.
    */
   delete(key: string, revision?: number): Promise<boolean>;
-  /** @param prefix of whole parts, such as `workers`. @returns what ends it. Never throws. */
+  /**
+   * @param prefix of whole parts, such as `workers`. @returns a function that ends the watch. Never
+   * throws.
+   */
   watch(prefix: string, watcher: StoreWatcher): () => void;
 }
 
 const PLAIN = /[A-Za-z0-9_-]/;
 
 /**
- * A key of parts, which may be any texts: `storeKey("workers", "a.b")` is `workers.a=2Eb`. What is
- * no letter, digit, `_` or `-` is written as its bytes. Parts are not empty.
+ * Makes a key of non-empty parts: `storeKey("workers", "a.b")` is `workers.a=2Eb`. Characters other
+ * than letters, digits, `_` and `-` are encoded as their bytes.
  */
 export function storeKey(...parts: readonly string[]): string {
   return parts.map(encodedPart).join(".");
 }
 
-/** The parts of a key of `storeKey`. */
+/** Splits a key of `storeKey` into its parts. */
 export function partsOfKey(key: string): string[] {
   return key.split(".").map((part) => decodeURIComponent(part.replaceAll("=", "%")));
 }
 
-/** Whether a key lies under whole parts. */
+/** Whether a key is under a prefix of whole parts. */
 export function isUnder(key: string, prefix: string): boolean {
   return key.startsWith(`${prefix}.`);
 }

@@ -1,30 +1,30 @@
-/** What a worker says of itself, once a second and whenever that changes. */
+/** State that a worker announces every second and whenever it changes. */
 
 interface WorkerModel {
   readonly name: string;
-  /** Null where none of its file was read yet. */
+  /** Null if its file was not read yet. */
   readonly sha256: string | null;
   readonly state: "ready" | "loading" | "unavailable";
 }
 
 export interface WorkerState {
-  /** Of the worker: that of no other one in the cluster. */
+  /** Unique in the cluster. */
   readonly name: string;
-  /** Another one with every start of it. */
+  /** Differs between starts of the worker. */
   readonly session: string;
-  /** Where front ends reach it, such as `http://10.0.0.7:8000`. */
+  /** URL for front ends, such as `http://10.0.0.7:8000`. */
   readonly url: string;
-  /** Name of the pool whose worker it is. */
+  /** Pool that the worker belongs to. */
   readonly pool: string;
   readonly cores: number;
   /** Such as `cpu` or `cuda:0`. */
   readonly device: string;
-  /** Of onnxruntime, such as `cpu`. */
+  /** Execution provider of onnxruntime, such as `cpu`. */
   readonly provider: string;
   readonly models: readonly WorkerModel[];
-  /** Whether it takes nothing new, and is about to go. */
+  /** Whether it takes no more work and is about to stop. */
   readonly isLeaving: boolean;
-  /** The highest that a lease of a front end had; 0 before the first. */
+  /** Highest epoch among the leases it has seen; 0 before the first. */
   readonly epoch: number;
 }
 
@@ -39,13 +39,13 @@ export function textOfState(state: WorkerState): string {
   return JSON.stringify({ v: VERSION, ...state });
 }
 
-/** What somebody sent, who may be anybody. @returns null for what is none. */
+/** Decodes a state from an untrusted text. @returns null if invalid. */
 export function readState(text: string): WorkerState | null {
   if (text.length > MAX_CHARACTERS) return null;
   const found = recordOf(parsed(text));
   if (found === null || found["v"] !== VERSION) return null;
   const { name, session, url, pool, cores, device, provider, models, isLeaving } = found;
-  // Workers of an earlier release do not say it.
+  // Workers of earlier releases do not send it.
   const { epoch = 0 } = found;
   const texts = [name, session, url, pool, device, provider];
   const [nameText, sessionText, urlText, poolText, deviceText, providerText] = texts.map(shortText);

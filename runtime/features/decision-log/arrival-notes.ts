@@ -1,4 +1,4 @@
-/** Notes when requests came, in few bytes, for whoever plans or simulates with real traffic. */
+/** Records arrival times compactly, for planning and simulation with real traffic. */
 import type { ArrivalsLine } from "./log-lines.ts";
 
 interface Noted {
@@ -8,9 +8,8 @@ interface Noted {
   readonly rows: number[];
 }
 
-/** Arrivals that are noted between two lines, of all models; more of them are only counted. */
+/** Limit of arrivals, over all models, that are kept between two writes; more are only counted. */
 const MAX_NOTED = 1 << 18;
-/** Arrivals of one line. */
 const PER_LINE = 1 << 15;
 
 export class ArrivalNotes {
@@ -18,12 +17,12 @@ export class ArrivalNotes {
   #count = 0;
   #lost = 0;
 
-  /** Arrivals that found no room. */
+  /** Arrivals that were not recorded because the limit was reached. */
   get lostCount(): number {
     return this.#lost;
   }
 
-  /** @param epochMs when it came, since 1970. @param rows 0 of one that was not read. */
+  /** @param epochMs arrival since 1970. @param rows 0 for a request that was not read. */
   note(application: string, model: string, epochMs: number, rows: number): void {
     if (this.#count >= MAX_NOTED) {
       this.#lost++;
@@ -40,7 +39,7 @@ export class ArrivalNotes {
     this.#count++;
   }
 
-  /** Lines of what was noted since the last time, model by model. */
+  /** Returns lines of the arrivals since the last call, grouped by model. */
   take(): ArrivalsLine[] {
     const lines = [...this.#byModel.values()].flatMap(linesOf);
     this.#byModel.clear();
@@ -64,7 +63,7 @@ function linesOf({ application, model, atUs, rows }: Noted): ArrivalsLine[] {
 
 /**
  * @param atUs microseconds since 1970, at least one, ascending.
- * @param rows of each.
+ * @param rows per arrival.
  */
 export function arrivalsLine(
   { application, model }: Pick<ArrivalsLine, "application" | "model">,

@@ -1,34 +1,34 @@
-/** What a decision log says of a request. */
-
+/** Encodes a request as a line of the decision log. */
 import type { Bundle } from "../../bundle/schema.ts";
 import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { MadeDecision, ReviewedDecision } from "../../describe/made-decision.ts";
 import { timeText } from "../../server/logs/time-text.ts";
-import type { BatchRun } from "../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../server/requests/request.ts";
 import type { RequestRecord } from "../../server/requests/request-record.ts";
 import type { DecisionLine, LoggedDecision, Outcome } from "./log-lines.ts";
 import type { MaskedFields } from "./masked-fields.ts";
 
-/** What a method says of a decision; undefined where it cannot. */
+/** Returns a method's review of a decision; undefined if the method offers none. */
 export type ReviewDecision = (bundle: Bundle, made: MadeDecision) => ReviewedDecision | undefined;
 
-export interface LineOptions {
+interface LineOptions {
   readonly mask: MaskedFields;
-  /** Is added to the clock of the server for milliseconds since 1970. */
+  /** Added to the server's clock for milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly review: ReviewDecision;
 }
 
-/** Batches of a request that are told; one that fans out may have more. */
+/** Batches of one request in a line; a request that fans out may have more. */
 const MAX_RUNS = 64;
-/** Failures that are the policy's own decision. */
+/** Failures that the policy decided itself. */
 const DROPPED: ReadonlySet<string> = new Set([
   ...["queue-full", "shed", "late", "timeout", "no-worker"],
 ]);
 
 /**
- * A `DecisionLine`. Its fields are set one by one: behind spreads they take V8 many times as long.
- * @param bundle that decided; undefined where it is not at hand.
+ * Returns the text of a `DecisionLine`. Sets fields one by one: spreads are many times slower in
+ * V8.
+ * @param bundle that decided; undefined if it is no longer loaded.
  */
 export function decisionText(
   record: RequestRecord,
@@ -61,12 +61,12 @@ function loggedDecisions(
   bundle: Bundle | undefined,
   review: ReviewDecision,
 ): LoggedDecision[] {
-  const told: LoggedDecision[] = [];
+  const logged: LoggedDecision[] = [];
   for (let index = Math.max(0, runs.length - MAX_RUNS); index < runs.length; index++) {
     const run = runs[index];
-    if (run !== undefined) told.push(loggedDecision(run, bundle, review, kind, isNamed));
+    if (run !== undefined) logged.push(loggedDecision(run, bundle, review, kind, isNamed));
   }
-  return told;
+  return logged;
 }
 
 function loggedDecision(
@@ -80,46 +80,46 @@ function loggedDecision(
   const state: Writable<LoggedDecision["state"]> = { slackMs };
   if (queued > 0) state.queued = queued;
   const tookMs = Number.isNaN(run.endMs) ? null : run.endMs - atMs;
-  const told: Writable<LoggedDecision> = { state, variant, batch, atMs, tookMs };
-  if (run.task !== undefined) told.task = run.task;
+  const logged: Writable<LoggedDecision> = { state, variant, batch, atMs, tookMs };
+  if (run.task !== undefined) logged.task = run.task;
   if (level >= 0) {
-    told.level = level;
+    logged.level = level;
     const decides = bundle === undefined ? undefined : decidingLevel(bundle, level);
-    if (decides !== undefined) told.loadQps = decides.loadQps;
-    if (decides !== undefined && decides.pace !== 1) told.levelPace = decides.pace;
+    if (decides !== undefined) logged.loadQps = decides.loadQps;
+    if (decides !== undefined && decides.pace !== 1) logged.levelPace = decides.pace;
   }
-  if (run.pace !== undefined) told.pace = run.pace;
-  if (run.correction !== undefined) told.correction = run.correction;
-  if (run.worker >= 0) told.worker = run.worker;
-  if (run.places !== undefined) told.places = run.places;
-  if (run.isLost === true) told.isLost = true;
-  if (bundle === undefined) return told;
+  if (run.pace !== undefined) logged.pace = run.pace;
+  if (run.correction !== undefined) logged.correction = run.correction;
+  if (run.worker >= 0) logged.worker = run.worker;
+  if (run.places !== undefined) logged.places = run.places;
+  if (run.isLost === true) logged.isLost = true;
+  if (bundle === undefined) return logged;
   const task = run.task ?? null;
   const { pace = 1, correction = 1 } = run;
   const decided = { level, queued, slackMs, pace, correction };
   const made = { task, variant, batch, ...decided, kind, isNamed };
   const reviewed = review(bundle, made);
-  if (reviewed !== undefined) told.runnerUp = reviewed.runnerUp;
-  return told;
+  if (reviewed !== undefined) logged.runnerUp = reviewed.runnerUp;
+  return logged;
 }
 
 function outcomeOf(record: RequestRecord, mask: MaskedFields): Outcome {
   const { status, reason, sloMs } = record;
   const latencyMs = record.endMs - record.arrivalMs + record.lagMs;
   const kind = outcomeKind(record, latencyMs);
-  const told: Writable<Outcome> = {
+  const logged: Writable<Outcome> = {
     kind,
     status,
     latencyMs,
     sloMs: Number.isNaN(sloMs) ? null : sloMs,
   };
   if (kind === "answered" || kind === "late") {
-    told.variant = record.variant;
-    told.accuracy = record.accuracy;
+    logged.variant = record.variant;
+    logged.accuracy = record.accuracy;
   }
-  if (reason !== "") told.reason = reason;
-  mask.set(told, "error", record.error);
-  return told;
+  if (reason !== "") logged.reason = reason;
+  mask.set(logged, "error", record.error);
+  return logged;
 }
 
 function outcomeKind(

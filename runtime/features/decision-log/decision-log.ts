@@ -1,6 +1,7 @@
-/** The decision log of a server: a line for each request that is sampled, and all arrivals. */
+/** Decision log of a server: a line for each sampled request, and all arrivals. */
 
-import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Bundle } from "../../bundle/schema.ts";
 import { timeText } from "../../server/logs/time-text.ts";
@@ -10,15 +11,14 @@ import { ArrivalNotes } from "./arrival-notes.ts";
 import { decisionText, type ReviewDecision } from "./decision-line.ts";
 import { EventNotes } from "./event-notes.ts";
 import { LineBatches } from "./line-batches.ts";
+import type { LogDestination } from "./log-destination.ts";
 import { DECISIONS_FORMAT, lineText, type OpenedLine } from "./log-lines.ts";
-import type { LogPlace } from "./log-place.ts";
 import { MaskedFields } from "./masked-fields.ts";
 
 export interface DecisionLogOptions {
-  readonly place: LogPlace;
-  /** Of the requests, 0..1, how many have a line; of all of them the core's events are logged. */
+  readonly destination: LogDestination;
+  /** Share of the requests that get a line, 0..1; the core's events are logged only for 1. */
   readonly sample: number;
-  /** As settings have it. */
   readonly mask: readonly string[];
   readonly review: ReviewDecision;
   readonly nowMs: () => number;
@@ -26,8 +26,8 @@ export interface DecisionLogOptions {
   readonly onNotice: Notice;
 }
 
-/** An application as the log sees it. */
-export interface LoggedApplication {
+/** View of an application that the log needs. */
+interface LoggedApplication {
   readonly name: string;
   readonly endpoint: {
     readonly bundle: Bundle;
@@ -37,9 +37,9 @@ export interface LoggedApplication {
 }
 
 const FLUSH_MS = 1000;
-/** Characters of events, and of decisions, that wait for the next second at most. */
+/** Limit of the characters of events, and of decisions, that wait for the next flush. */
 const MAX_NOTED = 2 ** 20;
-/** Of an id that is made here, the hexadecimal digits that decide; 52 bits are exact. */
+/** Hexadecimal digits of a span id that decide on sampling; 52 bits are exact. */
 const DIGITS = 13;
 
 export class DecisionLog {
@@ -50,36 +50,30 @@ export class DecisionLog {
   readonly #applications = new Set<LoggedApplication>();
   readonly #events = new Set<EventNotes>();
   readonly #timer: NodeJS.Timeout;
-  /** Lines of requests: those of the events that decided them come first. */
+  /** Lines of requests, written after the events that decided them. */
   #decided: string[] = [];
   #decidedLength = 0;
-  #decisionCount = 0;
-  #leftOutCount = 0;
   #coreCount = 0;
 
   constructor(options: DecisionLogOptions) {
-    const { place, onNotice } = options;
+    const { destination, onNotice } = options;
     this.#options = options;
-    this.#batches = new LineBatches({ place, onNotice });
+    this.#batches = new LineBatches({ destination, onNotice });
     this.#mask = new MaskedFields(options.mask);
     this.#timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
   }
 
-  /** Whether all is logged that cores are told. */
+  /** Whether every event of the cores is logged. */
   get hasEvents(): boolean {
     return this.#options.sample === 1;
   }
 
-  /** A request of a model is over. */
+  /** Logs a request that has ended. */
   take(record: RequestRecord): void {
     const { sample, epochOffsetMs, review } = this.#options;
     const { application, model, arrivalMs, lagMs, rows } = record;
     this.#arrivals.note(application, model, epochOffsetMs + arrivalMs - lagMs, rows);
-    if (!isSampled(record.spanId, sample)) {
-      this.#leftOutCount++;
-      return;
-    }
-    this.#decisionCount++;
+    if (!isSampled(record.spanId, sample)) return;
     const options = { mask: this.#mask, epochOffsetMs, review };
     const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
     this.#decided.push(text);
@@ -87,7 +81,7 @@ export class DecisionLog {
     if (this.#decidedLength > MAX_NOTED) this.#writeNoted();
   }
 
-  /** Follows the core of an application from its first event on. */
+  /** Follows the core of an application from its first event. */
   follow(bundle: Bundle): FollowedCore {
     const { application } = bundle;
     const core = this.#coreCount++;
@@ -117,29 +111,23 @@ export class DecisionLog {
   }
 
   lines(): MetricLine[] {
-    const lines = "stratagem_decision_log_lines_total";
-    const requests = "stratagem_decision_log_requests_total";
-    const arrivals = "stratagem_decision_log_arrivals_lost_total";
     const { writtenCount, lostCount } = this.#batches;
     return [
-      head(requests, "counter", "Requests whose decisions are logged, and that no sample has"),
-      line(requests, { outcome: "logged" }, this.#decisionCount),
-      line(requests, { outcome: "left_out" }, this.#leftOutCount),
-      head(arrivals, "counter", "Arrivals that the decision log had no room to note"),
-      line(arrivals, {}, this.#arrivals.lostCount),
-      head(lines, "counter", "Lines that the place of the decision log has taken, and lost ones"),
-      line(lines, { outcome: "written" }, writtenCount),
-      line(lines, { outcome: "lost" }, lostCount),
+      ...logRecordLines("arrivals", [["lost", this.#arrivals.lostCount]]),
+      ...logRecordLines("decisions", [
+        ["taken", writtenCount],
+        ["lost", lostCount],
+      ]),
     ];
   }
 
-  /** Sends what is there. */
+  /** Sends the lines that wait. */
   flush(): Promise<void> {
     this.#writeNoted();
     return this.#batches.flush();
   }
 
-  /** Ends once all is sent, or the place was away for two seconds. */
+  /** Ends once all lines are sent, or the destination was unreachable for two seconds. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#writeNoted();
@@ -182,14 +170,14 @@ export class DecisionLog {
   }
 }
 
-/** Receives what one core is told and what it says, until its application is closed. */
+/** Receives the events and outputs of one core until its application is closed. */
 export interface FollowedCore {
   onEntry(entry: RecordedEntry): void;
   onOpened(application: LoggedApplication): void;
   onClosed(): void;
 }
 
-/** By a part of an id that no client can choose. */
+/** Decides by a part of an id that clients cannot choose. */
 function isSampled(spanId: string, sample: number): boolean {
   return sample === 1 || Number.parseInt(spanId.slice(-DIGITS), 16) < sample * 16 ** DIGITS;
 }

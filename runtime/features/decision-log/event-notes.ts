@@ -1,13 +1,13 @@
-/** Notes what the core of an application is told and says, for a log that can be replayed. */
+/** Records the events and outputs of an application's core, for a log that can be replayed. */
 
 import type { RecordedEntry } from "../../server/requests/recorded-entry.ts";
 import { lineText } from "./log-lines.ts";
 
-/** Characters of a line, but for its last entry: readers have a limit. */
+/** Characters of a line, not counting its last entry: readers have a limit. */
 const LINE = 2 ** 18;
 
-/** What of the bundle in force a log says where another begins to decide. */
-export interface InForce {
+/** Fields of the bundle in force, logged when another bundle begins to decide. */
+interface InForce {
   readonly revision: string;
   readonly levelCount: number;
 }
@@ -18,17 +18,16 @@ export class EventNotes {
   #entries: string[] = [];
   #length = 0;
   #lines: string[] = [];
-  /** A bundle that begins to decide: which it is is known once it does. */
+  /** Time at which a new bundle began to decide; its digest is known only afterwards. */
   #policyMs: number | undefined;
 
-  /** @param core as its first line names it. */
+  /** @param core number of the core, as in its opening line. */
   constructor(application: string, core: number, inForce: () => InForce) {
     const head = { kind: "events", application, core };
     this.#head = JSON.stringify(head).slice(0, -1);
     this.#inForce = inForce;
   }
 
-  /** Characters that wait to be taken. */
   get waiting(): number {
     return this.#length;
   }
@@ -39,7 +38,7 @@ export class EventNotes {
     else this.#policyMs = entry.nowMs ?? Number.NaN;
   }
 
-  /** Lines of what was noted since the last time. */
+  /** Returns lines of the entries since the last call. */
   take(): string[] {
     this.#notePolicy();
     this.#endLine();

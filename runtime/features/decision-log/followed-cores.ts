@@ -1,10 +1,10 @@
-/** Follows requests of a server, and its cores from their first events on, for the decision log. */
+/** Feature that passes ended requests, and the events of cores, to the decision log. */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { ServingFeature } from "../server-feature.ts";
 import type { DecisionLog, FollowedCore } from "./decision-log.ts";
 
 export function followedBy(log: DecisionLog): ServingFeature {
-  // Every application is opened with a bundle that was read for it.
+  // Each application is opened with a bundle object of its own.
   const coreByBundle = new WeakMap<Bundle, FollowedCore>();
   return {
     hooks: {

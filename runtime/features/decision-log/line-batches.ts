@@ -1,28 +1,28 @@
-/** Lines that go to a place in batches, kept within bounds while it is away. */
+/** Sends lines to a destination in batches, and keeps a bounded number while it is unreachable. */
 import type { Notice } from "../../base/notice.ts";
+import type { Delivery, LogDestination } from "./log-destination.ts";
 import { type LostLine, lineText } from "./log-lines.ts";
-import type { Delivery, LogPlace } from "./log-place.ts";
 
-export interface LineBatchesOptions {
-  readonly place: LogPlace;
+interface LineBatchesOptions {
+  readonly destination: LogDestination;
   readonly onNotice: Notice;
-  /** Characters that wait at most; left out for 8 Mi. Lines beyond it are lost. */
+  /** Limit of the characters that wait, by default 8 Mi; lines beyond it are lost. */
   readonly maxWaiting?: number;
-  /** Waits; left out for a timer that keeps no process alive. */
+  /** Waits; by default a timer that does not keep the process alive. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 const MAX_WAITING = 2 ** 23;
-/** Characters of a batch, unless one line has more. */
+/** Characters of a batch, unless a single line has more. */
 const BATCH = 2 ** 18;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 30_000;
-/** How long `close` waits for a place that is away. */
+/** How long `close` waits for an unreachable destination. */
 const CLOSE_MS = 2000;
 
 interface WaitingLine {
   readonly text: string;
-  /** Lines that were lost between the one before and this one. */
+  /** Lines that were lost between the previous line and this one. */
   readonly lostBefore: number;
 }
 
@@ -34,7 +34,7 @@ export class LineBatches {
   #sending: Promise<void> | undefined;
   #written = 0;
   #lost = 0;
-  /** Lost after the last line that waits; and before the first, where a batch was refused. */
+  /** Lines lost after the last waiting line, and in refused batches before the first. */
   #lostBehind = 0;
   #lostAhead = 0;
   #isAway = false;
@@ -43,17 +43,16 @@ export class LineBatches {
     this.#options = options;
   }
 
-  /** Lines that their place has taken. */
   get writtenCount(): number {
     return this.#written;
   }
 
-  /** Lines that found no room, or were refused. */
+  /** Lines that were dropped because the queue was full, or refused. */
   get lostCount(): number {
     return this.#lost;
   }
 
-  /** @returns whether there is room for it. @param line without its end. */
+  /** @returns false if the queue is full. @param line without a line end. */
   write(line: string): boolean {
     const { maxWaiting = MAX_WAITING } = this.#options;
     if (this.#waiting + line.length > maxWaiting) {
@@ -67,7 +66,7 @@ export class LineBatches {
     return true;
   }
 
-  /** Sends what waits; kept once it is sent, or the place is closed. */
+  /** Sends the waiting lines; resolves once they are sent or the log is closed. */
   flush(): Promise<void> {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
@@ -75,7 +74,7 @@ export class LineBatches {
     return this.#sending;
   }
 
-  /** Sends what waits, tries a place that is away for two seconds, and counts the rest as lost. */
+  /** Sends the waiting lines, retries for two seconds, and counts the rest as lost. */
   async close(): Promise<void> {
     const timer = setTimeout(() => this.#closing.abort(), CLOSE_MS);
     await this.flush();
@@ -83,8 +82,8 @@ export class LineBatches {
     if (this.#lines.length === 0) return;
     this.#lost += this.#lines.length;
     this.#lines = [];
-    const { place, onNotice } = this.#options;
-    onNotice(`decision log ${place.name}: ${this.#lost} lines were lost in all`, "warn");
+    const { destination, onNotice } = this.#options;
+    onNotice(`decision log ${destination.name}: ${this.#lost} lines were lost in total`, "warn");
   }
 
   async #sendAll(): Promise<void> {
@@ -112,31 +111,36 @@ export class LineBatches {
     return this.#lines.splice(0, count);
   }
 
-  /** @returns whether it was taken, sooner or later. */
+  /** @returns whether the batch was accepted, possibly after retries. */
   async #deliver(text: string): Promise<boolean> {
-    const { place, pause = paused } = this.#options;
+    const { destination, pause = paused } = this.#options;
     const { signal } = this.#closing;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
-      const delivery = await place.send(text, signal);
-      this.#tell(delivery);
+      const delivery = await destination.send(text, signal);
+      this.#notifyOnChange(delivery);
       if (delivery.kind !== "away") return delivery.kind === "taken";
       if (signal.aborted) return false;
       await pause(Math.min(delivery.waitMs ?? waitMs, LONGEST_WAIT_MS), signal);
     }
   }
 
-  /** Once when it goes away or refuses, and once when it is back. */
-  #tell(delivery: Delivery): void {
-    const { place, onNotice } = this.#options;
+  /** Notifies once when sending begins to fail, and once when it works again. */
+  #notifyOnChange(delivery: Delivery): void {
+    const { destination, onNotice } = this.#options;
     const isAway = delivery.kind !== "taken";
     if (isAway === this.#isAway) return;
     this.#isAway = isAway;
-    if (delivery.kind === "taken") onNotice(`decision log ${place.name}: it takes lines again`);
-    else onNotice(`decision log ${place.name}: lines are not taken: ${delivery.reason}`, "warn");
+    if (delivery.kind === "taken")
+      onNotice(`decision log ${destination.name}: lines are written again`);
+    else
+      onNotice(
+        `decision log ${destination.name}: lines cannot be written: ${delivery.reason}`,
+        "warn",
+      );
   }
 }
 
-/** Each line with its end, and where lines are missing one that says how many. */
+/** Ends each line, and adds a line with the number of lines lost before it, if any. */
 function textOf(lines: readonly WaitingLine[], lostAhead: number): string {
   const parts = lines.map(({ text, lostBefore }, index) => {
     const lost: LostLine = { kind: "lost", lines: lostBefore + (index === 0 ? lostAhead : 0) };

@@ -1,5 +1,5 @@
 /**
- * The lines of a decision log, as they are written and read: JSON, each with its kind. Described in
+ * Lines of a decision log, as they are written and read: JSON with a kind. Described in
  * docs/operate.md.
  */
 
@@ -8,83 +8,82 @@ import type { RecordedEntry } from "../../server/requests/recorded-entry.ts";
 
 export const DECISIONS_FORMAT = "stratagem-decisions/1";
 
-/** An application is followed from here on; what the lines before said of its core is over. */
+/** Start of an application; earlier lines about the same core are void. */
 export interface OpenedLine {
   readonly kind: "opened";
   readonly format: typeof DECISIONS_FORMAT;
-  /** As RFC 3339 has it. */
+  /** In the format of RFC 3339. */
   readonly time: string;
   readonly application: string;
-  /** Names its core among those that one process has had, one of an application after another. */
+  /** Number of the core within its process, which numbers cores in the order of their start. */
   readonly core: number;
   /** SHA-256 of the bundle's file. */
   readonly revision: string;
   readonly method: string;
-  /** Of the requests, 0..1, how many have a line. */
+  /** Share of the requests that have a line, 0..1. */
   readonly sample: number;
-  /** Whether all that its core was told follows, so that it can be replayed. */
+  /** Whether all events of the core follow, so that it can be replayed. */
   readonly hasEvents: boolean;
-  /** Rows that wait or run at most. */
+  /** Limit of rows that wait or run. */
   readonly maxPending: number;
-  /** Fields that lines do not have, or have by their digest. */
+  /** Fields that are omitted or replaced by their digests. */
   readonly mask: readonly string[];
 }
 
-/** A batch with rows of a request, and the state in which it was decided. */
+/** A batch with rows of the request, and the state in which it was decided. */
 export interface LoggedDecision {
-  /** Left out where there is one task. */
+  /** Omitted if there is one task. */
   readonly task?: string;
-  /** Left out where none decides. */
+  /** Omitted if no level decides. */
   readonly level?: number;
   readonly loadQps?: number;
-  /** That the level was solved for; left out for 1. */
+  /** Pace that the level was solved for; omitted if 1. */
   readonly levelPace?: number;
   /** Pace of its worker; omitted if 1 or not measured. */
   readonly pace?: number;
-  /** Largest of the corrections of variants and batch sizes then; left out for 1. */
+  /** Largest correction among variants and batch sizes at that time; omitted if 1. */
   readonly correction?: number;
   readonly state: {
-    /** Left out where nobody says. */
+    /** Omitted if not reported. */
     readonly queued?: number;
     readonly slackMs: number;
   };
   readonly variant: string;
   readonly batch: number;
   readonly worker?: number;
-  /** Workers that ran it together. */
+  /** Workers that ran the batch together. */
   readonly places?: readonly number[];
-  /** Of the clock of the server, by which the events of its core are found. */
+  /** Server clock, the same as in the events of the core. */
   readonly atMs: number;
-  /** Null until it is over. */
+  /** Null until it has ended. */
   readonly tookMs: number | null;
   readonly isLost?: true;
-  /** The best of what else could have run; left out where nobody can say. */
+  /** Best alternative choice; omitted if the method cannot name one. */
   readonly runnerUp?: OtherChoice | null;
 }
 
 export interface Outcome {
   readonly kind: "answered" | "late" | "dropped" | "failed" | "refused";
-  /** HTTP's, of gRPC its code; null where the client was gone. */
+  /** HTTP status or gRPC code; null if the client disconnected. */
   readonly status: number | null;
   readonly latencyMs: number;
   readonly sloMs: number | null;
-  /** Of an answer. */
+  /** Set if the request was answered. */
   readonly variant?: string;
   readonly accuracy?: number;
-  /** Why there is no answer, in a word. */
+  /** Short code of the reason why there is no answer. */
   readonly reason?: string;
   readonly error?: string;
 }
 
-/** What became of a request, by which decisions. */
+/** Outcome of a request, with the decisions that led to it. */
 export interface DecisionLine {
   readonly kind: "decision";
-  /** As its client was told. */
+  /** Request id, as returned to the client. */
   readonly id?: string;
   readonly time: string;
   readonly application: string;
   readonly model: string;
-  /** SHA-256 of the bundle's file. */
   readonly revision: string;
   readonly protocol: "http" | "grpc";
   readonly client?: string;
@@ -92,26 +91,26 @@ export interface DecisionLine {
   readonly traceId?: string;
   readonly class?: string;
   readonly rows: number;
-  /** Whether it named its variant, or asked for one for all rows. */
+  /** Whether the request named its variant, or asked for the same one for all rows. */
   readonly isNamed?: true;
   readonly decisions: readonly LoggedDecision[];
   readonly outcome: Outcome;
 }
 
-/** When requests came, whether they have lines or not; those of one line ascend. */
+/** Arrival times of requests, logged or not, ascending within a line. */
 export interface ArrivalsLine {
   readonly kind: "arrivals";
   readonly application: string;
   readonly model: string;
-  /** Of the first, microseconds since 1970. */
+  /** Time of the first, microseconds since 1970. */
   readonly startUs: number;
-  /** From each to the next, one less than there are. */
+  /** Time from each arrival to the next; one entry fewer than arrivals. */
   readonly gapsUs: readonly number[];
-  /** Of each; left out where each has one. */
+  /** Rows per request; omitted if each has one. */
   readonly rows?: readonly number[];
 }
 
-/** What a core was told and said, in order. */
+/** Events and outputs of a core, in order. */
 export interface EventsLine {
   readonly kind: "events";
   readonly application: string;
@@ -119,13 +118,13 @@ export interface EventsLine {
   readonly entries: readonly LoggedEntry[];
 }
 
-/** As `RecordedEntry`; of a bundle its file and how many levels it has by now. */
+/** A `RecordedEntry` with the revision and number of levels of a bundle in destination of the bundle. */
 export interface LoggedEntry extends Omit<RecordedEntry, "bundle"> {
   readonly revision?: string;
   readonly levelCount?: number;
 }
 
-/** So many lines before this one found no room, or their place would not have them. */
+/** Number of lines before this one that were dropped or refused. */
 export interface LostLine {
   readonly kind: "lost";
   readonly lines: number;
@@ -133,25 +132,25 @@ export interface LostLine {
 
 export type LogLine = OpenedLine | DecisionLine | ArrivalsLine | EventsLine | LostLine;
 
-/** A logged decision as a method reviews it. */
+/** Converts a logged decision for review by its method. */
 export function madeDecision(
   { class: kind = "", isNamed }: Pick<DecisionLine, "class" | "isNamed">,
   { task, level = -1, state, variant, batch, pace = 1, correction = 1 }: LoggedDecision,
 ): MadeDecision {
   const { queued = 0, slackMs } = state;
   const asked = { kind, isNamed: isNamed === true };
-  const told = { level, variant, batch, queued, slackMs, pace, correction };
-  return { task: task ?? null, ...told, ...asked };
+  const decided = { level, variant, batch, queued, slackMs, pace, correction };
+  return { task: task ?? null, ...decided, ...asked };
 }
 
-/** JSON has no such numbers; forecasts and deadlines may be. */
+/** Values that JSON lacks, which forecasts and deadlines may have. */
 const NO_JSON = new Map<string, number>([
   ["NaN", Number.NaN],
   ["Infinity", Number.POSITIVE_INFINITY],
   ["-Infinity", Number.NEGATIVE_INFINITY],
 ]);
 
-/** A line, or an entry of one, without its end. */
+/** Encodes a line, or an entry of one, without a line end. */
 export function lineText(line: object): string {
   for (const value of Object.values(line)) {
     if (typeof value === "number" && !Number.isFinite(value)) return rareText(line);
@@ -159,14 +158,14 @@ export function lineText(line: object): string {
   return JSON.stringify(line);
 }
 
-/** Takes many times as long as without the function. */
+/** Separate, because a replacer makes `stringify` many times slower. */
 function rareText(line: object): string {
   return JSON.stringify(line, (_, value: unknown) =>
     typeof value === "number" && !Number.isFinite(value) ? String(value) : value,
   );
 }
 
-/** A number as `lineText` writes it; undefined for what is none. */
+/** Reads a number that `lineText` wrote; undefined for other values. */
 export function loggedNumber(value: unknown): number | undefined {
   if (typeof value === "number") return value;
   return typeof value === "string" ? NO_JSON.get(value) : undefined;

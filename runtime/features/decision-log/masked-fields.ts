@@ -1,11 +1,11 @@
-/** Which fields of a decision log are left out, or told by a digest, for the sake of clients. */
+/** Fields of a decision log that are omitted, or replaced by a digest, to protect clients. */
 import { createHmac, randomBytes } from "node:crypto";
 
-/** What says something of clients, or repeats what they sent. */
-export const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
-export type Maskable = (typeof MASKABLE)[number];
+/** Fields that identify clients or repeat what they sent. */
+const MASKABLE = ["id", "client", "userAgent", "traceId", "error"] as const;
+type Maskable = (typeof MASKABLE)[number];
 
-/** The field, or its name with this behind it for a digest in its place. */
+/** Suffix of a field's name that asks for a digest. */
 const BY_DIGEST = "=digest";
 const DIGEST_DIGITS = 16;
 
@@ -16,29 +16,29 @@ export function isMask(text: string): boolean {
 }
 
 /**
- * Masks texts. Digests are keyed by a secret of the process that nobody is told: what is equal
- * stays equal, as long as it runs, and nothing can be guessed back.
+ * Masks texts. Digests are keyed by a random secret of the process: equal texts have equal digests
+ * while it runs, and a digest does not reveal its text.
  */
 export class MaskedFields {
-  readonly #ways = new Map<string, "none" | "digest">();
+  readonly #maskings = new Map<string, "none" | "digest">();
   readonly #key = randomBytes(32);
 
-  /** @param mask as settings have it, of `MASK_CHOICES`. */
+  /** @param mask entries of `MASK_CHOICES`. */
   constructor(mask: readonly string[]) {
     for (const text of mask) {
       const isDigest = text.endsWith(BY_DIGEST);
-      this.#ways.set(
+      this.#maskings.set(
         isDigest ? text.slice(0, -BY_DIGEST.length) : text,
         isDigest ? "digest" : "none",
       );
     }
   }
 
-  /** Sets the field as a line has it; none where it is empty or left out. */
+  /** Sets a field unless its value is empty or it is masked out. */
   set<F extends Maskable>(line: { [K in F]?: string }, name: F, value: string | undefined): void {
-    const way = this.#ways.get(name);
-    if (value === undefined || value === "" || way === "none") return;
-    line[name] = way === "digest" ? this.#digestOf(value) : value;
+    const masking = this.#maskings.get(name);
+    if (value === undefined || value === "" || masking === "none") return;
+    line[name] = masking === "digest" ? this.#digestOf(value) : value;
   }
 
   #digestOf(value: string): string {

@@ -1,58 +1,58 @@
-/** Opens the decision log of a server at the place that its settings name. */
+/** Opens the decision log of a server at the configured destination. */
 import { RuntimeError } from "../../base/errors.ts";
 import { causeOf } from "../../base/http-client.ts";
 import { methodOf } from "../../methods/registry.ts";
 import { DecisionLog, type DecisionLogOptions } from "./decision-log.ts";
-import { FilePlace } from "./file-place.ts";
-import { HttpPlace } from "./http-place.ts";
-import type { LogPlace } from "./log-place.ts";
-import { StreamPlace } from "./stream-place.ts";
+import { FileDestination } from "./file-destination.ts";
+import { HttpDestination } from "./http-destination.ts";
+import type { LogDestination } from "./log-destination.ts";
+import { StreamDestination } from "./stream-destination.ts";
 
-export interface DecisionLogSettings {
+interface DecisionLogSettings {
   /** A file, an http or https URL, or - for standard output. */
-  readonly place: string;
-  /** Of the requests, 0..1, how many have a line. */
+  readonly destination: string;
+  /** Share of the requests that have a line, 0..1. */
   readonly sample: number;
   readonly mask: readonly string[];
-  /** Of `Authorization: Bearer`, where the place is a URL. */
+  /** Token for `Authorization: Bearer`, if the destination is a URL. */
   readonly token?: string | undefined;
 }
 
-type Surroundings = Pick<DecisionLogOptions, "nowMs" | "epochOffsetMs" | "onNotice">;
+type Context = Pick<DecisionLogOptions, "nowMs" | "epochOffsetMs" | "onNotice">;
 
-/** @throws RuntimeError RUNTIME_USAGE for a place that is none, or cannot be written. */
+/** @throws RuntimeError RUNTIME_USAGE if the destination is invalid or cannot be written. */
 export async function openDecisionLog(
-  { place: text, sample, mask, token }: DecisionLogSettings,
-  surroundings: Surroundings,
+  { destination: text, sample, mask, token }: DecisionLogSettings,
+  context: Context,
 ): Promise<DecisionLog> {
-  const place = await placeOf(text, token);
+  const destination = await destinationOf(text, token);
   const review: DecisionLogOptions["review"] = (bundle, made) =>
     methodOf(bundle).reviewed?.(bundle, made);
-  return new DecisionLog({ place, sample, mask, review, ...surroundings });
+  return new DecisionLog({ destination, sample, mask, review, ...context });
 }
 
-async function placeOf(text: string, token: string | undefined): Promise<LogPlace> {
-  if (text === "-") return new StreamPlace(process.stdout, "standard output");
-  if (/^https?:/.test(text)) return new HttpPlace(urlOf(text), token);
-  if (/^[a-z]{2,10}:\/\//.test(text)) refuse(text, "none of http and https");
-  const place = new FilePlace(text);
+async function destinationOf(text: string, token: string | undefined): Promise<LogDestination> {
+  if (text === "-") return new StreamDestination(process.stdout, "standard output");
+  if (/^https?:/.test(text)) return new HttpDestination(urlOf(text), token);
+  if (/^[a-z]{2,10}:\/\//.test(text)) refuse(text, "the scheme must be http or https");
+  const destination = new FileDestination(text);
   try {
-    await place.prepare();
+    await destination.prepare();
   } catch (error) {
     refuse(text, causeOf(error));
   }
-  return place;
+  return destination;
 }
 
 function urlOf(text: string): URL {
   try {
     return new URL(text);
   } catch {
-    return refuse("a URL", "one that cannot be read");
+    return refuse("a URL", "it cannot be parsed");
   }
 }
 
 function refuse(found: string, why: string): never {
-  const expected = "expected a file that can be written, an http or https URL, or -";
+  const expected = "expected a writable file, an http or https URL, or -";
   throw new RuntimeError("RUNTIME_USAGE", `--decision-log: ${expected}, got ${found}: ${why}`);
 }

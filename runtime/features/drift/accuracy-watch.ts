@@ -1,22 +1,21 @@
-/** Watches whether a variant is right as often as the bundle states, where truth is fed back. */
+/** Watches whether a variant is as accurate as the bundle states, given feedback. */
 import { type LabelledAnswers, percentText } from "../../server/measures/facts.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { ACCURACY_TOLERANCE } from "./outcome-watches.ts";
 import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
-/** Answers of which the truth is known that make a block. */
-export const BLOCK_ANSWERS = 25;
+/** Answers with feedback that make a block. */
+const BLOCK_ANSWERS = 25;
 const BLOCKS_TO_HOLD = 40;
 
 export interface StatedAccuracy {
   readonly task?: string | undefined;
   readonly variant: string;
-  /** 0 to 1. */
   readonly accuracy: number;
 }
 
-/** One entry at most for each variant; none for a variant without feedback. */
+/** Returns at most one entry per variant, none without feedback. */
 export type LabelledNow = () => readonly LabelledAnswers[];
 
 export class AccuracyWatch extends Watch {
@@ -62,7 +61,7 @@ export class AccuracyWatch extends Watch {
     const { task, variant, accuracy } = this.#stated;
     const name = task === undefined ? variant : `${task}/${variant}`;
     const right = percentText(this.#doubtedCorrect / this.#doubtedAsked);
-    const of = `of ${this.#doubtedAsked} answers whose truth is known`;
-    return `${name} is right in ${right} ${of} ${since}, ${percentText(accuracy)} is stated`;
+    const of = `of ${this.#doubtedAsked} answers with feedback`;
+    return `${name} is right in ${right} ${of} ${since}; the bundle states ${percentText(accuracy)}`;
   }
 }

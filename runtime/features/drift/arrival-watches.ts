@@ -1,23 +1,23 @@
-/** Watches whether requests come as the bundle was compiled for: how many, and how unevenly. */
+/** Watches whether the rate and the dispersion of arrivals match those of the bundle. */
 import type { ArrivalModel } from "../../bundle/schema.ts";
 import type { ArrivalBlock, ArrivalCounts } from "../../server/measures/arrival-counts.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
-/** Blocks beyond the bounds below, in the mean, that chance alone may make. */
+/** Share of blocks beyond the bounds below that chance alone may produce. */
 const BEYOND_BLOCKS = 0.1;
 const BLOCKS_TO_HOLD = 24;
-/** Load above the highest level that is none. */
+/** Relative load above the highest level that is tolerated. */
 const RATE_TOLERANCE = 0.1;
-/** Dispersion above that of the compiled arrivals that is none. */
+/** Relative dispersion above the compiled arrivals' that is tolerated. */
 const DISPERSION_TOLERANCE = 0.5;
-/** Standard deviations of what a block measures that chance is granted. */
+/** Standard deviations of a block's measure that are attributed to chance. */
 const SIGMAS = 2;
-/** Rows of a window, in the mean, below which their dispersion says nothing. */
+/** Mean number of rows per window below which dispersion is not informative. */
 const LEAST_ROWS = 0.5;
 
-/** Both see the same blocks. */
+/** Blocks of arrivals, shared by both watches. */
 export class ArrivalBlocks {
   readonly #arrivals: ArrivalCounts;
   #taken: ArrivalBlock | undefined;
@@ -37,7 +37,7 @@ export class ArrivalBlocks {
 export class RateWatch extends Watch {
   readonly promise = "arrivals";
   readonly #blocks: ArrivalBlocks;
-  #told = "";
+  #cause = "";
 
   constructor(blocks: ArrivalBlocks, threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
@@ -52,21 +52,21 @@ export class RateWatch extends Watch {
     const most = topLevelQps * (1 + RATE_TOLERANCE) * seconds;
     const isBeyond = rows > most + SIGMAS * Math.sqrt(most * compiledDispersion(compiled));
     if (isBeyond) {
-      const loads = `the highest level is for ${topLevelQps.toPrecision(3)}`;
-      this.#told = `${Math.round(rows / seconds)} rows a second come, ${loads}`;
+      const loads = `the highest level is solved for ${topLevelQps.toPrecision(3)}`;
+      this.#cause = `${Math.round(rows / seconds)} rows per second arrive; ${loads}`;
     }
     return this.see({ value: isBeyond ? 1 : 0, promised: BEYOND_BLOCKS, startMs, endMs });
   }
 
   because(since: string): string {
-    return `${this.#told}, ${since}`;
+    return `${this.#cause}, ${since}`;
   }
 }
 
 export class DispersionWatch extends Watch {
   readonly promise = "arrivals";
   readonly #blocks: ArrivalBlocks;
-  #told = "";
+  #cause = "";
 
   constructor(blocks: ArrivalBlocks, threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
@@ -80,26 +80,26 @@ export class DispersionWatch extends Watch {
     const mean = rows / windows;
     if (!(mean >= LEAST_ROWS)) return undefined;
     const most = compiledDispersion(compiled);
-    // Of the mean square of successive differences of counts.
+    // Standard deviation of the mean square of successive differences.
     const deviation = Math.sqrt((3 + 1 / mean) / windows);
     const isBeyond = dispersion > most * (1 + DISPERSION_TOLERANCE) * (1 + SIGMAS * deviation);
     if (isBeyond) {
       const counts = `rows within ${Math.round(windowMs)} ms vary ${dispersion.toFixed(1)}x`;
-      this.#told = `${counts} as much as Poisson arrivals, compiled for ${most.toPrecision(2)}x`;
+      this.#cause = `${counts} as much as Poisson arrivals; the bundle was compiled for ${most.toPrecision(2)}x`;
     }
     return this.see({ value: isBeyond ? 1 : 0, promised: BEYOND_BLOCKS, startMs, endMs });
   }
 
   because(since: string): string {
-    return `${this.#told}, ${since}`;
+    return `${this.#cause}, ${since}`;
   }
 }
 
 /**
- * Variance over mean of the rows of a window, at most: within short ones arrivals that are more
- * even than Poisson's hardly are.
+ * Upper bound of variance over mean of the rows in a window: arrivals more even than Poisson hardly
+ * look so within short windows.
  */
-export function compiledDispersion(compiled: ArrivalModel): number {
+function compiledDispersion(compiled: ArrivalModel): number {
   if (compiled.process === "poisson") return 1;
   return Math.max(1, compiled.process === "gamma" ? compiled.cv2 : compiled.dispersion);
 }

@@ -1,4 +1,4 @@
-/** Watches whether no more is held than the plan of the level promises. */
+/** Watches whether the provisioned cost stays within the plan of the level. */
 
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
@@ -6,17 +6,17 @@ import type { Change } from "./watched-promise.ts";
 
 const BLOCK_MS = 30_000;
 const BLOCKS_TO_HOLD = 10;
-/** Cost above the promise that is none. */
+/** Relative cost above the promise that is tolerated. */
 const COST_TOLERANCE = 0.1;
 
 export class CostWatch extends Watch {
   readonly promise = "cost";
   #startMs = Number.NaN;
   #looks = 0;
-  /** As shares of all that there is. */
+  /** Sums of shares of the maximum cost. */
   #held = 0;
   #promised = 0;
-  #told = "";
+  #cause = "";
 
   constructor(threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
@@ -36,7 +36,8 @@ export class CostWatch extends Watch {
     const [held, planned] = [value, promised / (1 + COST_TOLERANCE)].map((share) =>
       Number((share * cost.most).toPrecision(3)),
     );
-    if (value > promised) this.#told = `${held} ${cost.unit} are held, ${planned} promised`;
+    if (value > promised)
+      this.#cause = `the cost is ${held} ${cost.unit}; the plan promises ${planned}`;
     this.#startMs = nowMs;
     this.#looks = 0;
     this.#held = 0;
@@ -45,6 +46,6 @@ export class CostWatch extends Watch {
   }
 
   because(since: string): string {
-    return `${this.#told}, ${since}`;
+    return `${this.#cause}, ${since}`;
   }
 }

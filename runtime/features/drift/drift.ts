@@ -1,5 +1,6 @@
-/** Compares what a server measures with what its bundle promises, and tells when they part. */
-
+/**
+ * Compares a server's measurements with the promises of its bundle, and notifies of differences.
+ */
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import {
   PROMISE_WORDS,
@@ -8,7 +9,7 @@ import {
   type PromiseState,
   percentText,
 } from "../../server/measures/facts.ts";
-import { BLOCK_MS } from "../../server/measures/variant-block.ts";
+import { BLOCK_MS } from "../../server/measures/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../server/measures/watched.ts";
 import { AccuracyWatch, type LabelledNow, type StatedAccuracy } from "./accuracy-watch.ts";
 import { ArrivalBlocks, DispersionWatch, RateWatch } from "./arrival-watches.ts";
@@ -17,19 +18,19 @@ import { AnswererWatch, ViolationWatch } from "./outcome-watches.ts";
 import { ServiceTimeWatch } from "./service-time-watch.ts";
 import type { Watch } from "./watch.ts";
 
-/** Blocks that end in an hour, of one watch, at most. */
+/** Maximum number of blocks that one watch ends per hour. */
 export const BLOCKS_PER_HOUR = 3_600_000 / BLOCK_MS;
 
 export interface DriftOptions {
   readonly watched: Watched;
-  /** Of the bundle. */
+  /** Accuracies in the bundle. */
   readonly stated: readonly StatedAccuracy[];
-  /** Truth that was fed back. */
+  /** Answers with feedback. */
   readonly labelled: LabelledNow;
-  /** Mean time between false alarms, of all promises of the application together, at least. */
+  /** Lower bound of the mean time between false alarms, over all promises of the application. */
   readonly hoursPerFalseAlarm: number;
   readonly nowMs: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970. */
+  /** Added to `nowMs` for milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly onNotice: (message: string, severity: "warn" | "info") => void;
 }
@@ -46,20 +47,20 @@ export class Drift {
     this.#watches = this.#watchesOf(reading);
   }
 
-  /** About once a second. */
+  /** Called about once a second. */
   look(): void {
     const { watched, nowMs: clock } = this.#options;
     const reading = watched.reading();
     const nowMs = clock();
     if (reading.bundleSha256 !== this.#bundleSha256) {
-      // What another bundle promises is another promise.
+      // Another bundle makes other promises.
       this.#bundleSha256 = reading.bundleSha256;
       this.#watches = this.#watchesOf(reading);
     }
     for (const watch of this.#watches) {
       const change = watch.look(reading, nowMs);
-      if (change === "broken") this.#tellBroken(watch);
-      else if (change === "holds") this.#tellHolds(watch.promise);
+      if (change === "broken") this.#notifyBroken(watch);
+      else if (change === "holds") this.#notifyHolds(watch.promise);
     }
   }
 
@@ -89,17 +90,16 @@ export class Drift {
       ...states.map((state) => line(name, { promise: state.promise } satisfies Labels, of(state))),
     ];
     return [
-      ...gauge("stratagem_promise_holds", "1 unless what is measured breaks it", (state) => {
-        return state.holds ? 1 : 0;
-      }),
       ...gauge(
-        "stratagem_promise_broken_since_seconds",
-        "When what broke it began, seconds since 1970; 0 while it holds",
-        ({ brokenSinceMs }) => Math.round(brokenSinceMs ?? 0) / 1000,
+        "stratagem_promise_holds",
+        "Whether the promise holds (1) or measurements break it (0)",
+        (state) => {
+          return state.holds ? 1 : 0;
+        },
       ),
       ...gauge(
         "stratagem_promise_evidence",
-        "Evidence against it, on a logarithmic scale of 0 to 1, which breaks it",
+        "Evidence against the promise, on a logarithmic scale; 1 breaks it",
         ({ evidence }) => evidence,
       ),
     ];
@@ -109,7 +109,7 @@ export class Drift {
     const { watched, stated, labelled, hoursPerFalseAlarm } = this.#options;
     const { times, arrivals } = watched;
     const count = times.variants.length + stated.length + 5;
-    // Each has its share of the false alarms.
+    // Divides the false alarms equally among the watches.
     const threshold = hoursPerFalseAlarm * BLOCKS_PER_HOUR * count;
     const blocks = new ArrivalBlocks(arrivals);
     const hasMix = promised?.accuracyPerSatisfied !== undefined;
@@ -124,14 +124,14 @@ export class Drift {
     ];
   }
 
-  #tellBroken(watch: Watch): void {
+  #notifyBroken(watch: Watch): void {
     const { hoursPerFalseAlarm, onNotice } = this.#options;
     const what = `promise broken: ${PROMISE_WORDS[watch.promise]}: ${this.#because(watch)}`;
-    const seldom = `; false alarms at most one in ${hoursPerFalseAlarm} h`;
-    onNotice(`${what}${seldom}${this.#adapted(watch.promise)}`, "warn");
+    const alarms = `; at most one false alarm in ${hoursPerFalseAlarm} h`;
+    onNotice(`${what}${alarms}${this.#adapted(watch.promise)}`, "warn");
   }
 
-  #tellHolds(promise: PromiseName): void {
+  #notifyHolds(promise: PromiseName): void {
     const more = this.#watches.filter((watch) => watch.promise === promise && watch.isBroken);
     const rest = more.length === 0 ? "" : `; still broken: ${this.#becauseOf(more)}`;
     this.#options.onNotice(`promise holds again: ${PROMISE_WORDS[promise]}${rest}`, "info");
@@ -146,7 +146,7 @@ export class Drift {
     return watch.because(`since ${since.toISOString().slice(11, 19)} UTC`);
   }
 
-  /** Slow service times do not break what follows from them where the policy reckons with them. */
+  /** A policy that adapts to slow service times still keeps its other promises. */
   #adapted(promise: PromiseName): string {
     if (promise !== "service_time") return "";
     const { pace, promised } = this.#options.watched.reading();
@@ -162,7 +162,7 @@ function adaptedText(pace: number, promised: PromisedNow | undefined): string {
   const { violationRate, accuracyPerSatisfied } = promised ?? {};
   const adapted = `the policy has adapted to pace ${Number(pace.toFixed(2))}`;
   if (violationRate === undefined) return adapted;
-  const late = `${percentText(violationRate)} late or dropped at most`;
+  const late = `at most ${percentText(violationRate)} late or dropped`;
   if (accuracyPerSatisfied === undefined) return `${adapted} and promises ${late}`;
   return `${adapted} and promises ${late}, at an accuracy of ${percentText(accuracyPerSatisfied)}`;
 }

@@ -1,4 +1,4 @@
-/** Drift: whether what a server measures is what its bundles promise. */
+/** Drift: compares a server's measurements with the promises of its bundles. */
 import { count, truth } from "../../kinds/kinds.ts";
 import { setting } from "../../kinds/setting.ts";
 import { serverFeature } from "../server-feature.ts";
@@ -10,14 +10,14 @@ export const drift = serverFeature({
     readyNeedsPromises: setting(
       truth,
       false,
-      "not be ready at /v2/health/ready while a promise is broken",
+      "report not ready at /v2/health/ready while a promise is broken",
     ),
   },
   limits: {
     hoursPerFalseAlarm: setting(
       count({ least: 1, most: 1_000_000 }),
       1000,
-      "mean hours between false alarms that a promise is broken, for one application",
+      "minimum mean time between false alarms of broken promises, in hours per application",
     ),
   },
   open: async ({ readyNeedsPromises, hoursPerFalseAlarm }, { nowMs, epochOffsetMs }) => {

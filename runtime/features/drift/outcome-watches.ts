@@ -1,28 +1,30 @@
-/** Watches what becomes of rows: how many are late or dropped, and who answers the others. */
+/**
+ * Watches the share of rows that are late or dropped, and the accuracy of the variants that answer.
+ */
 import { percentText } from "../../server/measures/facts.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
 import type { Change, SeenBlock } from "./watched-promise.ts";
 
-/** A block lasts so long and has so many rows at least. */
+/** Minimum duration and number of rows of a block. */
 const BLOCK_MS = 5000;
 const BLOCK_ROWS = 50;
-/** Violations come together, so it takes five minutes to see that they are over. */
+/** Violations come in bursts, so the promise holds again after five minutes only. */
 const BLOCKS_TO_HOLD = 60;
 
-/** Violations above the promise that are none, of all rows. */
-export const VIOLATION_TOLERANCE = 0.005;
-/** Accuracy below the promise that is none. */
+/** Violations above the promise that are tolerated, as a share of all rows. */
+const VIOLATION_TOLERANCE = 0.005;
+/** Accuracy below the promise that is tolerated. */
 export const ACCURACY_TOLERANCE = 0.01;
 
-/** Shares of rows between two looks, added up to blocks. */
+/** Accumulates shares of rows between two calls into blocks. */
 class OutcomeBlock {
   #startMs = Number.NaN;
   #rows = 0;
   #bad = 0;
   #promised = 0;
 
-  /** @param promised the share of `bad` at most. @returns the block, if it is whole. */
+  /** @param promised upper bound of the share of `bad`. @returns the block once it is complete. */
   add(rows: number, bad: number, promised: number, nowMs: number): SeenBlock | undefined {
     if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;
     this.#rows += rows;
@@ -39,7 +41,7 @@ class OutcomeBlock {
   }
 }
 
-/** Of the blocks that speak against a promise, what they say. */
+/** Mean of the blocks that contradict a promise. */
 class Doubted {
   #blocks = 0;
   #value = 0;
@@ -65,16 +67,16 @@ class Doubted {
   }
 }
 
-/** Rows since the last look, of what a level promises something. */
-export class PromisedRows {
+/** Rows since the last call, if their level makes a promise. */
+class PromisedRows {
   #before: Reading | undefined;
 
-  /** @returns undefined where nothing was promised of them. */
+  /** @returns undefined if no promise applies to them. */
   since(reading: Reading): { satisfied: number; violations: number; accuracy: number } | undefined {
     const { promised, loadQps, topLevelQps, rows, accuracySum } = reading;
     const before = this.#before;
     this.#before = reading;
-    // Above the highest level nothing is promised.
+    // No promise applies above the highest level.
     const isPromised = promised?.feasible === true && !(loadQps > topLevelQps);
     if (before === undefined || !isPromised) return undefined;
     return {
@@ -87,7 +89,7 @@ export class PromisedRows {
 
 type RowsOf = NonNullable<ReturnType<PromisedRows["since"]>>;
 
-/** A share of rows that is promised to be at most so much. */
+/** Watches a share of rows that has a promised upper bound. */
 abstract class OutcomeWatch extends Watch {
   readonly #rows = new PromisedRows();
   readonly #block = new OutcomeBlock();
@@ -108,13 +110,13 @@ abstract class OutcomeWatch extends Watch {
     return this.see(block);
   }
 
-  /** The share that is granted; undefined or NaN where nothing is promised. */
+  /** Upper bound of the share; undefined or NaN without a promise. */
   protected abstract mostOf(promised: Reading["promised"]): number | undefined;
 
   protected abstract share(rows: RowsOf): { readonly of: number; readonly bad: number };
 }
 
-/** Whether no more rows are late or dropped than the level promises. */
+/** Watches whether more rows are late or dropped than the level promises. */
 export class ViolationWatch extends OutcomeWatch {
   readonly promise = "violations";
 
@@ -122,7 +124,7 @@ export class ViolationWatch extends OutcomeWatch {
     const { value, promised } = this.doubted;
     const most = percentText(promised - VIOLATION_TOLERANCE);
     const late = percentText(value);
-    return `${late} of the rows are late or dropped ${since}, ${most} at most promised`;
+    return `${late} of the rows are late or dropped ${since}; the bundle promises at most ${most}`;
   }
 
   protected mostOf(promised: Reading["promised"]): number | undefined {
@@ -135,7 +137,7 @@ export class ViolationWatch extends OutcomeWatch {
   }
 }
 
-/** Whether the levels let answer whom they promise. */
+/** Watches whether the variants that answer are as accurate as the level promises. */
 export class AnswererWatch extends OutcomeWatch {
   readonly promise = "accuracy";
 
@@ -143,7 +145,7 @@ export class AnswererWatch extends OutcomeWatch {
     const { value, promised } = this.doubted;
     const least = percentText(1 - promised + ACCURACY_TOLERANCE);
     const who = `the variants that answer have an accuracy of ${percentText(1 - value)}`;
-    return `${who} ${since}, ${least} is promised`;
+    return `${who} ${since}; the bundle promises ${least}`;
   }
 
   protected mostOf(promised: Reading["promised"]): number | undefined {

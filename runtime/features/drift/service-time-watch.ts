@@ -1,21 +1,24 @@
-/** Watches whether the batches of a variant take what its profile says. */
-import type { ServiceTimes } from "../../server/measures/service-times.ts";
-import { TimeSketch } from "../../server/measures/time-sketch.ts";
-import { type ServiceBlock, TIME_TOLERANCE } from "../../server/measures/variant-block.ts";
+/** Watches whether a variant's batches take as long as its profile states. */
+import {
+  type ServiceBlock,
+  type ServiceTimes,
+  TIME_TOLERANCE,
+  TimeSketch,
+} from "../../server/measures/service-times.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { Watch } from "./watch.ts";
 import type { Change } from "./watched-promise.ts";
 
-/** Blocks that may be slow by the machine's doing, in the mean, and all be as promised. */
-export const SLOW_BLOCKS = 0.1;
-/** Blocks of 5 s: two minutes. */
+/** Share of blocks that may be slow because of the machine while the promise holds. */
+const SLOW_BLOCKS = 0.1;
+/** Two minutes in blocks of 5 s. */
 const BLOCKS_TO_HOLD = 24;
 
 export class ServiceTimeWatch extends Watch {
   readonly promise = "service_time";
   readonly #times: ServiceTimes;
   readonly #variant: number;
-  /** Since it is in doubt. */
+  /** Batches seen since the promise is in doubt. */
   #batches = 0;
   readonly #ratios = new TimeSketch();
   #batchesBySize = new Map<number, number>();
@@ -42,11 +45,11 @@ export class ServiceTimeWatch extends Watch {
     const sizes = [...this.#batchesBySize].sort(([, one], [, other]) => other - one);
     const [most = 0] = sizes[0] ?? [];
     const at = `at batch ${most}${sizes.length > 1 ? " and others" : ""}`;
-    const by = `${since}, by ${this.#batches} batches`;
+    const by = `${since}, in ${this.#batches} batches`;
     if (ratio > 1 + TIME_TOLERANCE) {
       return `${name} takes ${ratio.toFixed(1)}x its profile ${at} ${by}`;
     }
-    const much = `more than ${1 + TIME_TOLERANCE}x what decisions count with`;
+    const much = `more than ${1 + TIME_TOLERANCE}x the time that decisions assume`;
     return `${name} takes ${much} in a quarter of its batches, ${at}, ${by}`;
   }
 

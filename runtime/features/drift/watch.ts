@@ -1,4 +1,4 @@
-/** One thing that drift watches, and how it is told. */
+/** Base of the watches: a promise, its state and a description of its violation. */
 import type { PromiseName } from "../../server/measures/facts.ts";
 import type { Reading } from "../../server/measures/watched.ts";
 import { type Change, type SeenBlock, WatchedPromise } from "./watched-promise.ts";
@@ -7,7 +7,7 @@ export abstract class Watch {
   abstract readonly promise: PromiseName;
   readonly #promise: WatchedPromise;
 
-  /** @param blocksToHold as promised, after which it is told to hold again. */
+  /** @param blocksToHold consecutive good blocks after which a broken promise holds again. */
   constructor(threshold: number, blocksToHold: number) {
     this.#promise = new WatchedPromise({ threshold, blocksToHold });
   }
@@ -25,15 +25,15 @@ export abstract class Watch {
     return this.#promise.brokenSinceMs;
   }
 
-  /** 0 to 1, which is broken. */
+  /** Range 0 to 1; broken at 1. */
   get evidence(): number {
     return this.#promise.evidence;
   }
 
-  /** Once a second. @returns what it has become, if that is new. */
+  /** Called once a second. @returns the new state if it changed. */
   abstract look(reading: Reading, nowMs: number): Change;
 
-  /** What is other than promised. @param since such as "since 12:03:10". */
+  /** Describes the violation. @param since such as "since 12:03:10". */
   abstract because(since: string): string;
 
   protected see(block: SeenBlock): Change {

@@ -1,8 +1,7 @@
-/** The promises of one application, looked at every second. */
+/** Watches the promises of one application, once a second. */
 import type { Application, ApplicationPart } from "../../server/applications/application.ts";
 import { Drift, type DriftOptions } from "./drift.ts";
 
-/** Time between two looks at what is promised. */
 const LOOK_MS = 1000;
 
 type Own = Pick<DriftOptions, "hoursPerFalseAlarm" | "nowMs" | "epochOffsetMs">;

@@ -1,30 +1,33 @@
-/** One thing that is promised, block after block: it holds, is broken, and may hold again. */
+/** State of one promise over a sequence of blocks: it holds, is broken, and may hold again. */
 import { EDetector } from "../../server/measures/e-detector.ts";
 
-/** What was seen in some seconds. */
+/** Observation over a few seconds. */
 export interface SeenBlock {
-  /** 0 to 1: what is promised to be small in the mean. */
+  /** Observed value, 0 to 1, whose mean is promised to be small. */
   readonly value: number;
-  /** Its mean at most, above 0. */
+  /** Promised upper bound of the mean, above 0. */
   readonly promised: number;
-  /** Of the clock of the server. */
+  /** Server clock. */
   readonly startMs: number;
   readonly endMs: number;
 }
 
 export type Change = "broken" | "holds" | undefined;
 
-export interface WatchedOptions {
-  /** Evidence at which it is broken: observations until a false alarm, in the mean, at least. */
+interface WatchedOptions {
+  /**
+   * Evidence at which the promise is broken: the minimum mean number of observations per false
+   * alarm.
+   */
   readonly threshold: number;
-  /** So many blocks in a row have to be as promised together for it to hold again. */
+  /** Number of consecutive blocks that must keep the promise on average for it to hold again. */
   readonly blocksToHold: number;
 }
 
 export class WatchedPromise {
   readonly #options: WatchedOptions;
   readonly #detector = new EDetector();
-  /** Of the blocks since it was broken, the last ones. */
+  /** Most recent blocks since the promise was broken. */
   readonly #since: SeenBlock[] = [];
   #brokenSinceMs = Number.NaN;
   #climbedFromMs = Number.NaN;
@@ -37,24 +40,24 @@ export class WatchedPromise {
     return !Number.isNaN(this.#brokenSinceMs);
   }
 
-  /** When what broke it began; NaN while it holds. */
+  /** Start of the violation; NaN while the promise holds. */
   get brokenSinceMs(): number {
     return this.#brokenSinceMs;
   }
 
-  /** Whether the last blocks speak against it, or have broken it. */
+  /** Whether recent blocks contradict the promise or it is broken. */
   get isDoubted(): boolean {
     return this.isBroken || this.#detector.isClimbing;
   }
 
-  /** As a share of what breaks it, on a logarithmic scale: 0 nothing, 1 broken. */
+  /** Share of the threshold on a logarithmic scale: 0 for no evidence, 1 for broken. */
   get evidence(): number {
     if (this.isBroken) return 1;
     const { threshold } = this.#options;
     return Math.min(1, Math.log1p(this.#detector.evidence) / Math.log1p(threshold));
   }
 
-  /** @returns what it has become by it, if that is new. */
+  /** @returns the new state if it changed. */
   see(block: SeenBlock): Change {
     return this.isBroken ? this.#seeBroken(block) : this.#seeHolding(block);
   }

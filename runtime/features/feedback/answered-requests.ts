@@ -1,10 +1,10 @@
-/** The requests that feedback may come for: the latest ones, for a time, and not too many. */
+/** Recently answered requests that feedback can refer to, bounded in time and number. */
 import type { Prediction } from "./predictions.ts";
 
 export interface AnsweredRows {
-  /** Who answered each row. */
+  /** Variant that answered each row. */
   readonly variants: readonly string[];
-  /** Of each row; undefined where the answer is no class. */
+  /** Prediction per row; undefined if the answer is no class. */
   readonly predictions: readonly Prediction[] | undefined;
 }
 
@@ -12,36 +12,36 @@ interface Kept {
   readonly key: string;
   readonly atMs: number;
   readonly rows: number;
-  /** Undefined once feedback was given. */
+  /** Undefined once feedback was received. */
   answered: AnsweredRows | undefined;
 }
 
-/** Entries that the queue may have beside twice those that are kept. */
+/** Forgotten entries that the queue may hold in addition to as many as are kept. */
 const SLACK = 64;
 
 export class AnsweredRequests {
   readonly #byAsker = new Map<string, Kept>();
   /**
-   * In the order in which they were answered, from `#first` on; some are forgotten already. A map
-   * alone would be slow: its first entry lies behind all that were deleted before it.
+   * Entries in the order of their answers, from `#first`; some are already forgotten. A map alone
+   * would be slow: reaching its first entry means to skip all that were deleted before it.
    */
   #queue: Kept[] = [];
   #first = 0;
   readonly #maxRows: number;
-  readonly #keptMs: number;
+  readonly #retentionMs: number;
   #rows = 0;
 
-  /** @param maxRows of all requests. @param keptMs how long each is kept. */
-  constructor(maxRows: number, keptMs: number) {
+  /** @param maxRows over all requests. @param retentionMs how long each is kept. */
+  constructor(maxRows: number, retentionMs: number) {
     this.#maxRows = maxRows;
-    this.#keptMs = keptMs;
+    this.#retentionMs = retentionMs;
   }
 
   get rows(): number {
     return this.#rows;
   }
 
-  /** A request of the same id takes the place of the one before. */
+  /** Keeps a request, replacing an earlier one with the same id. */
   keep(asker: Asker, answered: AnsweredRows, nowMs: number): void {
     const key = keyOf(asker);
     const known = this.#byAsker.get(key);
@@ -55,14 +55,14 @@ export class AnsweredRequests {
     this.#forgetOld(nowMs);
   }
 
-  /** @returns undefined of one that is not known, or no more; null where feedback was given. */
+  /** @returns undefined if unknown or expired; null if it already has feedback. */
   find(asker: Asker, nowMs: number): AnsweredRows | null | undefined {
     this.#forgetOld(nowMs);
     const kept = this.#byAsker.get(keyOf(asker));
     return kept === undefined ? undefined : (kept.answered ?? null);
   }
 
-  /** Feedback was given: more of it is not taken. */
+  /** Marks a request as having feedback; further feedback is rejected. */
   settle(asker: Asker): void {
     const kept = this.#byAsker.get(keyOf(asker));
     if (kept !== undefined) kept.answered = undefined;
@@ -72,7 +72,7 @@ export class AnsweredRequests {
     for (; this.#first < this.#queue.length; this.#first++) {
       const kept = this.#queue[this.#first];
       if (kept === undefined || !this.#isKept(kept)) continue;
-      if (this.#rows <= this.#maxRows && nowMs - kept.atMs <= this.#keptMs) break;
+      if (this.#rows <= this.#maxRows && nowMs - kept.atMs <= this.#retentionMs) break;
       this.#forget(kept);
     }
     const { size } = this.#byAsker;
@@ -91,13 +91,13 @@ export class AnsweredRequests {
   }
 }
 
-/** No id has a line break. */
+/** Joins with a line break, which ids cannot contain. */
 function keyOf({ id, client }: Asker): string {
   return `${id}\n${client}`;
 }
 
 export interface Asker {
   readonly id: string;
-  /** Name of the client's token; empty where it has shown none. */
+  /** Name of the client's token; empty for clients without one. */
   readonly client: string;
 }

@@ -1,26 +1,26 @@
-/** Intervals of a share that hold however often one looks, and whenever one stops. */
+/** Confidence intervals of a share that stay valid under repeated looks and optional stopping. */
 
 export interface Interval {
-  /** 0..1. */
+  /** Range 0..1. */
   readonly lower: number;
   readonly upper: number;
 }
 
-/** Of the beta distribution that stands for what is not known yet: Krichevsky and Trofimov's. */
+/** Parameter of the beta prior, by Krichevsky and Trofimov. */
 const PRIOR = 0.5;
-/** Halvings of an interval of length 1, as fine as a double. */
+/** Bisection steps on an interval of length 1, down to the precision of a double. */
 const HALVINGS = 60;
-/** From here on Stirling's series is exact to 1e-15. */
+/** Stirling's series is exact to 1e-15 from here. */
 const STIRLING_FROM = 15;
 
 /**
- * A confidence sequence for the chance of success of independent trials: the chance that it ever
- * leaves the truth out, at any number of trials, is at most `alpha`. It is the set of chances that
- * a mixture of bets against them has not refuted: the likelihood of what came, averaged over a beta
- * distribution, is a martingale relative to the likelihood at the truth, which exceeds 1 / alpha
- * with chance alpha at most.
- * @param right trials that succeeded. @param wrong those that did not. @param alpha 0..1.
- * @returns 0..1; all of it without trials.
+ * Confidence sequence for the success probability of independent trials: the probability that it
+ * ever excludes the true value, at any number of trials, is at most `alpha`. It contains the values
+ * that a mixture of bets has not refuted: the likelihood of the data, averaged over a beta
+ * distribution, is a martingale relative to the likelihood at the true value and exceeds 1 / alpha
+ * with probability at most alpha.
+ * @param right successes. @param wrong failures. @param alpha 0..1.
+ * @returns the interval, 0..1 without trials.
  * Source: Robbins 1970, "Statistical methods related to the law of the iterated logarithm", with
  * Ville's inequality; Howard et al. 2021, "Time-uniform, nonparametric, nonasymptotic confidence
  * sequences", §3.2.
@@ -37,15 +37,15 @@ export function shareInterval(right: number, wrong: number, alpha: number): Inte
 }
 
 /**
- * Logarithm of what a bettor against a chance has made of 1.
- * @param chance in question, 0..1, the ends excluded.
+ * Logarithm of the wealth of a bettor against a probability, from an initial wealth of 1.
+ * @param chance the probability, 0..1, exclusive.
  */
 export function logEvidence(right: number, wrong: number, chance: number): number {
   const mixed = logBeta(PRIOR + right, PRIOR + wrong) - logBeta(PRIOR, PRIOR);
   return mixed - right * Math.log(chance) - wrong * Math.log1p(-chance);
 }
 
-/** The edge of what is not refuted, between a chance that is and one that is not. */
+/** Finds the bound by bisection between a refuted and a plausible probability. */
 function bound(from: number, to: number, isRefuted: (chance: number) => boolean): number {
   let [refuted, kept] = [from, to];
   for (let step = 0; step < HALVINGS; step++) {
@@ -53,7 +53,7 @@ function bound(from: number, to: number, isRefuted: (chance: number) => boolean)
     if (isRefuted(middle)) refuted = middle;
     else kept = middle;
   }
-  // On the side of what is refuted, so that rounding leaves nothing out.
+  // The refuted side, so that rounding never shrinks the interval.
   return refuted;
 }
 
@@ -61,7 +61,10 @@ function logBeta(a: number, b: number): number {
   return logGamma(a) + logGamma(b) - logGamma(a + b);
 }
 
-/** Source: Abramowitz and Stegun 6.1.15 and 6.1.41. @param x above 0. */
+/**
+ * Logarithm of the gamma function. @param x above 0. Source: Abramowitz and Stegun 6.1.15 and
+ * 6.1.41.
+ */
 function logGamma(x: number): number {
   let [at, product] = [x, 1];
   while (at < STIRLING_FROM) {

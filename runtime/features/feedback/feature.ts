@@ -1,4 +1,4 @@
-/** Feedback of truth: what clients say of answers they got, and what is known of them. */
+/** Feedback: clients report whether answers were right, which measures accuracy in service. */
 import { count, duration } from "../../kinds/kinds.ts";
 import { setting } from "../../kinds/setting.ts";
 import { serverFeature } from "../server-feature.ts";
@@ -11,12 +11,12 @@ export const feedback = serverFeature({
     feedbackRows: setting(
       count({ most: 2 ** 24 }),
       65_536,
-      "rows of answers of a model that feedback may come for; 0 for no feedback",
+      "answered rows kept per model for feedback; 0 disables feedback",
     ),
     feedbackTime: setting(
       duration({ least: 1 }),
       3_600_000,
-      "time after an answer in which feedback may come",
+      "time after an answer during which feedback is accepted",
     ),
   },
   open: async ({ feedbackRows, feedbackTime }, { nowMs, epochOffsetMs }) => {
@@ -26,11 +26,11 @@ export const feedback = serverFeature({
     ]);
     if (feedbackRows === 0) return { routes: [feedbackRoute(undefined)] };
     const books = new FeedbackBooks({
-      ...{ maxRows: feedbackRows, keptMs: feedbackTime },
+      ...{ maxRows: feedbackRows, retentionMs: feedbackTime },
       ...{ nowMs, epochOffsetMs },
     });
     return {
-      hooks: { answered: (request) => books.onAnswered(request) },
+      hooks: { answered: books.onAnswered.bind(books) },
       routes: [feedbackRoute(books)],
       opened: (application) => books.partOf(application),
     };

@@ -1,18 +1,18 @@
-/** The body of feedback: of one request, or of several. */
-import { requestIdOf } from "../../server/requests/request-id.ts";
+/** Reads the body of feedback on one request or several. */
+import { requestIdOf } from "../../server/requests/trace-context.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
 
-/** Of one body. */
+/** Limit of the items in one body. */
 const MAX_ITEMS = 1024;
 
 export type Label = string | number;
 
-/** What a client says of one request. */
+/** Feedback on one request. */
 export interface FeedbackItem {
-  /** Such as `feedback[2].`; empty where there is one. */
+  /** Prefix of the fields, such as `feedback[2].`; empty for a single item. */
   readonly path: string;
   readonly id: string;
-  /** Of each row: its class, or whether the answer was right. */
+  /** Per row: its class, or whether the answer was right. */
   readonly truth:
     | { readonly kind: "label"; readonly rows: readonly Label[] }
     | { readonly kind: "correct"; readonly rows: readonly boolean[] };
@@ -22,16 +22,16 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export interface FeedbackBody {
   readonly items: readonly FeedbackItem[];
-  /** Whether it is a list, of which some may be unknown. */
+  /** Whether the body is a list, some of whose requests may be unknown. */
   readonly isList: boolean;
 }
 
-/** @throws BadRequest at the first field that is not as it has to be. */
+/** @throws BadRequest for the first invalid field. */
 export function readFeedback(body: Fields): FeedbackBody {
   const { feedback, ...others } = body;
   if (feedback === undefined) return { items: [itemOf(body, "")], isList: false };
   const [other] = Object.keys(others);
-  if (other !== undefined) throw new BadRequest(other, "expected feedback alone", others[other]);
+  if (other !== undefined) throw new BadRequest(other, "expected only feedback", others[other]);
   if (!Array.isArray(feedback) || feedback.length === 0 || feedback.length > MAX_ITEMS) {
     const expected = `expected an array of 1 to ${MAX_ITEMS} objects`;
     const found: unknown = Array.isArray(feedback) ? feedback.length : feedback;
@@ -48,15 +48,15 @@ export function readFeedback(body: Fields): FeedbackBody {
 function itemOf({ id, label, correct, ...others }: Fields, path: string): FeedbackItem {
   const [other] = Object.keys(others);
   if (other !== undefined) {
-    throw new BadRequest(`${path}${other}`, "expected id, label and correct alone", others[other]);
+    throw new BadRequest(`${path}${other}`, "expected only id, label and correct", others[other]);
   }
   const own = requestIdOf(id);
   if (own === undefined) {
-    const expected = "expected the id of a request, 1 to 128 visible characters of ASCII";
+    const expected = "expected a request id of 1 to 128 visible ASCII characters";
     throw new BadRequest(`${path}id`, expected, id);
   }
   if ((label === undefined) === (correct === undefined)) {
-    const expected = "expected either label or correct beside id";
+    const expected = "expected exactly one of label and correct";
     if (label === undefined) throw new BadRequest(`${path}label`, expected, label);
     throw new BadRequest(`${path}correct`, expected, correct);
   }
@@ -69,14 +69,14 @@ function itemOf({ id, label, correct, ...others }: Fields, path: string): Feedba
 
 function rowsOf<T>(value: unknown, path: string, read: (value: unknown, path: string) => T): T[] {
   if (!Array.isArray(value)) return [read(value, path)];
-  if (value.length === 0) throw new BadRequest(path, "expected one for each row", value);
+  if (value.length === 0) throw new BadRequest(path, "expected one value per row", value);
   return value.map((one: unknown, row) => read(one, `${path}[${row}]`));
 }
 
 function labelOf(value: unknown, path: string): Label {
   if (typeof value === "string" && value !== "") return value;
   if (typeof value === "number" && Number.isInteger(value)) return value;
-  throw new BadRequest(path, "expected the index of a class, or its name", value);
+  throw new BadRequest(path, "expected the index or the name of a class", value);
 }
 
 function booleanOf(value: unknown, path: string): boolean {

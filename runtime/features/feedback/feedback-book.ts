@@ -1,4 +1,4 @@
-/** What became known of a model's answers by feedback. */
+/** Feedback received on the answers of a model. */
 import { HttpError } from "../../server/connections/http-error.ts";
 import type { LabelledAnswers } from "../../server/measures/facts.ts";
 import type { Answer } from "../../server/requests/request.ts";
@@ -9,26 +9,28 @@ import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
 import { type Prediction, PredictionReader } from "./predictions.ts";
 import { VariantCounts } from "./variant-counts.ts";
 
-export interface FeedbackBookOptions {
-  /** The model's own name. */
+interface FeedbackBookOptions {
   readonly model: string;
   readonly signature: ClientSignature;
-  /** Of variants that answer rows by themselves; others are told with what they answer. */
+  /**
+   * Profiled accuracy of variants that answer rows by themselves; others report it with their
+   * answers.
+   */
   readonly profiledByVariant: ReadonlyMap<string, number>;
-  /** Rows that feedback may come for, of all requests. */
+  /** Limit of the answered rows kept for feedback, over all requests. */
   readonly maxRows: number;
-  /** How long it may come. */
-  readonly keptMs: number;
-  /** When it was opened, ms since 1970. */
+  /** How long an answer accepts feedback. */
+  readonly retentionMs: number;
+  /** When counting began, ms since 1970. */
   readonly sinceEpochMs: number;
 }
 
-/** What was counted of one body. */
+/** Counts from one body. */
 export interface Counted {
   readonly correct: number;
   readonly wrong: number;
   readonly variants: Readonly<Record<string, { correct: number; wrong: number }>>;
-  /** Ids of a list that are not known, or no more; that had their feedback already. */
+  /** Ids in a list that are unknown or expired, and ids that already had feedback. */
   readonly unknown: readonly string[];
   readonly repeated: readonly string[];
 }
@@ -50,7 +52,7 @@ export class FeedbackBook {
   constructor(options: FeedbackBookOptions) {
     this.#options = options;
     this.#reader = new PredictionReader(options.signature);
-    this.#requests = new AnsweredRequests(options.maxRows, options.keptMs);
+    this.#requests = new AnsweredRequests(options.maxRows, options.retentionMs);
     this.counts = new VariantCounts(options.profiledByVariant);
   }
 
@@ -58,19 +60,14 @@ export class FeedbackBook {
     return this.#options.model;
   }
 
-  /** Rows that feedback may come for now. */
-  get keptRows(): number {
-    return this.#requests.rows;
-  }
-
-  /** Feedback that was for no request, and that came again. */
+  /** Rejected feedback: unknown requests, and repeated feedback. */
   get refused(): { readonly unknown: number; readonly repeated: number } {
     return { unknown: this.#unknown, repeated: this.#repeated };
   }
 
   /**
-   * Rows whose truth is known, by variant. None of pipelines: what a pipeline ends with does not
-   * tell which of its tasks was right.
+   * Rows whose truth is known, by variant. Empty for pipelines, where the result does not show
+   * which task was right.
    */
   labelled(): readonly LabelledAnswers[] {
     const { answersByRow, variants } = this.#options.signature;
@@ -81,19 +78,19 @@ export class FeedbackBook {
     return this.#options.sinceEpochMs;
   }
 
-  /** Whether a request was answered here under that id; it may have had its feedback. */
+  /** Whether the request was answered by this model; it may already have feedback. */
   knows(asker: Asker, nowMs: number): boolean {
     return this.#requests.find(asker, nowMs) !== undefined;
   }
 
-  /** A request was answered, of whose id its client knows. */
+  /** Records the answer of a request whose id the client knows. */
   onAnswered(asker: Asker, rows: number, answer: Answer, nowMs: number): void {
     const answered = { variants: this.#variantsOf(answer, rows), predictions: undefined };
     const predictions = this.#reader.read(answer, rows);
     this.#requests.keep(asker, { ...answered, predictions }, nowMs);
   }
 
-  /** Who answered each row: a variant, or of a pipeline a path of them. */
+  /** Names per row the variant that answered, or the path of variants in a pipeline. */
   #variantsOf({ variantByRow, answerer }: Answer, rows: number): readonly string[] {
     const { variants } = this.#options.signature;
     if (variantByRow !== undefined) {
@@ -104,9 +101,9 @@ export class FeedbackBook {
   }
 
   /**
-   * Counts what a client says, all of it or nothing; of a list, what is known.
-   * @throws BadRequest for what does not fit the answer; HttpError 404 where no request is known,
-   * 409 where all had feedback already.
+   * Counts a body's feedback, all or nothing; unknown requests in a list are skipped.
+   * @throws BadRequest if it does not match the answer; HttpError 404 if no request is known, 409
+   * if all already have feedback.
    */
   take({ items, isList }: FeedbackBody, client: string, nowMs: number): Counted {
     const judged: Judged[] = [];
@@ -129,24 +126,25 @@ export class FeedbackBook {
     return { ...this.#count(judged), unknown, repeated };
   }
 
-  /** Of each row, whether its answer was right. @throws BadRequest */
+  /** Returns per row whether the answer was right. @throws BadRequest */
   #judge({ path, truth }: FeedbackItem, answered: AnsweredRows): readonly boolean[] {
     const { variants, predictions } = answered;
     const rows = variants.length;
     const at = `${path}${truth.kind}`;
     if (truth.rows.length !== rows) {
-      const expected = rows === 1 ? "expected one" : `expected ${rows}, one for each row`;
+      const expected = rows === 1 ? "expected one value" : `expected ${rows} values, one per row`;
       throw new BadRequest(at, expected, truth.rows.length);
     }
     if (truth.kind === "correct") return truth.rows;
     if (predictions === undefined) {
-      const expected = "expected correct instead: the answer is no class for each row";
+      const expected =
+        "expected correct instead of label: the answer does not have one class per row";
       throw new BadRequest(at, expected, truth.rows[0]);
     }
     const { classes } = this.#reader;
     return truth.rows.map((label, row) => {
-      const place = rows === 1 ? at : `${at}[${row}]`;
-      return agrees(label, predictions[row] ?? {}, classes, place);
+      const rowPath = rows === 1 ? at : `${at}[${row}]`;
+      return agrees(label, predictions[row] ?? {}, classes, rowPath);
     });
   }
 
@@ -159,17 +157,17 @@ export class FeedbackBook {
         const name = names[row] ?? "";
         this.counts.onLabel(name, right);
         const counted = Object.hasOwn(variants, name) ? variants[name] : undefined;
-        const own = counted ?? { correct: 0, wrong: 0 };
-        variants[name] = own;
-        if (right) [own.correct, correct] = [own.correct + 1, correct + 1];
-        else [own.wrong, wrong] = [own.wrong + 1, wrong + 1];
+        const counts = counted ?? { correct: 0, wrong: 0 };
+        variants[name] = counts;
+        if (right) [counts.correct, correct] = [counts.correct + 1, correct + 1];
+        else [counts.wrong, wrong] = [counts.wrong + 1, wrong + 1];
       }
     }
     return { correct, wrong, variants };
   }
 }
 
-/** @throws BadRequest where there is no such class, or classes have no index, or no name. */
+/** @throws BadRequest if the class does not exist, or classes have no index or no name. */
 function agrees(
   label: Label,
   { index, name }: Prediction,
@@ -182,7 +180,7 @@ function agrees(
   }
   if (index === undefined) throw new BadRequest(path, "expected the name of a class", label);
   if (classes !== undefined && (label < 0 || label >= classes)) {
-    const expected = `expected an index of ${classes} classes, 0 to ${classes - 1}`;
+    const expected = `expected the index of a class, 0 to ${classes - 1}`;
     throw new BadRequest(path, expected, label);
   }
   return label === index;
@@ -196,8 +194,8 @@ function refusal(
   const [first] = unknown;
   const where = isList ? "feedback: " : "";
   if (first !== undefined) {
-    const why = "it was not answered here under that id, or too long ago";
+    const why = "it was not answered by this server under that id, or its feedback time has passed";
     return new HttpError(404, `${where}no request "${first}" is known: ${why}`);
   }
-  return new HttpError(409, `${where}request "${repeated[0]}" has had its feedback already`);
+  return new HttpError(409, `${where}request "${repeated[0]}" already has feedback`);
 }

@@ -1,4 +1,4 @@
-/** The book of each model of a server. */
+/** Feedback of all models of a server. */
 
 import { labelled } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
@@ -9,11 +9,11 @@ import type { EndpointModel } from "../../server/requests/endpoint.ts";
 import { FeedbackBook } from "./feedback-book.ts";
 import { feedbackLines } from "./feedback-document.ts";
 
-export interface FeedbackBooksOptions {
-  /** Rows that feedback may come for, of all requests of a model. */
+interface FeedbackBooksOptions {
+  /** Limit of the answered rows kept for feedback, over all requests of a model. */
   readonly maxRows: number;
-  /** How long it may come. */
-  readonly keptMs: number;
+  /** How long an answer accepts feedback. */
+  readonly retentionMs: number;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
 }
@@ -35,7 +35,7 @@ export class FeedbackBooks {
     this.of(hosted)?.onAnswered({ id, client }, rows, answer, this.#options.nowMs());
   }
 
-  /** Opens the books of an application. */
+  /** Starts to record the answers of an application. */
   partOf({ endpoint: { bundle, models } }: Application): ApplicationPart {
     const books = models.map((model) => {
       const book = this.#bookOf(bundle, model);
@@ -49,9 +49,9 @@ export class FeedbackBooks {
   }
 
   #bookOf(bundle: Bundle, { signature }: EndpointModel): FeedbackBook {
-    const { maxRows, keptMs, nowMs, epochOffsetMs } = this.#options;
+    const { maxRows, retentionMs, nowMs, epochOffsetMs } = this.#options;
     const profiledByVariant = new Map<string, number>();
-    // Of a pipeline the accuracy is that of a path, which answers tell.
+    // In a pipeline the accuracy belongs to a path, which answers report.
     for (const task of signature.answersByRow === true ? bundle.tasks : []) {
       for (const { name, accuracy } of task.variants) profiledByVariant.set(name, accuracy);
     }
@@ -60,7 +60,7 @@ export class FeedbackBooks {
       signature,
       profiledByVariant,
       maxRows,
-      keptMs,
+      retentionMs,
       sinceEpochMs: nowMs() + epochOffsetMs,
     });
   }

@@ -1,22 +1,23 @@
-/** What is told of the accuracy of a model in service: a document, and metrics. */
+/** Reports the accuracy of a model in service, as a document and as metrics. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
+import { refusedLines } from "../../base/metric-families.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
-export interface FeedbackDocument {
+interface FeedbackDocument {
   readonly model: string;
-  /** When counting began, as RFC 3339 has it. */
+  /** When counting began, in the format of RFC 3339. */
   readonly since: string;
-  /** With which the interval of a variant holds, at all times at once. */
+  /** Confidence level of the intervals, valid at all times simultaneously. */
   readonly confidence: number;
   readonly variants: Readonly<Record<string, VariantReport>>;
 }
 
-export interface VariantReport {
-  /** As the bundle has it; null where several paths are counted as one. */
+interface VariantReport {
+  /** Accuracy in the bundle; null if several paths are counted as one. */
   readonly profiled: number | null;
   readonly labels: { readonly correct: number; readonly wrong: number };
-  /** Null where nothing was observed. */
+  /** Null without observations. */
   readonly estimate: number | null;
   readonly lower: number;
   readonly upper: number;
@@ -28,11 +29,11 @@ export function feedbackDocument(book: FeedbackBook): FeedbackDocument {
     model: book.model,
     since: new Date(book.sinceEpochMs).toISOString(),
     confidence: 1 - ALPHA,
-    variants: Object.fromEntries(accuracies.map((one) => [one.name, toldVariant(one)])),
+    variants: Object.fromEntries(accuracies.map((one) => [one.name, variantReport(one)])),
   };
 }
 
-function toldVariant(accuracy: VariantAccuracy): VariantReport {
+function variantReport(accuracy: VariantAccuracy): VariantReport {
   const { profiled, labels, estimate, lower, upper } = accuracy;
   return {
     profiled: Number.isNaN(profiled) ? null : profiled,
@@ -43,30 +44,24 @@ function toldVariant(accuracy: VariantAccuracy): VariantReport {
   };
 }
 
-/** Without the name of its application. */
+/** Metrics of a model, to be labelled with its application. */
 export function feedbackLines(book: FeedbackBook): MetricLine[] {
   const accuracies = book.counts.accuracies();
   const { unknown, repeated } = book.refused;
   const feedback = "stratagem_feedback_total";
   const observed = "stratagem_observed_accuracy_ratio";
-  const refused = "stratagem_feedback_refused_total";
-  const kept = "stratagem_feedback_rows";
   return [
-    head(feedback, "counter", "Rows that feedback called right or wrong, by who answered them"),
+    head(feedback, "counter", "Rows that feedback called right or wrong, by variant"),
     ...accuracies.flatMap(({ name: variant, labels }) => [
       line(feedback, { variant, correct: "true" }, labels.correct),
       line(feedback, { variant, correct: "false" }, labels.wrong),
     ]),
-    head(observed, "gauge", "Accuracy in service by feedback, NaN before any"),
+    head(observed, "gauge", "Accuracy in service by feedback, NaN without feedback"),
     ...accuracies.flatMap(({ name: variant, estimate, lower, upper }) => [
       line(observed, { variant, bound: "estimate" }, estimate ?? Number.NaN),
       line(observed, { variant, bound: "lower" }, lower),
       line(observed, { variant, bound: "upper" }, upper),
     ]),
-    head(refused, "counter", "Feedback for no request that is known, or that came again"),
-    line(refused, { reason: "unknown" }, unknown),
-    line(refused, { reason: "repeated" }, repeated),
-    head(kept, "gauge", "Rows that feedback may come for"),
-    line(kept, {}, book.keptRows),
+    ...refusedLines("feedback", Object.entries({ unknown, repeated })),
   ];
 }

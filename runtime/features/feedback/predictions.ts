@@ -1,57 +1,57 @@
-/** What an answer says, row by row, where it is a classification: a class, as labels name it. */
+/** Reads the predicted class of each row from the answer of a classifier. */
 import type { Answer, OutputTensor } from "../../server/requests/request.ts";
-import { type Datatype, elementCountOf } from "../../server/tensors/datatypes.ts";
 import type { ClientOutput, ClientSignature } from "../../server/tensors/signature.ts";
-import { elementReader } from "../../server/tensors/tensors.ts";
+import { type Datatype, elementCountOf, elementReader } from "../../server/tensors/tensors.ts";
 
-/** Of one row; a text may name its class, be it beside the index. */
+/** Class of one row by index, name or both. */
 export interface Prediction {
   readonly index?: number;
   readonly name?: string;
 }
 
-/** Longer texts are no names of classes. */
+/** Longer texts are not taken for names of classes. */
 const LONGEST_NAME = 256;
-/** As Triton tells classes: `value:index` or `value:index:name`. */
-const TOLD_CLASS = /^-?(?:\d+\.\d+|nan|inf):(\d{1,9})(?::(.*))?$/s;
+/** Classification in Triton's format: `value:index` or `value:index:name`. */
+const TRITON_CLASS = /^-?(?:\d+\.\d+|nan|inf):(\d{1,9})(?::(.*))?$/s;
 
 interface ClassOutput {
-  /** Among the outputs of the model. */
+  /** Position among the model's outputs. */
   readonly index: number;
   readonly datatype: Datatype;
-  /** That a row chooses from; undefined where the output is the class itself, or its name. */
+  /** Number of classes to choose from; undefined if the output is the class itself or its name. */
   readonly classes: number | undefined;
 }
 
-/** Reads the classes of the answers of a model. */
+/** Reads predicted classes from a model's answers. */
 export class PredictionReader {
   readonly #outputs: readonly ClassOutput[];
   readonly #areRows: boolean;
 
   constructor({ outputs, outputsAreRows = true }: ClientSignature) {
     const found = outputs.flatMap((output, index) => classOutput(output, index));
-    // The class itself says more than the numbers that it was chosen by.
-    const told = found.filter(({ classes }) => classes === undefined);
-    const candidates = told.length > 0 ? told : found;
+    // Prefers an output with the class over one with scores.
+    const explicit = found.filter(({ classes }) => classes === undefined);
+    const candidates = explicit.length > 0 ? explicit : found;
     const isOne = new Set(candidates.map(({ classes }) => classes)).size === 1;
     this.#outputs = isOne ? candidates : [];
     this.#areRows = outputsAreRows;
   }
 
-  /** How many classes there are; undefined where the outputs do not say. */
+  /** Number of classes; undefined if the outputs do not define it. */
   get classes(): number | undefined {
     return this.#outputs[0]?.classes;
   }
 
   /**
-   * @returns one for each row of the request; undefined where the answer is no class for each.
+   * @returns a prediction per row of the request; undefined if the answer does not have one class
+   * per row.
    */
   read({ outputs }: Pick<Answer, "outputs">, rows: number): readonly Prediction[] | undefined {
     if (!this.#areRows && rows !== 1) return undefined;
-    // Where rows end at one of several tasks, the last that a row came to has decided.
+    // If rows end at one of several tasks, the last task that a row reached decides.
     for (const { index, datatype, classes } of this.#outputs.toReversed()) {
       const output = outputs[index];
-      if (output !== undefined && output.shape[0] === rows) {
+      if (output?.shape[0] === rows) {
         return predictionsOf(output, datatype, classes ?? 1, rows);
       }
     }
@@ -64,7 +64,7 @@ function classOutput(output: ClientOutput, index: number): ClassOutput[] {
   if (isInternal || datatype === "BF16" || datatype === "BOOL") return [];
   if (rowShape.some((size) => size < 1)) return [];
   const elements = elementCountOf(rowShape);
-  // More than one axis that counts is an image, a sequence or a list of boxes.
+  // More than one axis longer than 1 means an image, a sequence or a list of boxes.
   if (rowShape.filter((size) => size > 1).length > 1) return [];
   if (datatype === "BYTES") return [{ index, datatype, classes: undefined }];
   if (elements > 1) return [{ index, datatype, classes: elements }];
@@ -93,7 +93,7 @@ function predictionsOf(
   });
 }
 
-/** The lowest of those that are largest; what is no number is the least. */
+/** Index of the largest element, the lowest of equals; NaN counts as the least. */
 function largestAt(
   read: (index: number) => number | bigint | boolean,
   first: number,
@@ -107,7 +107,7 @@ function largestAt(
   return largest;
 }
 
-/** The first text of each row. */
+/** Takes the first text of each row. */
 function namedPredictions(
   bytes: Uint8Array,
   shape: readonly number[],
@@ -128,8 +128,8 @@ function namedPredictions(
 function namedPrediction(buffer: Buffer, begin: number, end: number): Prediction {
   if (end - begin > LONGEST_NAME) return {};
   const text = buffer.toString("utf8", begin, end);
-  const told = TOLD_CLASS.exec(text);
-  if (told === null) return { name: text };
-  const [, index, name] = told;
+  const match = TRITON_CLASS.exec(text);
+  if (match === null) return { name: text };
+  const [, index, name] = match;
   return { index: Number(index), ...(name === undefined ? {} : { name }) };
 }

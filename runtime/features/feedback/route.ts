@@ -1,5 +1,5 @@
-/** The route of feedback: what is known of a model, and what clients say of its answers. */
-import type { BodyLimit } from "../../server/bodies/body-limits.ts";
+/** Route of feedback: GET reports a model's accuracy, POST takes feedback. */
+import type { BodyLimit } from "../../server/bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../../server/connections/http-error.ts";
 import type { Asked, Reply, Route } from "../../server/http/route.ts";
 import { readFeedback } from "./feedback-body.ts";
@@ -7,13 +7,13 @@ import type { FeedbackBooks } from "./feedback-books.ts";
 import { feedbackDocument } from "./feedback-document.ts";
 import { takeFeedback } from "./several-books.ts";
 
-/** Of feedback, for as many requests as one body may have. */
+/** Body limit, enough for the maximum number of items. */
 const BODY_LIMIT: BodyLimit = {
   bytes: 262_144,
-  why: "what feedback takes at most",
+  why: "the limit of feedback",
 };
 
-/** @param books undefined where no feedback is taken. */
+/** @param books undefined if feedback is disabled. */
 export function feedbackRoute(books: FeedbackBooks | undefined): Route {
   return {
     paths: ["/v2/models/:model/feedback", "/v2/models/:model/versions/:version/feedback"],
@@ -26,18 +26,18 @@ export function feedbackRoute(books: FeedbackBooks | undefined): Route {
 /** @throws HttpError, BadRequest */
 async function answerOf(
   books: FeedbackBooks | undefined,
-  { house, isPosted, hosted, client, json }: Asked,
+  { state, isPosted, hosted, client, json }: Asked,
 ): Promise<Reply> {
   const book = hosted === undefined ? undefined : books?.of(hosted);
   if (hosted === undefined || book === undefined) {
-    throw new HttpError(501, "this server takes no feedback (limit feedbackRows=0)");
+    throw new HttpError(501, "feedback is disabled on this server (limit feedbackRows=0)");
   }
   if (!isPosted) return { status: 200, document: feedbackDocument(book) };
-  if (house.isDraining) throw new HttpError(503, "the server is shutting down", RETRY_LATER);
+  if (state.isDraining) throw new HttpError(503, "the server is shutting down", RETRY_LATER);
   const body = readFeedback(await json(BODY_LIMIT));
-  const beside = house.trials.besideOf(hosted);
+  const beside = state.trials.besideOf(hosted);
   const other = beside === undefined ? undefined : books?.of(beside);
-  const { unknown, repeated, ...counted } = takeFeedback(book, other, body, client, house.nowMs());
+  const { unknown, repeated, ...counted } = takeFeedback(book, other, body, client, state.nowMs());
   const left = body.isList ? { unknown, repeated } : {};
   return { status: 200, document: { ...counted, ...left } };
 }

@@ -1,11 +1,11 @@
-/** Feedback while two bundles answer: each book takes what was answered by its own. */
+/** Assigns feedback to the bundle that answered, while two bundles answer. */
 
 import type { FeedbackBody } from "./feedback-body.ts";
 import type { Counted, FeedbackBook } from "./feedback-book.ts";
 
 /**
- * @param book takes what nobody knows as well. @param other left out where one bundle answers.
- * @throws as `FeedbackBook.take`, where one of them does; the other may have counted its part then.
+ * @param book also takes feedback on unknown requests. @param other of the second bundle, if any.
+ * @throws as `FeedbackBook.take` does; the other book may have counted its part by then.
  */
 export function takeFeedback(
   book: FeedbackBook,

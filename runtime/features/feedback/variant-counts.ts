@@ -1,14 +1,14 @@
-/** Counts of right and wrong answers of each variant, and what they say of its accuracy. */
+/** Counts right and wrong answers per variant and estimates their accuracies. */
 import type { LabelledAnswers } from "../../server/measures/facts.ts";
 import type { Answerer } from "../../server/requests/request.ts";
 import { type Interval, shareInterval } from "./confidence.ts";
 
-/** One minus the chance with which an interval holds at all times at once. */
+/** One minus the confidence level, valid at all times simultaneously. */
 export const ALPHA = 0.05;
 
-/** Paths of a pipeline that are told apart; what answers beside them is one. */
+/** Limit of pipeline paths that are counted separately; further ones are counted as one. */
 const MAX_PATHS = 256;
-export const OTHER_PATHS = "other";
+const OTHER_PATHS = "other";
 
 interface LabelCounts {
   readonly correct: number;
@@ -21,12 +21,12 @@ interface Counts extends LabelCounts {
   wrong: number;
 }
 
-/** One variant, as it is told. */
+/** Estimated accuracy of one variant. */
 export interface VariantAccuracy extends Interval {
   readonly name: string;
   readonly profiled: number;
   readonly labels: LabelCounts;
-  /** Null where nothing was observed. */
+  /** Null without observations. */
   readonly estimate: number | null;
 }
 
@@ -37,7 +37,7 @@ export class VariantCounts {
     for (const [name, profiled] of profiledByVariant) this.#counts.set(name, fresh(profiled));
   }
 
-  /** The name that an answerer is counted by: its own, unless there are too many of them. */
+  /** Name under which an answer is counted: its own, or a common one beyond the limit. */
   known({ variant, accuracy }: Answerer): string {
     if (this.#counts.has(variant)) return variant;
     const name = this.#counts.size < MAX_PATHS ? variant : OTHER_PATHS;
@@ -54,7 +54,7 @@ export class VariantCounts {
     else counts.wrong++;
   }
 
-  /** Rows whose truth is known, of the variants that have some. */
+  /** Rows whose truth is known, per variant that has any. */
   labelled(): LabelledAnswers[] {
     return Array.from(this.#counts).flatMap(([variant, { correct, wrong }]) => {
       const asked = correct + wrong;
@@ -62,7 +62,7 @@ export class VariantCounts {
     });
   }
 
-  /** In the order of the bundle; paths in that in which they were first seen. */
+  /** Ordered as in the bundle; paths in the order in which they were first seen. */
   accuracies(): VariantAccuracy[] {
     return Array.from(this.#counts, ([name, { profiled, correct, wrong }]) => {
       const asked = correct + wrong;

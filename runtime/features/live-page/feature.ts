@@ -1,13 +1,13 @@
-/** The live page: what it is switched on by, and its routes. */
+/** The live page: its setting and its routes. */
 import { truth } from "../../kinds/kinds.ts";
 import { setting } from "../../kinds/setting.ts";
 import { serverFeature } from "../server-feature.ts";
 
 export const livePage = serverFeature({
   name: "live page",
-  title: "A page for people",
+  title: "Live page",
   settings: {
-    page: setting(truth, true, "show browsers that ask for / a live page of what the policy does"),
+    page: setting(truth, true, "serve a live page about the policy to browsers at /"),
   },
   limits: {},
   open: async ({ page }) => {

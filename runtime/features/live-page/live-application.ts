@@ -1,13 +1,12 @@
-/** What one application of the server does now. */
-
+/** Builds the live document of one application. */
 import type { MetricLine } from "../../base/exposition.ts";
 import { type Bundle, violationCeiling } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../../server/applications/application.ts";
-import type { House } from "../../server/applications/house.ts";
+import type { ServerState } from "../../server/applications/server-state.ts";
 import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
-import { Latencies } from "../../server/metrics/latencies.ts";
 import type { ServedPace } from "../../server/metrics/served-pace.ts";
+import { Latencies } from "../../server/requests/request-metrics.ts";
 import type {
   LiveApplication,
   LiveClass,
@@ -20,25 +19,29 @@ import type {
 import { promisedLevels } from "./promises.ts";
 import { Samples } from "./samples.ts";
 
-/** Variants that a document tells at most, of all tasks. */
+/** Limit of the variants in a document, over all tasks. */
 const MAX_VARIANTS = 64;
 const MAX_CLASSES = 16;
 const MAX_WORKERS = 64;
-/** Letters of a name at most. */
+/** Maximum length of a name. */
 const MAX_NAME = 80;
 
-/** And of what breaks a promise. */
+/** Maximum length of the reason for a broken promise. */
 const MAX_BECAUSE = 600;
-/** Evidence against a promise that is worth a word, of 1. */
+/** Evidence from which a promise that holds is shown as doubtful; 1 breaks it. */
 const DOUBT = 0.3;
 
 const QUERIES = "stratagem_queries_total";
 const ACCURACY = "stratagem_satisfied_accuracy_total";
+const PENDING = "stratagem_pending_queries";
+const WORKERS = "stratagem_workers";
+const BATCHES = "stratagem_batch_size_count";
+const EXPECTED = "stratagem_expected_ratio";
 
-export function liveApplication(house: House, served: Application): LiveApplication {
+export function liveApplication(state: ServerState, served: Application): LiveApplication {
   const { endpoint } = served;
   const { bundle } = endpoint;
-  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(house, served)]);
+  const samples = new Samples([...endpoint.metricLines(), ...latencyLines(state, served)]);
   const { application, method, slo } = bundle;
   const loadQps = samples.sum("stratagem_load_qps");
   const followed = samples.sum("stratagem_level");
@@ -50,19 +53,19 @@ export function liveApplication(house: House, served: Application): LiveApplicat
     name: shortened(application),
     method,
     bundleSha256: samples.label("stratagem_bundle_info", "sha256") ?? "",
-    isReady: house.isApplicationReady(served),
+    isReady: state.isApplicationReady(served),
     slo: { latencyMs: slo.latencyMs, maxViolationRate: violationCeiling(slo) },
     loadQps,
     level,
     isLevelFollowed: followed !== null,
     levelCount: bundle.levels.length,
     levels: promisedLevels(bundle, level),
-    pending: samples.sum("stratagem_pending_queries"),
+    pending: samples.sum(PENDING),
     workers: {
-      count: samples.sum("stratagem_workers"),
-      ready: samples.sum("stratagem_workers_ready"),
+      count: samples.sum(WORKERS, { state: "total" }),
+      ready: samples.sum(WORKERS, { state: "ready" }),
       lost: samples.sum("stratagem_workers_lost_total") ?? 0,
-      hung: samples.sum("stratagem_workers_hung_total") ?? 0,
+      hung: samples.sum("stratagem_workers_lost_total", { reason: "hung" }) ?? 0,
     },
     pace: livePace(endpoint.pace),
     rows: rowsOf(samples),
@@ -73,7 +76,7 @@ export function liveApplication(house: House, served: Application): LiveApplicat
       answeredMs: (samples.sum("nv_inference_request_duration_us") ?? 0) / 1000,
     },
     latency: samples.histogram("stratagem_request_duration_seconds", 1000),
-    slack: samples.histogram("stratagem_dispatch_slack_ms"),
+    slack: samples.histogram("stratagem_dispatch_slack_seconds", 1000),
     variants: variants.slice(0, MAX_VARIANTS).map((variant) => liveVariant(samples, variant)),
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
@@ -94,12 +97,12 @@ function livePace(pace: ServedPace | undefined): LivePace | null {
 
 function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
   const name = PROMISE_WORDS[promise];
-  if (!holds) return { holds, text: `✗ ${name}: broken, because ${because.slice(0, MAX_BECAUSE)}` };
+  if (!holds) return { holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
   const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
   return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
 
-function latencyLines({ models }: House, served: Application): MetricLine[] {
+function latencyLines({ models }: ServerState, served: Application): MetricLine[] {
   const own = models.filter(({ application }) => application === served);
   return Latencies.lines(
     own.map(({ model, latencies }) => [model.signature.names[0] ?? "", latencies] as const),
@@ -115,21 +118,21 @@ function liveVariant(
   samples: Samples,
   { task, name, accuracy }: { readonly task: string; readonly name: string; accuracy?: number },
 ): LiveVariant {
-  // The metrics of a method without a graph of tasks do not name the only task.
-  const isOfTask = samples.valuesOf("stratagem_decisions_total", "task").length > 0;
+  // Methods without a task graph have metrics without the label `task`.
+  const isOfTask = samples.valuesOf(BATCHES, "task").length > 0;
   const own = isOfTask ? { task, variant: name } : { variant: name };
   const rows =
     samples.sum("stratagem_batch_size_sum", own) ??
-    samples.sum("stratagem_instances_total", { model: name });
+    samples.sum("nv_inference_count", { model: name });
   return {
     task: shortened(task),
     name: shortened(name),
     accuracy: accuracy ?? null,
     rows: rows ?? 0,
-    batches: samples.sum("stratagem_decisions_total", own),
-    assigned: samples.sum("stratagem_variant_workers", own),
-    ready: samples.sum("stratagem_variant_workers_ready", own),
-    cores: samples.sum("stratagem_instance_cores_target", { task }),
+    batches: samples.sum(BATCHES, own),
+    assigned: samples.sum("stratagem_task_workers", { ...own, state: "assigned" }),
+    ready: samples.sum("stratagem_task_workers", { ...own, state: "ready" }),
+    cores: samples.sum("stratagem_worker_cores_target", { task }),
     startPlaces: samples.sum("stratagem_start_places_sum", { model: name }),
     starts: samples.sum("stratagem_start_places_count", { model: name }),
   };
@@ -143,21 +146,21 @@ function classesOf(samples: Samples, { slo }: Bundle): LiveClass[] {
       latencyMs,
       ...rowsOf(samples, own),
       satisfiedAccuracy: samples.sum(ACCURACY, own) ?? 0,
-      promisedAccuracy: samples.sum("stratagem_expected_accuracy_ratio", own),
-      promisedViolationRate: samples.sum("stratagem_expected_violation_ratio", own),
+      promisedAccuracy: samples.sum(EXPECTED, { ...own, figure: "accuracy" }),
+      promisedViolationRate: samples.sum(EXPECTED, { ...own, figure: "violations" }),
     };
   });
 }
 
 function placesOf(samples: Samples): LivePlaces | null {
-  const count = samples.sum("stratagem_places");
-  if (count === null) return null;
+  const busy = samples.sum(WORKERS, { state: "busy" });
+  if (busy === null) return null;
   return {
-    count,
-    ready: samples.sum("stratagem_places_ready") ?? 0,
-    busy: samples.sum("stratagem_places_busy") ?? 0,
-    running: samples.sum("stratagem_active_queries") ?? 0,
-    waiting: samples.sum("stratagem_waiting_queries") ?? 0,
+    count: samples.sum(WORKERS, { state: "total" }) ?? 0,
+    ready: samples.sum(WORKERS, { state: "ready" }) ?? 0,
+    busy,
+    running: samples.sum(PENDING, { state: "running" }) ?? 0,
+    waiting: samples.sum(PENDING, { state: "waiting" }) ?? 0,
   };
 }
 

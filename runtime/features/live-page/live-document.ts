@@ -1,45 +1,44 @@
-/** The document of the live page, made at most once a second for all who look. */
-import type { House } from "../../server/applications/house.ts";
-import { LIVE_FORMAT, type LiveDocument, type ServerState } from "./live.ts";
+/** Builds the document of the live page, at most once per second for all viewers. */
+import type { ServerState } from "../../server/applications/server-state.ts";
+import { LIVE_FORMAT, type LiveDocument, type ServerState as LiveState } from "./live.ts";
 import { liveApplication } from "./live-application.ts";
 
-/** Applications that it tells at most. */
+/** Limit of the applications in a document. */
 const MAX_APPLICATIONS = 16;
-/** It is made anew after so long; a little less than pages wait before they ask again. */
+/** Lifetime of a document, slightly less than the poll interval of pages. */
 const KEPT_MS = 950;
 
 export class LiveDocuments {
-  readonly #house: House;
+  readonly #state: ServerState;
   #body: Buffer | undefined;
   #madeMs = Number.NEGATIVE_INFINITY;
 
-  constructor(house: House) {
-    this.#house = house;
+  constructor(state: ServerState) {
+    this.#state = state;
   }
 
-  /** As JSON. */
   body(): Buffer {
-    const nowMs = this.#house.nowMs();
+    const nowMs = this.#state.nowMs();
     if (this.#body !== undefined && nowMs - this.#madeMs < KEPT_MS) return this.#body;
     this.#madeMs = nowMs;
-    this.#body = Buffer.from(JSON.stringify(liveDocument(this.#house)));
+    this.#body = Buffer.from(JSON.stringify(liveDocument(this.#state)));
     return this.#body;
   }
 }
 
-export function liveDocument(house: House): LiveDocument {
-  const { applications, version } = house;
+function liveDocument(state: ServerState): LiveDocument {
+  const { applications, version } = state;
   return {
     format: LIVE_FORMAT,
-    atMs: Math.round(house.epochOffsetMs + house.nowMs()),
+    atMs: Math.round(state.epochOffsetMs + state.nowMs()),
     version,
-    state: stateOf(house),
-    applications: applications.slice(0, MAX_APPLICATIONS).map((one) => liveApplication(house, one)),
+    state: stateOf(state),
+    applications: applications.slice(0, MAX_APPLICATIONS).map((one) => liveApplication(state, one)),
     applicationsLeftOut: Math.max(0, applications.length - MAX_APPLICATIONS),
   };
 }
 
-function stateOf({ isStopping, isReady }: House): ServerState {
+function stateOf({ isStopping, isReady }: ServerState): LiveState {
   if (isStopping) return "draining";
   return isReady ? "ready" : "starting";
 }

@@ -1,23 +1,23 @@
-/** The document of the live page: what `GET /metrics` tells, beside what is promised. */
+/** Document of the live page: the values of `GET /metrics` along with the promises. */
 
 export const LIVE_FORMAT = "stratagem-live/1";
 
-/** Where it is, relative to the page, which may lie behind a proxy's prefix. */
+/** Path relative to the page, which may be behind a proxy's prefix. */
 export const LIVE_PATH = "v2/stratagem/live";
 
-/** Counters count from the start of the server; null stands for what is not known. */
+/** Counters start with the server; null stands for an unknown value. */
 export interface LiveDocument {
   readonly format: typeof LIVE_FORMAT;
-  /** Milliseconds since 1970, as the document was made. */
+  /** Time of creation, milliseconds since 1970. */
   readonly atMs: number;
   readonly version: string;
   readonly state: ServerState;
   readonly applications: readonly LiveApplication[];
-  /** Applications there are beside these. */
+  /** Number of applications omitted. */
   readonly applicationsLeftOut: number;
 }
 
-/** Starting is also a server that has lost its workers. */
+/** A server that has lost its workers is "starting" too. */
 export type ServerState = "starting" | "ready" | "draining";
 
 export interface LiveApplication {
@@ -27,84 +27,84 @@ export interface LiveApplication {
   readonly isReady: boolean;
   readonly slo: {
     readonly latencyMs: number;
-    /** Ratio of rows that may be late or dropped, as stated or as a percentile leaves it. */
+    /** Ratio of rows that may be late or dropped, as stated or implied by a percentile. */
     readonly maxViolationRate: number;
   };
-  /** Rows a second, as measured. */
+  /** Measured load in rows per second. */
   readonly loadQps: number | null;
-  /** Index of the level whose promise holds now. */
+  /** Index of the level whose promise applies. */
   readonly level: number | null;
-  /** Whether the level was told; else it is the one for the measured load. */
+  /** Whether the policy follows this level; otherwise it is derived from the measured load. */
   readonly isLevelFollowed: boolean;
   readonly levelCount: number;
   readonly levels: readonly LiveLevel[];
-  /** Rows, of pipelines queries of all tasks, that wait or run. */
+  /** Rows that wait or run; in pipelines, queries of all tasks. */
   readonly pending: number | null;
   readonly workers: LiveWorkers;
-  /** Null where the method does not measure it. */
+  /** Null if the method does not measure it. */
   readonly pace: LivePace | null;
   readonly rows: LiveRows;
-  /** Sum of the stated accuracies of rows that were answered in time. */
+  /** Sum of the profiled accuracies of rows answered in time. */
   readonly satisfiedAccuracy: number | null;
   readonly requests: {
     readonly answered: number;
     readonly failed: number;
-    /** Time of those that were answered, together. */
+    /** Total latency of the answered requests. */
     readonly answeredMs: number;
   };
-  /** Of answered requests, ms. */
+  /** Latency of answered requests, ms. */
   readonly latency: LiveHistogram | null;
-  /** Time to the earliest deadline of a batch, or a query, when it starts, ms. */
+  /** Time from the start of a batch or query to its earliest deadline, ms. */
   readonly slack: LiveHistogram | null;
   readonly variants: readonly LiveVariant[];
   readonly variantsLeftOut: number;
   readonly classes: readonly LiveClass[];
   readonly places: LivePlaces | null;
-  /** Empty where nobody measures them. */
+  /** Empty if promises are not watched. */
   readonly promises: readonly LivePromise[];
 }
 
-/** Something that the bundle promises, as sequential tests of what is measured see it. */
+/** State of a promise according to sequential tests. */
 export interface LivePromise {
   readonly holds: boolean;
-  /** Such as "✓ arrivals: as promised"; else since when they are not, and why. */
+  /** Such as "✓ arrivals: as promised", or the start and reason of the violation. */
   readonly text: string;
 }
 
-/** A level and what the bundle promises of it. */
+/** A level with the promises of the bundle. */
 export interface LiveLevel {
   readonly index: number;
   readonly loadQps: number;
-  /** That it was solved for. */
+  /** Pace that the level was solved for. */
   readonly pace: number;
   readonly feasible: boolean;
-  /** Per row answered in time. */
+  /** Mean over rows answered in time. */
   readonly accuracy: number | null;
   readonly violationRate: number | null;
   readonly p99Ms: number | null;
 }
 
-export interface LiveWorkers {
+interface LiveWorkers {
   readonly count: number | null;
   readonly ready: number | null;
-  /** Since the start; those that hung are among those lost. */
+  /** Since the start; `lost` includes `hung`. */
   readonly lost: number;
   readonly hung: number;
 }
 
-/** Service times over those of the profile, 1 as profiled, 2 half as fast. */
+/** Service times relative to the profile: 1 as profiled, 2 half as fast. */
 export interface LivePace {
-  /** Pace of all workers that are up. */
+  /** Pace of all running workers. */
   readonly pool: number;
-  /** Load on the cluster as profiled for each query, with workers that are down counted. */
+  /** Load of the cluster per query relative to the profile, including missing workers. */
   readonly stretch: number;
-  /** Workers that are up; the first ones of many. */
+  /** Running workers, up to a limit. */
   readonly workers: readonly {
     readonly pool: string;
     readonly worker: number;
     readonly pace: number;
   }[];
-  /** Variants and batch sizes, from that size to twice as many, whose times the pace leaves out. */
+  /** Corrections to the pace, by variant and batch size (up to twice that size). */
   readonly corrections: readonly {
     readonly variant: string;
     readonly batch: number;
@@ -112,7 +112,7 @@ export interface LivePace {
   }[];
 }
 
-/** Rows of requests by what became of them. */
+/** Rows by outcome. */
 export interface LiveRows {
   readonly satisfied: number;
   readonly late: number;
@@ -120,9 +120,9 @@ export interface LiveRows {
 }
 
 export interface LiveHistogram {
-  /** Ascending; what is above the last has one more count. */
+  /** Ascending; one more count covers values above the last. */
   readonly bounds: readonly number[];
-  /** Of each bucket alone. */
+  /** Not cumulative. */
   readonly counts: readonly number[];
 }
 
@@ -130,16 +130,16 @@ export interface LiveVariant {
   readonly task: string;
   readonly name: string;
   readonly accuracy: number | null;
-  /** Rows that it ran. */
+  /** Rows that the variant ran. */
   readonly rows: number;
-  /** Batches of it that were started, or null where rows run one by one. */
+  /** Batches started, or null if rows run one by one. */
   readonly batches: number | null;
-  /** Of plans: workers that are to hold it, and those that do. */
+  /** Workers planned for the variant, and those that are ready. */
   readonly assigned: number | null;
   readonly ready: number | null;
-  /** Cores that each of them is to have, where that changes. */
+  /** Target number of cores per worker, if it varies. */
   readonly cores: number | null;
-  /** Of malleable pipelines: places that its queries started with, together, and these queries. */
+  /** In malleable pipelines: the sum of starting places over queries, and the number of queries. */
   readonly startPlaces: number | null;
   readonly starts: number | null;
 }

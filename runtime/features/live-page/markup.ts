@@ -1,7 +1,6 @@
-/** The HTML of the live page: its frame, which the script fills. No value is ever put into it. */
+/** HTML frame of the live page, which the script fills. It contains no values. */
 
-export interface PageParts {
-  /** Hrefs and texts are constants of this package. */
+interface PageParts {
   readonly style: string;
   readonly script: string;
 }
@@ -18,22 +17,22 @@ export function pageHtml({ style, script }: PageParts): string {
 <style>${style}</style>
 </head>
 <body>
-<a class="skip" href="#applications">To the applications</a>
+<a class="skip" href="#applications">Skip to the applications</a>
 <header>
 <p class="kicker">Stratagem · live</p>
-<h1>What the policy does now</h1>
+<h1>Policy status</h1>
 <div class="bar"><p id="status" class="status" role="status">Waiting for the first numbers.</p>
 <button id="pause" type="button" aria-pressed="false">Pause</button></div>
 <form id="token" hidden><label for="token-field">Token</label>
 <input id="token-field" type="password" autocomplete="off" required>
-<button>Use it</button></form>
+<button>Sign in</button></form>
 <nav id="jump" aria-label="Applications" hidden></nav>
-<noscript><p>A script draws this page. <a href="metrics">GET /metrics</a> has its numbers.</p>
+<noscript><p>This page needs JavaScript. <a href="metrics">GET /metrics</a> has the numbers.</p>
 </noscript>
 </header>
 <main id="applications" tabindex="-1"></main>
-<footer><p><span id="version">Stratagem</span> · numbers are those of
-<a href="metrics">/metrics</a>, promises those of the bundle</p></footer>
+<footer><p><span id="version">Stratagem</span> · numbers from
+<a href="metrics">/metrics</a>, promises from the bundle</p></footer>
 <script type="module">${script}</script>
 </body>
 </html>

@@ -1,4 +1,4 @@
-/** The live page: one file with its style and script, and nothing else that is loaded. */
+/** Serves the live page: one HTML file with inline style and script. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
@@ -12,7 +12,7 @@ import { pageStyle } from "./style.ts";
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Of everything a browser gets of it. */
+/** Headers of the page and of its document. */
 const COMMON_HEADERS: Headers = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",
@@ -21,7 +21,7 @@ const COMMON_HEADERS: Headers = {
 
 const LIVE_HEADERS: Headers = { ...COMMON_HEADERS, "content-type": "application/json" };
 
-/** The modules of the script, those that others use before these. */
+/** Modules of the script, in the order of their dependencies. */
 const MODULES = [
   ...["live", "client/numbers", "client/dom", "client/history", "client/measures"],
   ...["client/verdict", "client/figure", "client/chart", "client/colours", "client/trends"],
@@ -34,7 +34,7 @@ interface Page {
   readonly headers: Headers;
 }
 
-/** The page, of which nothing is read before somebody asks, and what it asks for every second. */
+/** Routes of the page, which is built at the first request, and of its document. */
 export function pageRoutes(): readonly Route[] {
   let made: Page | undefined;
   let documents: LiveDocuments | undefined;
@@ -43,7 +43,7 @@ export function pageRoutes(): readonly Route[] {
       paths: ["/"],
       methods: "GET",
       need: "open",
-      // What the page shows it asks for where metrics are served.
+      // Shown where metrics are served, because the page reads its document there.
       isFor: (request, served) => served.has("metrics") && acceptsHtml(request),
       answer: () => {
         made ??= madePage();
@@ -54,15 +54,15 @@ export function pageRoutes(): readonly Route[] {
       paths: [`/${LIVE_PATH}`],
       methods: "GET",
       need: "metrics",
-      answer: ({ house }) => {
-        documents ??= new LiveDocuments(house);
+      answer: ({ state }) => {
+        documents ??= new LiveDocuments(state);
         return { status: 200, body: documents.body(), headers: LIVE_HEADERS };
       },
     },
   ];
 }
 
-/** Browsers say so by name; load balancers and clients of the protocol do not. */
+/** Browsers accept HTML by name; load balancers and API clients do not. */
 function acceptsHtml({ headers }: IncomingMessage): boolean {
   return /\btext\/html\b/i.test(headers.accept ?? "");
 }
@@ -92,15 +92,14 @@ function hashOf(text: string): string {
   return `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 }
 
-/** Starts of the lines that only modules have. */
+/** Line starts that appear only in modules. */
 const NOT_JOINED = ["import ", "export {", "//#"];
-/** Operators that no text of the script has between spaces. */
+/** Operators that no text in the script contains between spaces. */
 const OPERATORS = / (=|=>|[=!]==|\?\?|&&|\|\||[-+<>]=) /g;
 
 /**
- * The modules as they were built, also for those who run the sources, in one scope: what they
- * import of each other is there already, and no two of them use a name for two things. None of
- * their texts goes over lines, so much of the space between them can go.
+ * Joins the built modules into one scope: their imports refer to earlier modules, and each
+ * top-level name is unique. No text spans lines, so most whitespace can be removed.
  */
 function joinedScript(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");

@@ -1,13 +1,13 @@
-/** What a bundle promises of its levels, as far as a page has room for them. */
+/** Promises of a bundle's levels, limited to what a page can show. */
 
 import type { Bundle, Level } from "../../bundle/schema.ts";
 import { decidingLevel } from "../../describe/deciding-level.ts";
 import type { LiveLevel } from "./live.ts";
 
-/** Levels that a document tells at most. */
-export const MAX_LEVELS = 64;
+/** Limit of the levels in a document. */
+const MAX_LEVELS = 64;
 
-/** What bundles of all methods may say of a level; of each figure some methods say nothing. */
+/** Figures of a level over all methods; each method provides some of them. */
 interface Stated {
   readonly accuracyPerSatisfied?: number;
   readonly violationRate?: number;
@@ -15,8 +15,8 @@ interface Stated {
 }
 
 /**
- * The levels, or as many as may be told, evenly spread, with the first, the last, and the two
- * around the one that decides.
+ * Selects levels: all or evenly spaced ones, with the first, the last, the deciding one and its
+ * neighbours.
  */
 export function promisedLevels(bundle: Bundle, deciding: number | null): LiveLevel[] {
   const { levels } = bundle;
@@ -34,7 +34,7 @@ export function promisedLevels(bundle: Bundle, deciding: number | null): LiveLev
     });
 }
 
-/** A level for a slower machine promises nothing by itself. */
+/** Levels for a slower machine have no promises of their own. */
 function pacedLevel(bundle: Bundle, index: number): LiveLevel[] {
   const level = decidingLevel(bundle, index);
   if (level === undefined) return [];
@@ -45,7 +45,7 @@ function pacedLevel(bundle: Bundle, index: number): LiveLevel[] {
 }
 
 function promisedLevel(level: Level, index: number): LiveLevel {
-  // Of levels with several plans, the one that is followed at their load is what they promise.
+  // For levels with several plans, the promises are those of the steady plan.
   const stated: Stated = "expected" in level ? level.expected : level.steady.expected;
   return {
     index,

@@ -1,4 +1,4 @@
-/** Metrics as they are told to Prometheus, looked up by their names. */
+/** Looks up metrics by name and labels. */
 import type { Labels, MetricLine, Sample } from "../../base/exposition.ts";
 import type { LiveHistogram } from "./live.ts";
 
@@ -14,7 +14,7 @@ export class Samples {
     }
   }
 
-  /** Sum over the samples that have these labels, whatever others they have; null without any. */
+  /** Sums the samples that have at least these labels; null without any. */
   sum(name: string, labels: Labels = {}): number | null {
     const found = this.#with(name, labels);
     if (found.length === 0) return null;
@@ -22,20 +22,20 @@ export class Samples {
     return Number.isFinite(sum) ? sum : null;
   }
 
-  /** Values of a label among the samples of a metric, each once, in their order. */
+  /** Distinct values of a label among the samples of a metric, in order of appearance. */
   valuesOf(name: string, label: string): string[] {
     const samples = this.#byName.get(name) ?? [];
     return [...new Set(samples.flatMap(({ labels }) => labels[label] ?? []))];
   }
 
-  /** Value of a label of the first sample. */
+  /** Value of a label in the first sample. */
   label(name: string, label: string): string | null {
     return this.#byName.get(name)?.[0]?.labels[label] ?? null;
   }
 
   /**
-   * All histograms of a name, added up; null without any. @param factor of the bounds, which turns
-   * seconds into milliseconds.
+   * Sum of all histograms with a name; null without any. @param factor applied to the bounds, to
+   * convert seconds into milliseconds.
    */
   histogram(name: string, factor = 1): LiveHistogram | null {
     const cumulativeByBound = new Map<number, number>();
@@ -67,7 +67,7 @@ function numberOf(text = ""): number {
   return Number(text);
 }
 
-/** Without what multiplying a decimal fraction adds. */
+/** Removes rounding errors of the multiplication. */
 function rounded(value: number): number {
   return Number(value.toPrecision(12));
 }

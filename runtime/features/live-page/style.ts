@@ -1,4 +1,6 @@
-/** The style of the live page: that of the compiler's reports, light and dark, down to a phone. */
+/**
+ * Style of the live page, shared with the compiler's reports, for light, dark and narrow screens.
+ */
 
 import { VARIANT_COLOURS } from "../../describe/variant-colours.ts";
 

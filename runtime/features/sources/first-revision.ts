@@ -1,4 +1,4 @@
-/** What a policy with a source starts with: what is kept of it, or else what the source has. */
+/** Chooses the revision to start with: the last good one on disk, or else that of the source. */
 import { readFile } from "node:fs/promises";
 import { isRuntimeError, RuntimeError } from "../../base/errors.ts";
 import { sidecarOf } from "../../bundles/shipping/sidecars.ts";
@@ -9,20 +9,20 @@ import { faultOf, isPassing } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 import type { Revision, StoredPolicy } from "./stored-policy.ts";
 
-/** Where there is nothing to serve until the source answers. */
+/** Attempts without a revision to serve meanwhile. */
 const FIRST_TRIES = 4;
 
-export interface Kept {
-  /** Null where none may be followed. */
+interface Kept {
+  /** Null if no stored revision may be followed. */
   readonly staged: Staged | null;
-  /** Of which all of them are; null where there is none. */
+  /** Application of the stored revisions; null if none is stored. */
   readonly application: string | null;
-  /** Why the last good one is not followed any more; null where there is none. */
+  /** Reason why the last good revision is no longer accepted; null if none. */
   readonly fault: Error | null;
 }
 
 /**
- * The last good one that is whole and may still be followed, else what was staged last.
+ * Finds the last good revision that is complete and still trusted, else the last staged one.
  * @throws RuntimeError RUNTIME_STORE
  */
 export async function keptRevision(
@@ -51,8 +51,8 @@ export async function keptRevision(
 }
 
 /**
- * What the source has, asked for a few times where it is away.
- * @param fault why what is kept is not followed; null where nothing is.
+ * Reads the revision of the source, with a few retries while it is unreachable.
+ * @param fault reason why the stored revision is not accepted; null if none is stored.
  * @throws RuntimeError, BundleError, and the signal's reason.
  */
 export async function firstOfSource(
@@ -71,10 +71,10 @@ export async function firstOfSource(
   }
 }
 
-/** What is here was good once: why it is not any more is what has to be mended. */
+/** Reports the fault of the stored revision first, which is the one to repair. */
 function together(fault: Error | null, error: unknown): unknown {
   if (!(fault instanceof RuntimeError)) return error;
-  const also = `and what its source has is not followed: ${faultOf(error).message}`;
+  const also = `and the revision of its source is not accepted either: ${faultOf(error).message}`;
   return new RuntimeError(fault.code, `${fault.message}; ${also}`);
 }
 

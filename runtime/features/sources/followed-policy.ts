@@ -1,6 +1,6 @@
 /**
- * A policy of the server that comes from a source: asked for what is new, which is staged, followed
- * or refused, while the last good one decides. Source: docs/decisions/0027-sources.md.
+ * Follows one policy from a source: polls it, stages new bundles, and follows or rejects them while
+ * the last good one decides. Source: docs/decisions/0027-sources.md.
  */
 import { createHash } from "node:crypto";
 import type { Notice } from "../../base/notice.ts";
@@ -15,12 +15,11 @@ import { AwayError, type Fault, faultOf, isPassing } from "./source-error.ts";
 import { type Staged, stage } from "./staging.ts";
 import { revisionId, type StoredPolicy } from "./stored-policy.ts";
 
-/** What has become of a bundle that the server was to follow. */
+/** Outcome of an attempt to follow a bundle. */
 export interface Following {
   readonly isFollowed: boolean;
-  /** In words. */
   readonly notice: string;
-  /** Of the error; left out where it is followed. */
+  /** Error code; omitted if the bundle is followed. */
   readonly code?: string | undefined;
 }
 
@@ -28,23 +27,23 @@ interface FollowedOptions {
   readonly source: PolicySource;
   readonly store: PolicyStore;
   readonly policy: StoredPolicy;
-  /** Null where nobody has to sign. */
+  /** Null if signatures are not required. */
   readonly trust: Pick<Trust, "expect"> | null;
   readonly hasOwnModels: boolean;
   readonly pace: Pace;
   readonly nowEpochMs: () => number;
   readonly onNotice: Notice;
-  /** Called when its status is another. */
+  /** Called when the status changes. */
   readonly onChange: () => void;
-  /** Left out for real time. */
+  /** Waits; by default in real time. */
   readonly wait?: Wait;
 }
 
-/** What it needs of the server, once there is one. */
+/** What the policy needs of the server, once it runs. */
 export interface Follower {
-  /** Has the server follow the bundle of a path. Never rejects. */
+  /** Makes the server follow the bundle at a path. Never rejects. */
   follow(path: string): Promise<Following>;
-  /** Files and folders that somebody of the server may open again. */
+  /** Files and folders that the server may open again. */
   inUse(): readonly string[];
 }
 
@@ -53,15 +52,15 @@ export class FollowedPolicy {
   readonly #options: FollowedOptions;
   readonly #closing = new AbortController();
   readonly #source: PolicySource;
-  /** Of what is settled: followed or refused. */
+  /** Validator of the bundle that was last followed or rejected. */
   #validator: string | null = null;
   #againEpochMs = 0;
   #retryMs = 0;
-  /** What is followed, and not yet kept as good. */
+  /** Followed, but not yet recorded as good. */
   #unsettled: Staged | null = null;
-  /** Whether workers are ready with what decides. */
+  /** Whether workers are ready with the bundle that decides. */
   #isReady = false;
-  /** Whether there is something to tell. */
+  /** Whether the status has changed since the last report. */
   #isNews = false;
   #follower: Follower | null = null;
   #last: Promise<unknown> = Promise.resolve();
@@ -75,8 +74,8 @@ export class FollowedPolicy {
   }
 
   /**
-   * What the server starts with: the last good bundle, whatever the source has by now, or where
-   * there is none what the source has.
+   * Returns the bundle to start with: the last good one, whatever the source has now, or else the
+   * source's.
    * @returns path of the bundle. @throws RuntimeError, BundleError
    */
   async start(): Promise<string> {
@@ -93,34 +92,35 @@ export class FollowedPolicy {
     return first.revision.path;
   }
 
-  /** Looks again and again from now on. @param isReady kept once its first workers are ready. */
+  /** Starts to poll. @param isReady resolves once the first workers are ready. */
   run(follower: Follower, isReady: Promise<unknown>): void {
     this.#follower = follower;
-    this.#loop = this.#looks();
-    const looksAtOnce = () => this.#nudge.abort();
+    this.#loop = this.#pollLoop();
+    const pollNow = () => this.#nudge.abort();
     const settle = () => {
       this.#isReady = true;
       return this.#inTurn(() => this.#settle());
     };
-    isReady.then(settle).then(looksAtOnce, looksAtOnce);
+    isReady.then(settle).then(pollNow, pollNow);
   }
 
   /**
-   * Asks now, also for what was refused before. Never rejects.
-   * @returns what is to be said of it.
+   * Polls now. Never rejects.
+   * @param isAsked whether a rejected bundle is tried again at once.
+   * @returns the outcome, with a message.
    */
   look(isAsked = true): Promise<Following> {
     return this.#inTurn(() => this.#look(isAsked));
   }
 
-  /** Ends what is under way; what is staged stays so. */
+  /** Ends running work; staged revisions stay. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#loop;
     await this.#last;
   }
 
-  async #looks(): Promise<void> {
+  async #pollLoop(): Promise<void> {
     const { wait = realWait, pace } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
@@ -143,7 +143,7 @@ export class FollowedPolicy {
     return this.#stage(found);
   }
 
-  /** Never rejects. */
+  /** Polls once; never rejects. */
   async #look(isAsked: boolean): Promise<Following> {
     const { nowEpochMs, onChange } = this.#options;
     const { status } = this;
@@ -166,13 +166,13 @@ export class FollowedPolicy {
     return following;
   }
 
-  /** @throws Error where it could not be had. */
+  /** @throws Error if the bundle cannot be fetched. */
   async #found(found: Found, follower: Follower, isAgain: boolean): Promise<Following> {
     const { status } = this;
     const sha256 = createHash("sha256").update(found.bundle).digest("hex");
     const id = revisionId(sha256, found.envelope);
     if (id === status.inForce?.revision.id) {
-      // Whoever published has gone back to it.
+      // The publisher returned to the bundle in force.
       this.#isNews ||= status.refused !== null;
       status.refused = null;
       this.#validator = found.validator;
@@ -228,8 +228,9 @@ export class FollowedPolicy {
   }
 
   /**
-   * Keeps what decides as the last good one. Its serial may be remembered by then: should the power
-   * go before, the ones before are too old, and the next start finds this one as what was staged.
+   * Records the deciding bundle as the last good one. Its serial may already be recorded: after a
+   * power loss at this point the earlier bundles are too old, and the next start uses this one,
+   * which was staged last.
    */
   async #settle(): Promise<void> {
     const staged = this.#unsettled;
@@ -244,7 +245,7 @@ export class FollowedPolicy {
     this.status.count("unchanged");
     if (refused !== null) return { isFollowed: false, ...noticeOf(refused) };
     const name = this.#source.name;
-    const notice = `${name}: it has what is served, SHA-256 ${inForce?.revision.sha256}`;
+    const notice = `${name}: unchanged, SHA-256 ${inForce?.revision.sha256}`;
     return { isFollowed: true, notice };
   }
 
@@ -253,17 +254,17 @@ export class FollowedPolicy {
     const wasAway = this.status.away !== null;
     const isNews = this.status.answered(nowEpochMs());
     this.#isNews ||= isNews;
-    if (wasAway) onNotice(`${this.#source.name}: it answers again`, "info");
+    if (wasAway) onNotice(`${this.#source.name}: reachable again`, "info");
   }
 
-  /** @param found null where it could not be told what it is. */
+  /** @param found null if the bundle could not be identified. */
   #refuse(found: FoundBundle | null, { code = "RUNTIME_SOURCE", notice }: Following): void {
     const { status } = this;
     const { nowEpochMs, onNotice, pace } = this.#options;
     const isNews = status.refuse(found, { code, message: notice }, nowEpochMs());
     this.#againEpochMs = nowEpochMs() + refusedAgainMs(status.refused?.tries ?? 1, pace);
     this.#isNews ||= isNews;
-    if (isNews) onNotice(`${this.#source.name}: refused, ${code}: ${notice}`, "error");
+    if (isNews) onNotice(`${this.#source.name}: bundle rejected, ${code}: ${notice}`, "error");
   }
 
   #failed(error: unknown): Following {
@@ -272,7 +273,7 @@ export class FollowedPolicy {
     const following = { isFollowed: false, ...noticeOf(fault) };
     if (this.#closing.signal.aborted) return following;
     if (!isPassing(error)) {
-      // It has something that is no bundle at all.
+      // The source has something that is not a bundle.
       this.#refuse(null, following);
       this.#answered();
       return following;
@@ -281,7 +282,7 @@ export class FollowedPolicy {
     const askedMs = error instanceof AwayError ? error.retryAfterMs : null;
     this.#retryMs = nextRetryMs(this.status.away?.failures ?? 1, askedMs, pace);
     this.#isNews ||= isNews;
-    if (isNews) onNotice(`${fault.message}; what was good last goes on deciding`, "warn");
+    if (isNews) onNotice(`${fault.message}; the last good bundle stays in force`, "warn");
     return following;
   }
 }

@@ -1,4 +1,4 @@
-/** Asks servers of the web for documents and files, within bounds of size and patience. */
+/** HTTP client for documents and files, with limits on size and idle time. */
 import { open, readFile } from "node:fs/promises";
 import { STATUS_CODES } from "node:http";
 import { RuntimeError } from "../../base/errors.ts";
@@ -12,24 +12,24 @@ import {
   retryAfterMs,
   TooLargeError,
 } from "../../base/http-client.ts";
-import { told } from "./policy-url.ts";
+import { redacted } from "./policy-url.ts";
 import { AwayError } from "./source-error.ts";
 
 interface HttpClientOptions {
-  /** Path of the file that holds a token, or USER:PASSWORD; read each time, for tokens turn. */
+  /** Path of a file with a token or USER:PASSWORD; read for each request, because tokens rotate. */
   readonly tokenFile?: string | undefined;
-  /** How long nothing may come, ms. */
+  /** Longest time without data, ms. */
   readonly stallMs?: number;
 }
 
-/** A document, as far as there is one that is not known already. */
+/** Response to a conditional request for a document. */
 export type Answer =
   | { readonly kind: "unchanged" }
   | { readonly kind: "missing" }
   | { readonly kind: "found"; readonly bytes: Uint8Array; readonly validator: string | null };
 
-export interface Asked {
-  /** Of what was found before; null for none. */
+interface Asked {
+  /** Validator of the known version; null for none. */
   readonly validator?: string | null;
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -42,7 +42,7 @@ const PARTIAL = 206;
 const MAX_REDIRECTS = 5;
 const RANGE_REFUSED = 416;
 const DATE = "date:";
-/** In a range's answer, where it begins. */
+/** Reads the start of a range from a response. */
 const CONTENT_RANGE = /^bytes (\d{1,15})-/;
 
 export class HttpClient {
@@ -54,7 +54,7 @@ export class HttpClient {
     this.#stallMs = stallMs;
   }
 
-  /** A document. @throws AwayError unless it is there, known or missing. */
+  /** Gets a document. @throws AwayError unless it is found, unchanged or missing. */
   async get(url: string, { validator = null, maxBytes, signal }: Asked): Promise<Answer> {
     return this.#asking(url, signal, async () => {
       const headers = conditionOf(validator);
@@ -71,9 +71,9 @@ export class HttpClient {
   }
 
   /**
-   * Writes a file from where an attempt before has left it, and syncs it.
-   * @returns bytes that came over the net.
-   * @throws AwayError; what came until then stays for the next attempt.
+   * Downloads a file, resuming an earlier attempt, and syncs it.
+   * @returns bytes received.
+   * @throws AwayError; the bytes received so far stay for the next attempt.
    */
   async download(url: string, path: string, { maxBytes, signal }: Asked): Promise<number> {
     const file = await open(path, "a+");
@@ -83,7 +83,7 @@ export class HttpClient {
         const headers = from === 0 ? {} : { range: `bytes=${from}-` };
         const answer = await this.#open(url, { headers, signal });
         if (answer.status === RANGE_REFUSED && from > 0) {
-          // There is no more of it than is here, or another file: its digest shows that.
+          // The file is complete, or it is another one, which its digest shows.
           answer.body.resume();
           return 0;
         }
@@ -106,7 +106,7 @@ export class HttpClient {
     }
   }
 
-  /** Sends a document. @throws AwayError unless it was taken. */
+  /** Posts a document. @throws AwayError unless it was accepted. */
   async post(url: string, document: object, signal: AbortSignal): Promise<void> {
     await this.#asking(url, signal, async () => {
       const headers = { "content-type": "application/json" };
@@ -124,13 +124,13 @@ export class HttpClient {
     return openHttp(url, { ...request, ...limits, headers: all });
   }
 
-  /** Tokens go over connections that others can read to this machine alone. */
+  /** Sends credentials only over HTTPS or to this machine. */
   async #credentialsFor(url: string): Promise<{ authorization?: string }> {
     if (this.#tokenFile === undefined) return {};
     const { protocol, hostname } = new URL(url);
     if (protocol !== "https:" && !isThisMachine(hostname)) return {};
     const token = await tokenOf(this.#tokenFile);
-    // A token has no colon.
+    // Only pairs contain a colon.
     const isPair = token.includes(":");
     const value = isPair ? `Basic ${Buffer.from(token).toString("base64")}` : `Bearer ${token}`;
     return { authorization: value };
@@ -143,9 +143,9 @@ export class HttpClient {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RuntimeError || isFileError(error)) throw error;
-      if (error instanceof TooLargeError) throw new AwayError(`${told(url)}: ${error.message}`);
-      const why = isIdle(error) ? `nothing for ${this.#stallMs} ms` : causeOf(error);
-      throw new AwayError(`${told(url)}: expected an answer, got: ${why}`);
+      if (error instanceof TooLargeError) throw new AwayError(`${redacted(url)}: ${error.message}`);
+      const why = isIdle(error) ? `no data for ${this.#stallMs} ms` : causeOf(error);
+      throw new AwayError(`${redacted(url)}: expected an answer, got: ${why}`);
     }
   }
 }
@@ -154,10 +154,10 @@ function expectOk(url: string, { status, headers, body }: HttpAnswer): void {
   if (status >= 200 && status < 300) return;
   body.resume();
   const found = `${status} ${STATUS_CODES[status] ?? ""}`.trim();
-  throw new AwayError(`${told(url)}: expected 200 OK, got ${found}`, retryAfterMs(headers));
+  throw new AwayError(`${redacted(url)}: expected 200 OK, got ${found}`, retryAfterMs(headers));
 }
 
-/** The tag of its version, or else its date. */
+/** ETag, or else the modification date. */
 function validatorOf({ headers }: HttpAnswer): string | null {
   const date = headers["last-modified"];
   return headers.etag ?? (date === undefined ? null : `${DATE}${date}`);
@@ -181,7 +181,7 @@ async function tokenOf(path: string): Promise<string> {
   });
   const token = text.trim();
   if (token !== "" && token.length <= MAX_TOKEN_BYTES && !/\s/.test(token)) return token;
-  const expected = "expected one line with a token, or USER:PASSWORD";
+  const expected = "expected one line with a token or USER:PASSWORD";
   throw new RuntimeError("RUNTIME_UNREADABLE", `${path}: ${expected}`);
 }
 
@@ -189,7 +189,7 @@ function isThisMachine(hostname: string): boolean {
   return ["localhost", "127.0.0.1", "[::1]", "::1"].includes(hostname);
 }
 
-/** Of the disk, which is not the source's fault. */
+/** Whether the error comes from the local disk and not from the source. */
 function isFileError(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && "path" in error;
 }

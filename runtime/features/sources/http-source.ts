@@ -1,4 +1,4 @@
-/** Bundles of a web server: a file, with the files it names and its sidecars beside it. */
+/** Source of bundles on a web server: a bundle, with its files and sidecars in the same folder. */
 import { MAX_BUNDLE_BYTES } from "../../bundles/load-bundle.ts";
 import type { ShippedPart } from "../../bundles/shipping/parts.ts";
 import {
@@ -8,10 +8,10 @@ import {
 } from "../../bundles/shipping/sidecars.ts";
 import type { Answer, HttpClient } from "./http-client.ts";
 import { type Found, MAX_PART_BYTES, type PolicySource } from "./policy-source.ts";
-import { besideOf, told } from "./policy-url.ts";
+import { besideOf, redacted } from "./policy-url.ts";
 import { AwayError } from "./source-error.ts";
 
-/** Of the bundle and of its signature, which may be renewed by itself. */
+/** Validators of the bundle and of its signature, which may be renewed separately. */
 interface Validators {
   readonly bundle: string | null;
   readonly envelope: string | null;
@@ -24,7 +24,7 @@ export class HttpSource implements PolicySource {
 
   constructor(url: string, client: HttpClient) {
     this.#url = url;
-    this.name = told(url);
+    this.name = redacted(url);
     this.#client = client;
   }
 
@@ -41,7 +41,7 @@ export class HttpSource implements PolicySource {
       envelope = await this.#get(envelopeUrl, null, MAX_SIDECAR_BYTES, signal);
     }
     if (bundle.kind !== "found") {
-      throw new AwayError(`${this.name}: expected a bundle, got 404: there is none`);
+      throw new AwayError(`${this.name}: expected a bundle, got 404 Not Found`);
     }
     const provenance = await this.#get(
       this.#sidecar("provenance"),
@@ -80,7 +80,7 @@ export class HttpSource implements PolicySource {
   }
 }
 
-/** Whether the sidecar is what it was, or is missing as it was. */
+/** Whether the sidecar is unchanged, or still missing. */
 function isStill({ kind }: Answer, { envelope }: Validators): boolean {
   return kind === "unchanged" || (kind === "missing" && envelope === null);
 }
@@ -93,7 +93,7 @@ function validatorOf(answer: Answer): string | null {
   return answer.kind === "found" ? answer.validator : null;
 }
 
-/** Written by `look`; of what is nothing of the kind nothing is known. */
+/** Reads a validator that `look` wrote; anything else counts as unknown. */
 function knownOf(validator: string | null): Validators {
   const none = { bundle: null, envelope: null };
   if (validator === null) return none;

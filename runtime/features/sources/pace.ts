@@ -1,27 +1,29 @@
-/** When a source is asked again: not by all servers at once, and ever later where it is away. */
+/** Intervals of polls and retries: randomized, and growing while a source is unreachable. */
 
 export interface Pace {
-  /** Between two looks, ms, where all is well. */
+  /** Interval of polls without errors, ms. */
   readonly pollMs: number;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
 const FIRST_RETRY_MS = 1000;
-/** No wait is longer, but that which a source asks for itself or a longer poll. */
+/** Longest wait, except one that the source requests or a longer poll interval. */
 const LONGEST_RETRY_MS = 300_000;
 const LONGEST_ASKED_MS = 3_600_000;
 const LONGEST_REFUSED_MS = 3_600_000;
 const DOUBLINGS = 16;
 
-/** A tenth to either side of the poll's time. */
+/** Varies the poll interval by up to 10 %. */
 export function nextPollMs({ pollMs, random }: Pace): number {
   return pollMs * (0.9 + 0.2 * random());
 }
 
 /**
- * Between a half and the whole of a time that doubles with every failure, up to the poll's.
- * @param failures in a row, at least one. @param askedMs what the source asked for, if it did.
+ * Exponential backoff: between half and all of a time that doubles with each failure, up to the
+ * poll interval.
+ * @param failures consecutive failures, at least one. @param askedMs requested by the source, if
+ * any.
  */
 export function nextRetryMs(failures: number, askedMs: number | null, pace: Pace): number {
   const { pollMs, random } = pace;
@@ -32,8 +34,8 @@ export function nextRetryMs(failures: number, askedMs: number | null, pace: Pace
 }
 
 /**
- * After how long the same refused bundle is tried again, for what it lacked may have come since: a
- * time that doubles with every try. @param tries of it, at least one.
+ * Time until a rejected bundle is tried again, because what it lacked may be available by then;
+ * doubles with each attempt. @param tries of the bundle, at least one.
  */
 export function refusedAgainMs(tries: number, { pollMs }: Pace): number {
   const least = Math.max(pollMs, FIRST_RETRY_MS);

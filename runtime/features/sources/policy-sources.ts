@@ -1,4 +1,4 @@
-/** The policies of a server that come from sources, beside those that are files. */
+/** Policies of a server that are followed from sources, along with those that are files. */
 import { RuntimeError } from "../../base/errors.ts";
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
@@ -10,40 +10,39 @@ import { HttpSource } from "./http-source.ts";
 import type { Pace } from "./pace.ts";
 import type { PolicySource } from "./policy-source.ts";
 import { PolicyStore } from "./policy-store.ts";
-import { keyOf, type PolicyUrl, policyUrlOf, told } from "./policy-url.ts";
+import { keyOf, type PolicyUrl, policyUrlOf, redacted } from "./policy-url.ts";
+import { policyLines, statusDocument } from "./status-document.ts";
 import { StatusReports } from "./status-reports.ts";
-import { policyLines, statusDocument } from "./status-told.ts";
 
-/** As settings have it. */
 export interface SourceSettings {
-  /** Of what is kept. */
+  /** Folder of the policy store. */
   readonly storeFolder: string;
   readonly pollMs: number;
-  /** Left out for nobody who is told. */
+  /** Receiver of status reports; omitted for none. */
   readonly statusUrl?: string | undefined;
-  /** Path of the file of a token for sources of the web. */
+  /** Path of the file with a token for web sources. */
   readonly tokenFile?: string | undefined;
-  /** Of this site; left out, it has none. */
+  /** Labels of this site; omitted for none. */
   readonly labels?: Labels | undefined;
-  /** Variables that say who we are to a registry; left out for none. */
+  /** Variables with credentials for registries; omitted for none. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** Ends a start that waits for a source. */
+  /** Aborts a start that waits for a source. */
   readonly signal?: AbortSignal | undefined;
 }
 
 interface SourcesOptions extends SourceSettings {
   /** Paths and URLs. */
   readonly policies: readonly string[];
-  /** Whether the models of a place are of a folder of this machine. */
+  /** Whether models come from a local folder. */
   readonly hasOwnModels: boolean;
-  /** Null where nobody has to sign. */
+  /** Null if signatures are not required. */
   readonly trust: Pick<Trust, "expect"> | null;
   readonly version: string;
   readonly nowEpochMs: () => number;
   readonly onNotice: Notice;
 }
 
-/** What they need of the server, by the place of a policy among those of the server. */
+/** What the policies need of the server, with the place of a policy in the server's list. */
 interface PlacesFollower {
   follow(place: number, path: string): Promise<Following>;
   inUse(place: number): readonly string[];
@@ -71,7 +70,7 @@ export class PolicySources {
     this.#pace = { pollMs: options.pollMs, random: Math.random };
   }
 
-  /** Of every source there is a bundle to start with then. @throws RuntimeError, BundleError */
+  /** Opens all sources and waits until each has a bundle. @throws RuntimeError, BundleError */
   static async open(options: SourcesOptions): Promise<PolicySources> {
     const { statusUrl, signal } = options;
     if (statusUrl !== undefined) expectWeb(statusUrl);
@@ -89,17 +88,17 @@ export class PolicySources {
     }
   }
 
-  /** Of the bundles to start with, in the order of the server's places. */
+  /** Paths of the bundles to start with, in the order of the server's places. */
   get paths(): readonly string[] {
     return this.#places.map(({ path }) => path);
   }
 
-  /** Where the bundle of a place is from, as it may be told; null for a file. */
+  /** Source of the bundle at a place, without secrets; null for a file. */
   nameOf(place: number): string | null {
     return this.#places[place]?.followed?.status.source ?? null;
   }
 
-  /** Looks for what is new from now on. @param isReady kept once the first workers are ready. */
+  /** Starts to poll. @param isReady resolves once the first workers are ready. */
   run(follower: PlacesFollower, isReady: Promise<unknown>): void {
     for (const [place, { followed }] of this.#places.entries()) {
       const own: Follower = {
@@ -115,12 +114,12 @@ export class PolicySources {
     });
   }
 
-  /** Asks now what the source of a place has; undefined for a file. Never rejects. */
+  /** Polls the source of a place now; undefined for a file. Never rejects. */
   look(place: number): Promise<Following> | undefined {
     return this.#places[place]?.followed?.look();
   }
 
-  /** For administrators and for `--status-url`. */
+  /** Status of all sources, for administrators and `--status-url`. */
   document(): object {
     const { labels = {}, version } = this.#options;
     return {
@@ -136,7 +135,7 @@ export class PolicySources {
     return [...policyLines(statuses), ...(this.#reports?.lines() ?? [])];
   }
 
-  /** Asks nobody any more. */
+  /** Stops polling and reporting. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#followed.map((followed) => followed.close()));
@@ -169,7 +168,7 @@ export class PolicySources {
     this.#places.push({ path, followed });
   }
 
-  /** Nothing of registries is loaded where none is named. */
+  /** Loads the registry client only if a registry is used. */
   async #open({ kind, text }: PolicyUrl): Promise<PolicySource> {
     if (kind === "web") return new HttpSource(text, this.#client);
     const { RegistrySource } = await import("./registry-source.ts");
@@ -183,5 +182,8 @@ export class PolicySources {
 function expectWeb(text: string): void {
   const flag = "--status-url";
   if (policyUrlOf(text, flag)?.kind === "web" && URL.canParse(text)) return;
-  throw new RuntimeError("RUNTIME_USAGE", `${flag}: expected an http(s) URL, got ${told(text)}`);
+  throw new RuntimeError(
+    "RUNTIME_USAGE",
+    `${flag}: expected an http(s) URL, got ${redacted(text)}`,
+  );
 }

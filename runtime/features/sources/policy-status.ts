@@ -1,56 +1,56 @@
-/** How a policy stands with its source. */
+/** Status of a policy in relation to its source. */
 import type { Fault } from "./source-error.ts";
 import type { Staged } from "./staging.ts";
 
 /**
- * `followed`: what the source has decides. `refused`: it has something that does not, and what did
- * before goes on. `away`: nobody knows what it has.
+ * `followed`: the source's bundle decides. `refused`: the source's bundle is rejected, and the
+ * previous one still decides. `away`: the source is unreachable.
  */
-type PolicyState = "starting" | "followed" | "refused" | "away";
+export const POLICY_STATES = ["starting", "followed", "refused", "away"] as const;
+type PolicyState = (typeof POLICY_STATES)[number];
 
-/** What a look at a source came to. */
+/** Outcomes of a poll. */
 export const LOOK_RESULTS = ["unchanged", "followed", "refused", "failed"] as const;
 type LookResult = (typeof LOOK_RESULTS)[number];
 
-/** A bundle that a source has. */
 export interface FoundBundle {
-  /** Of the revision that it is, or would be. */
+  /** Id of its revision. */
   readonly id: string;
   readonly sha256: string;
 }
 
-/** What the source has and the server does not follow. */
-export interface Refused extends Fault {
-  /** Of the revision; null where it could not be told. */
+/** Rejected bundle of a source. */
+interface Refused extends Fault {
+  /** Id of its revision; null if it could not be identified. */
   readonly id: string | null;
   readonly sha256: string | null;
-  /** Milliseconds since 1970, of the last try. */
+  /** Last attempt, milliseconds since 1970. */
   readonly epochMs: number;
   readonly tries: number;
 }
 
 interface Away extends Fault {
-  /** Since when, milliseconds since 1970. */
+  /** Since when it is unreachable, milliseconds since 1970. */
   readonly epochMs: number;
-  /** In a row. */
+  /** Consecutive failures. */
   readonly failures: number;
 }
 
 export class PolicyStatus {
   readonly source: string;
   application: string | null = null;
-  /** What decides. */
+  /** Revision that decides. */
   inForce: Staged | null = null;
-  /** Since when, milliseconds since 1970. */
+  /** Since when it decides, milliseconds since 1970. */
   inForceEpochMs: number | null = null;
   refused: Refused | null = null;
   away: Away | null = null;
-  /** Milliseconds since 1970 of the last look, and of the last one that was answered. */
+  /** Last poll and last answered poll, milliseconds since 1970. */
   lookEpochMs: number | null = null;
   answerEpochMs: number | null = null;
-  /** When what the source has was last found to be what decides, milliseconds since 1970. */
+  /** Last time the source's bundle was the deciding one, milliseconds since 1970. */
   successEpochMs: number | null = null;
-  /** Bytes that came from it. */
+  /** Bytes received from the source. */
   byteCount = 0;
   readonly #countByResult = new Map<LookResult, number>(LOOK_RESULTS.map((one) => [one, 0]));
 
@@ -79,7 +79,7 @@ export class PolicyStatus {
     this.refused = null;
   }
 
-  /** What the source has is known. @returns whether that is news. */
+  /** Records that the source has answered. @returns whether the state changed. */
   answered(nowEpochMs: number): boolean {
     const before = this.state;
     this.away = null;
@@ -89,8 +89,8 @@ export class PolicyStatus {
   }
 
   /**
-   * What the source has is not followed.
-   * @param found null where it could not be told what it is. @returns whether that is news.
+   * Records that the source's bundle was rejected.
+   * @param found null if it could not be identified. @returns whether this is new.
    */
   refuse(found: FoundBundle | null, { code, message }: Fault, nowEpochMs: number): boolean {
     const { id, sha256 } = found ?? { id: null, sha256: null };
@@ -101,7 +101,7 @@ export class PolicyStatus {
     return before?.message !== message;
   }
 
-  /** Nobody knows what the source has. @returns whether that is news. */
+  /** Records that the source is unreachable. @returns whether this is new. */
   fail({ code, message }: Fault, nowEpochMs: number): boolean {
     const { away } = this;
     const [failures, epochMs] = [(away?.failures ?? 0) + 1, away?.epochMs ?? nowEpochMs];

@@ -1,6 +1,6 @@
 /**
- * What is kept of policies on the disk, so that a server starts without its source: files by their
- * digests, and what each policy has had. Source: docs/many-machines.md, "The store".
+ * Policies kept on disk, so that a server can start without its source: files by digest, and the
+ * revisions of each policy. Source: docs/many-machines.md, "The store".
  */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,15 +12,15 @@ import { readRevision, StoredPolicy } from "./stored-policy.ts";
 const BLOBS = join("blobs", "sha256");
 const POLICIES = "policies";
 const PART = ".part";
-/** Until then a file that no revision names may be of one that another server is putting there. */
+/** Age below which an unreferenced file may belong to a revision another server is storing. */
 const MIN_AGE_MS = 3_600_000;
-/** For as long a download that was broken off may go on. */
+/** Age up to which an interrupted download can be resumed. */
 const PART_AGE_MS = 7 * 24 * 3_600_000;
 
 export class PolicyStore {
   readonly folder: string;
   readonly #files: StoreFiles;
-  /** Digests of files of revisions that are under way. */
+  /** Digests of the files of revisions being staged, with the number of users. */
   readonly #wanted = new Map<string, number>();
 
   private constructor(folder: string, files: StoreFiles) {
@@ -28,7 +28,7 @@ export class PolicyStore {
     this.#files = files;
   }
 
-  /** @throws RuntimeError RUNTIME_STORE if the folder can neither be written to nor made. */
+  /** @throws RuntimeError RUNTIME_STORE if the folder cannot be created or written. */
   static async open(folder: string, files: StoreFiles = DISK): Promise<PolicyStore> {
     const store = new PolicyStore(folder, files);
     await namingStore(folder, async () => {
@@ -38,14 +38,14 @@ export class PolicyStore {
     return store;
   }
 
-  /** @param key of the policy: a name of a folder. */
+  /** @param key name of the policy's folder. */
   async policy(key: string): Promise<StoredPolicy> {
     const folder = join(this.folder, POLICIES, key);
     await namingStore(folder, () => this.#files.makeFolder(join(folder, "revisions")));
     return new StoredPolicy(folder, this.#files);
   }
 
-  /** Where the file of a digest lies, or will. */
+  /** Path of the file with a digest, whether it exists or not. */
   blobOf(sha256: string): string {
     return join(this.folder, BLOBS, sha256);
   }
@@ -57,12 +57,12 @@ export class PolicyStore {
     );
   }
 
-  /** Where a file is put together; what an attempt before has left of it is there. */
+  /** Path of a partial download. */
   partOf(sha256: string): string {
     return `${this.blobOf(sha256)}${PART}`;
   }
 
-  /** Bytes of it that an attempt before has left. */
+  /** Size of a partial download. */
   async begun(sha256: string): Promise<number> {
     return stat(this.partOf(sha256)).then(
       ({ size }) => size,
@@ -71,8 +71,8 @@ export class PolicyStore {
   }
 
   /**
-   * Takes a file that is put together in, if it is what it should be; if not it goes.
-   * @returns its digest.
+   * Moves a completed download into the store if its digest matches, otherwise removes it.
+   * @returns the digest found.
    */
   async take(sha256: string): Promise<string> {
     const part = this.partOf(sha256);
@@ -82,7 +82,7 @@ export class PolicyStore {
     return found;
   }
 
-  /** Files of these digests stay while the work lasts, though no revision names them yet. */
+  /** Protects files from `sweep` while the work lasts, before a revision names them. */
   async keeping<T>(digests: readonly string[], work: () => Promise<T>): Promise<T> {
     const count = (sha256: string, by: number) =>
       this.#wanted.set(sha256, (this.#wanted.get(sha256) ?? 0) + by);
@@ -94,7 +94,7 @@ export class PolicyStore {
     }
   }
 
-  /** Removes files that no revision of any policy names. @param nowEpochMs since 1970. */
+  /** Removes files that no revision names. @param nowEpochMs since 1970. */
   async sweep(nowEpochMs: number): Promise<void> {
     const named = await this.#named();
     for (const name of await readdir(join(this.folder, BLOBS))) {
@@ -122,7 +122,7 @@ export class PolicyStore {
   }
 }
 
-/** @throws RuntimeError RUNTIME_STORE for what the system says. */
+/** Adds the path to system errors. @throws RuntimeError RUNTIME_STORE */
 export async function namingStore<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -131,7 +131,7 @@ export async function namingStore<T>(path: string, work: () => Promise<T>): Prom
     if (syscall === undefined) throw error;
     const expected = "expected a folder that this user may write to";
     const found = `got: ${code ?? message} of ${syscall}`;
-    const help = "--store names another";
+    const help = "choose another with --store";
     throw new RuntimeError("RUNTIME_STORE", `${path}: ${expected}, ${found}; ${help}`);
   }
 }

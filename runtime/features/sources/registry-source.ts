@@ -1,4 +1,4 @@
-/** Bundles of a registry: an artifact with the bundle, its models and what is about it. */
+/** Source of bundles in a registry: an artifact with the bundle, its models and sidecars. */
 import { readFile, rm } from "node:fs/promises";
 import { isRuntimeError, RuntimeError } from "../../base/errors.ts";
 import { MAX_BUNDLE_BYTES } from "../../bundles/load-bundle.ts";
@@ -13,18 +13,18 @@ import type { Found, PolicySource } from "./policy-source.ts";
 import { AwayError } from "./source-error.ts";
 
 interface RegistrySourceOptions {
-  /** Variables that say who we are, or where that is. */
+  /** Variables with credentials for registries. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Where a file of that digest is put together. */
+  /** Path of a partial download. */
   readonly partOf: (sha256: string) => string;
   readonly signal: AbortSignal;
 }
 
-/** What was found last. */
+/** Last version found. */
 interface Known {
   readonly etag: string | null;
   readonly digest: string;
-  /** Digests of what is about it, which may be pushed by itself. */
+  /** Digests of the sidecars, which may be pushed separately. */
   readonly sidecars: Readonly<Partial<Record<Sidecar, string>>>;
 }
 
@@ -32,10 +32,10 @@ export class RegistrySource implements PolicySource {
   readonly name: string;
   readonly #registry: Registry;
   readonly #partOf: RegistrySourceOptions["partOf"];
-  /** What the registry sent last, so that one that has nothing new is asked once. */
+  /** Last manifest received, so that an unchanged registry is asked once. */
   #last: FetchedManifest | null = null;
 
-  /** @throws RuntimeError RUNTIME_USAGE if it is no reference. */
+  /** @throws RuntimeError RUNTIME_USAGE if the reference is invalid. */
   constructor(reference: string, { environment, partOf, signal }: RegistrySourceOptions) {
     this.#registry = openRegistry(reference, { auth: { environment }, signal });
     this.name = formatReference(this.#registry.reference);
@@ -110,7 +110,7 @@ export class RegistrySource implements PolicySource {
 
 const PASSING = new Set(["RUNTIME_REGISTRY", "RUNTIME_CREDENTIALS", "RUNTIME_DIGEST"]);
 
-/** What a registry refuses or fails at may be otherwise a moment later. */
+/** Treats errors of the registry as temporary. */
 async function asking<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
     signal.throwIfAborted();
@@ -131,7 +131,7 @@ function isEqual(one: Known["sidecars"], other: Known["sidecars"]): boolean {
   return SIDECARS.every((sidecar) => one[sidecar] === other[sidecar]);
 }
 
-/** Written by `look`; null for what is nothing of the kind. */
+/** Reads a validator that `look` wrote; null for anything else. */
 function knownOf(validator: string): Known | null {
   try {
     const { etag, digest, sidecars }: Record<string, unknown> = JSON.parse(validator);

@@ -1,9 +1,9 @@
-/** Why a source gave nothing, and what is told of any error. */
+/** Errors of sources, and the report of any error. */
 import { RuntimeError } from "../../base/errors.ts";
 
-/** A source could not be asked, or has nothing, now: the same may be otherwise a moment later. */
+/** The source is unreachable or has no bundle; a later attempt may succeed. */
 export class AwayError extends RuntimeError {
-  /** When it asked to be left alone until, ms from then; null where it did not say. */
+  /** Requested time until the next attempt; null if not stated. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, retryAfterMs: number | null = null) {
@@ -12,23 +12,22 @@ export class AwayError extends RuntimeError {
   }
 }
 
-/** An error for programs and for people. */
 export interface Fault {
   readonly code: string;
   readonly message: string;
 }
 
-/** Of an unforeseen error the code is its system's. */
+/** Uses the system's error code for unforeseen errors. */
 export function faultOf(error: unknown): Fault {
   if (!(error instanceof Error)) return { code: "RUNTIME_SOURCE", message: String(error) };
   const { code } = error as NodeJS.ErrnoException;
   return { code: code ?? "RUNTIME_SOURCE", message: error.message };
 }
 
-/** Of this machine, and of no bundle's. */
+/** Errors of this machine, independent of the bundle. */
 const OWN_FAULTS = new Set(["RUNTIME_STORE", "RUNTIME_SERIALS", "RUNTIME_UNWRITABLE"]);
 
-/** Whether it says nothing against what the source has: that was not seen, or cannot be kept. */
+/** Whether the error is temporary or local, so that it says nothing about the bundle. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof AwayError) return true;
   return error instanceof RuntimeError && OWN_FAULTS.has(error.code);

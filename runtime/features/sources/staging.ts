@@ -1,4 +1,4 @@
-/** From what a source has to a revision in the store: checked, signed, with all of its files. */
+/** Stages what a source has as a revision in the store: verified, and with all its files. */
 import { createHash } from "node:crypto";
 import { BundleError } from "../../base/bundle-error.ts";
 import { RuntimeError } from "../../base/errors.ts";
@@ -12,30 +12,30 @@ import { namingStore, type PolicyStore } from "./policy-store.ts";
 import { RESERVED_NAMES, type Revision, type StoredPolicy } from "./stored-policy.ts";
 
 interface StagingOptions {
-  /** As messages name the source. */
+  /** Name of the source in messages. */
   readonly name: string;
   readonly store: PolicyStore;
   readonly policy: StoredPolicy;
-  /** Null where nobody has to sign. */
+  /** Null if signatures are not required. */
   readonly trust: Pick<Trust, "expect"> | null;
-  /** Whether its models are of a folder of this machine, and come from nowhere else. */
+  /** Whether models come from a local folder only. */
   readonly hasOwnModels: boolean;
-  /** That the bundle has to be of; null where any may begin. */
+  /** Required application; null for any. */
   readonly application: string | null;
   readonly nowEpochMs: () => number;
-  /** Told of bytes that came over the net. */
+  /** Called with the number of bytes received. */
   readonly onBytes: (byteCount: number) => void;
 }
 
-/** A revision that may be followed, and what its signature says; null where nobody has to sign. */
+/** A staged revision with its signed claims; claims are null if signatures are not required. */
 export interface Staged {
   readonly revision: Revision;
   readonly claims: Claims | null;
 }
 
 /**
- * Nothing is decoded before it is signed, where somebody has to, and nothing else is fetched before
- * the bundle is one; of what is refused nothing is left but files that were whole.
+ * Verifies the signature, if required, before decoding, and decodes the bundle before fetching
+ * files. A rejected bundle leaves only complete files behind.
  * @throws BundleError, RuntimeError, and the signal's reason.
  */
 export async function stage(
@@ -54,7 +54,7 @@ export async function stage(
   const revision = await store.keeping(
     parts.map(({ sha256 }) => sha256),
     async () => {
-      // One after the other: of a slow line none would be whole when it breaks off.
+      // Sequentially, so that an interrupted slow connection has completed some files.
       for (const part of parts) await fetchPart(part, found, options, signal);
       signal.throwIfAborted();
       return namingStore(policy.folder, () =>
@@ -90,7 +90,7 @@ async function fetchPart(
       return store.take(sha256);
     });
   let digest = await attempt();
-  // What an attempt before has left may have been of another file.
+  // The partial file may have belonged to another file.
   if (digest !== sha256 && isBegun) digest = await attempt();
   if (digest === sha256) return;
   const expected = `expected ${file} as the bundle names it, SHA-256 ${sha256}`;
@@ -108,7 +108,7 @@ async function namedBundle(bytes: Uint8Array, name: string): Promise<Bundle> {
 }
 
 /**
- * Serials count within an application: a bundle of another one could be an old one of that.
+ * Serials count within an application, so a bundle of another application could be an outdated one.
  * @throws RuntimeError RUNTIME_SOURCE
  */
 function expectSameApplication(
@@ -117,23 +117,23 @@ function expectSameApplication(
 ): void {
   if (application === null || found === application) return;
   const expected = `expected a bundle of the application ${application}, got one of ${found}`;
-  throw sourceFault(`${name}: ${expected}; give another application a URL of its own`);
+  throw sourceFault(`${name}: ${expected}; use a separate URL for another application`);
 }
 
 /** @throws RuntimeError */
 function expectPlainParts(parts: readonly ShippedPart[], { name, trust }: StagingOptions): void {
-  const taken = parts.find(({ file }) => RESERVED_NAMES.has(file));
-  if (taken !== undefined) {
-    const message = `expected models of other names than the bundle's own, got ${taken.file}`;
+  const reserved = parts.find(({ file }) => RESERVED_NAMES.has(file));
+  if (reserved !== undefined) {
+    const message = `expected model files with names other than the bundle's own, got ${reserved.file}`;
     throw sourceFault(`${name}: ${message}`);
   }
   const code = parts.find(({ kind }) => kind === "module");
   if (code === undefined || trust !== null) return;
-  // Whoever has the place that bundles come from would have this machine.
-  const expected = `expected a signed bundle where one names code, got ${code.file}`;
+  // Otherwise the source could run any code on this machine.
+  const expected = `expected a signed bundle because it names code, got ${code.file}`;
   throw new RuntimeError(
     "RUNTIME_UNSIGNED",
-    `${name}: ${expected}; serve with --require-signature, or with --models and the code there`,
+    `${name}: ${expected}; serve with --require-signature, or with --models and the code in that folder`,
   );
 }
 

@@ -1,5 +1,6 @@
-/** Tells a fleet's desk how the policies of this server stand, whenever that is otherwise. */
-import { head, line, type MetricLine } from "../../base/exposition.ts";
+/** Reports the status of this server's policies to `--status-url` whenever it changes. */
+import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 import type { Notice } from "../../base/notice.ts";
 import { realWait, type Wait } from "../../base/wait.ts";
 import type { HttpClient } from "./http-client.ts";
@@ -9,19 +10,19 @@ import { AwayError, faultOf } from "./source-error.ts";
 interface ReportOptions {
   readonly url: string;
   readonly client: Pick<HttpClient, "post">;
-  /** How it is now. */
+  /** Returns the current status. */
   readonly document: () => object;
   readonly pace: Pace;
   readonly onNotice: Notice;
-  /** Left out for real time. */
+  /** Waits; by default in real time. */
   readonly wait?: Wait;
 }
 
-/** Without a change it is told that all is as it was, so that a silent site is seen. */
+/** Interval of reports without a change, so that a silent site is noticed. */
 const HEARTBEAT_MS = 300_000;
 
 /**
- * One document at most is under way, and none waits in memory: what is told is how it is then.
+ * Sends at most one document at a time and queues none: each report has the status at that time.
  */
 export class StatusReports {
   readonly #options: ReportOptions;
@@ -38,20 +39,18 @@ export class StatusReports {
     this.#loop = this.#run();
   }
 
-  /** It is otherwise now. */
+  /** Requests a report. */
   changed(): void {
     this.#isDue = true;
-    // A receiver that is away is asked in its time.
+    // A failing receiver is retried at its own pace.
     if (this.#failures === 0) this.#nudge.abort();
   }
 
   lines(): MetricLine[] {
-    const name = "stratagem_policy_status_reports_total";
-    return [
-      head(name, "counter", "Reports of policies to --status-url, by whether they were taken"),
-      line(name, { result: "taken" }, this.#sent),
-      line(name, { result: "failed" }, this.#failed),
-    ];
+    return logRecordLines("status", [
+      ["taken", this.#sent],
+      ["lost", this.#failed],
+    ]);
   }
 
   async close(): Promise<void> {
@@ -63,7 +62,7 @@ export class StatusReports {
     const { wait = realWait, pace } = this.#options;
     const { signal } = this.#closing;
     let askedMs: number | null = null;
-    // Whoever made it may still be making what it tells of.
+    // The creator may still be setting up what the document reads.
     await Promise.resolve();
     while (!signal.aborted) {
       this.#nudge = new AbortController();
@@ -75,7 +74,7 @@ export class StatusReports {
     }
   }
 
-  /** Never rejects. @returns when the receiver asks to be told again, if it does. */
+  /** Sends a report; never rejects. @returns the wait that the receiver requests, if any. */
   async #send(): Promise<number | null> {
     const { url, client, document, onNotice } = this.#options;
     const { signal } = this.#closing;
@@ -91,7 +90,7 @@ export class StatusReports {
       this.#failures++;
       if (this.#failures === 1) {
         const { message } = faultOf(error);
-        onNotice(`--status-url: ${message}; how policies stand is told again later`, "warn");
+        onNotice(`--status-url: ${message}; the status report will be retried`, "warn");
       }
       return error instanceof AwayError ? error.retryAfterMs : null;
     }

@@ -1,34 +1,40 @@
 /**
- * The few ways in which the policy store changes a disk. Each is done or not done when the process
- * is killed, and stays done when the power goes.
+ * File operations of the policy store. Each is atomic if the process is killed, and durable after a
+ * power loss.
  */
 import { copyFile, link, mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 
 export interface StoreFiles {
-  /** Makes a folder for its owner alone, with those above that are missing. */
+  /** Creates a folder for its owner only, with missing parents. */
   makeFolder(path: string): Promise<void>;
-  /** Writes a file that there is not, and syncs it. */
+  /** Creates and syncs a file that must not exist. */
   writeNew(path: string, bytes: Uint8Array): Promise<void>;
-  /** Gives a file another name, or where a disk has no such thing copies and syncs it. */
+  /** Adds a hard link, or copies and syncs if the file system has none. */
   link(from: string, to: string): Promise<void>;
-  /** Turns a name in one step, and syncs the folder of the new one. */
+  /** Renames atomically and syncs the target's parent. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file, or a folder with all in it; nothing is no error. */
+  /** Removes a file or folder if it exists. */
   remove(path: string): Promise<void>;
 }
 
 const OWNERS_ALONE = 0o700;
-/** Above a folder that is to be made: what is deeper is no place for a store. */
+/** Limit of the missing parents that are created. */
 const MAX_MISSING = 32;
-/** What disks say that have no second names for files, or no more of them. */
+/** Errors of file systems that lack hard links or have reached their number. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "ENOSYS", "EMLINK", "EXDEV", "EACCES"]);
-/** What systems say that do not sync folders. */
+/** Errors of systems that cannot sync folders. */
 const NO_SYNC = new Set(["EPERM", "EACCES", "EINVAL", "ENOSYS", "ENOTSUP", "EISDIR"]);
 
-export const DISK: StoreFiles = { makeFolder, writeNew, link: linkOrCopy, rename: turn, remove };
+export const DISK: StoreFiles = {
+  makeFolder,
+  writeNew,
+  link: linkOrCopy,
+  rename: renameSynced,
+  remove,
+};
 
-/** Node's own way to make several never returns where one can neither be nor be made. */
+/** Node's recursive `mkdir` never returns if a parent neither exists nor can be created. */
 async function makeFolder(path: string): Promise<void> {
   const missing: string[] = [];
   for (let at = path; missing.length < MAX_MISSING && !(await isThere(at)); at = dirname(at)) {
@@ -67,8 +73,8 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-async function turn(from: string, to: string): Promise<void> {
-  // What lies in a folder is on the disk before its name is.
+async function renameSynced(from: string, to: string): Promise<void> {
+  // A folder's content must be on disk before its name.
   if ((await stat(from)).isDirectory()) await syncFolder(from);
   await rename(from, to);
   await syncFolder(dirname(to));

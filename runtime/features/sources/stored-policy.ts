@@ -1,4 +1,4 @@
-/** The revisions of one policy in the store: folders that are there whole or not at all. */
+/** Revisions of one policy in the store: folders that exist completely or not at all. */
 import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,29 +6,28 @@ import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
 import { sidecarOf } from "../../bundles/shipping/sidecars.ts";
 import type { StoreFiles } from "./store-files.ts";
 
-/** What a revision is made of. */
+/** Content of a revision. */
 interface RevisionParts {
   readonly bundle: Uint8Array;
-  /** SHA-256 of the bundle. */
   readonly sha256: string;
   readonly envelope: Uint8Array | null;
   readonly provenance: Uint8Array | null;
   readonly application: string;
-  /** Where it is from, as it may be told. */
+  /** Name of the source without secrets. */
   readonly source: string;
   readonly validator: string | null;
   /** Milliseconds since 1970. */
   readonly epochMs: number;
-  /** Files that the bundle names, and where they lie. */
+  /** Files that the bundle names, with their paths in the store. */
   readonly parts: readonly (NamedFile & { readonly path: string })[];
 }
 
-export interface NamedFile {
+interface NamedFile {
   readonly file: string;
   readonly sha256: string;
 }
 
-/** As its folder says. */
+/** Metadata of a revision, stored in its folder. */
 interface RevisionFacts {
   readonly id: string;
   readonly sha256: string;
@@ -41,7 +40,7 @@ interface RevisionFacts {
 }
 
 export interface Revision extends RevisionFacts {
-  /** Of its bundle. */
+  /** Path of the bundle. */
   readonly path: string;
 }
 
@@ -52,14 +51,14 @@ const PROVENANCE = sidecarOf(BUNDLE, "provenance");
 const FACTS = "revision.json";
 const CURRENT = "current";
 const LAST_GOOD = "last-good";
-/** Revisions that were good, the last included: should the disk have lost one there is another. */
+/** Number of good revisions kept, so that another remains if the disk loses one. */
 const MAX_GOOD = 3;
 const TEMPORARY = ".new-";
 const TEMPORARY_AGE_MS = 3_600_000;
 const ENVELOPE_DIGITS = 12;
 const ID = /^[0-9a-f]{64}-(?:[0-9a-f]{12}|unsigned)$/;
 
-/** Names of the store, which no file of a bundle may have. */
+/** Names used by the store, which no file of a bundle may have. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([BUNDLE, ENVELOPE, PROVENANCE, FACTS]);
 
 /** The same bundle with another signature is another revision. */
@@ -77,7 +76,7 @@ export class StoredPolicy {
     this.#files = files;
   }
 
-  /** Makes a revision of what is checked; one that is there whole stays. */
+  /** Stores a verified revision, unless it is already complete. */
   async put(made: RevisionParts): Promise<Revision> {
     const id = revisionId(made.sha256, made.envelope);
     const known = await this.open(id);
@@ -96,7 +95,7 @@ export class StoredPolicy {
       }
       for (const { file, path } of made.parts) await this.#files.link(path, join(temporary, file));
       await this.#files.writeNew(join(temporary, FACTS), Buffer.from(JSON.stringify(facts)));
-      // What is not whole is in the way.
+      // Remove an incomplete revision.
       await this.#files.remove(target);
       await this.#files.rename(temporary, target);
     } catch (error) {
@@ -106,7 +105,7 @@ export class StoredPolicy {
     return { ...facts, path: join(target, BUNDLE) };
   }
 
-  /** A revision, if it is there and all of its files are what they were; null if not. */
+  /** Opens a revision; null unless all of its files exist with the right digests. */
   async open(id: string): Promise<Revision | null> {
     if (!ID.test(id)) return null;
     const folder = this.#folderOf(id);
@@ -121,7 +120,7 @@ export class StoredPolicy {
     return { ...facts, path: join(folder, BUNDLE) };
   }
 
-  /** What the source has, as far as it was staged. */
+  /** Id of the revision that was staged last. */
   async current(): Promise<string | null> {
     return (await this.#lines(CURRENT))[0] ?? null;
   }
@@ -130,12 +129,12 @@ export class StoredPolicy {
     await this.#point(CURRENT, [id]);
   }
 
-  /** Revisions that all workers were ready with, the last one first. */
+  /** Ids of revisions that all workers were ready with, the latest first. */
   async good(): Promise<readonly string[]> {
     return this.#lines(LAST_GOOD);
   }
 
-  /** Its workers are ready with it. */
+  /** Records a revision that all workers are ready with. */
   async setGood(id: string): Promise<void> {
     const before = await this.good();
     if (before[0] === id) return;
@@ -143,7 +142,7 @@ export class StoredPolicy {
     await this.#point(LAST_GOOD, [id, ...others].slice(0, MAX_GOOD));
   }
 
-  /** The last good one that is whole; null where there is none. */
+  /** Latest good revision that is complete; null if none. */
   async lastGood(): Promise<Revision | null> {
     for (const id of await this.good()) {
       const revision = await this.open(id);
@@ -153,18 +152,18 @@ export class StoredPolicy {
   }
 
   /**
-   * Removes all other revisions, and what a killed server has left.
-   * @param inUse paths of files that somebody may open again. @param nowEpochMs since 1970.
+   * Removes all other revisions, and temporary files of killed servers.
+   * @param inUse paths of files that may be opened again. @param nowEpochMs since 1970.
    */
   async sweep(inUse: readonly string[], nowEpochMs: number): Promise<void> {
     const kept = new Set([...(await this.good()), await this.current()]);
     const revisions = join(this.folder, "revisions");
     const names = await readdir(revisions);
     const own = await readdir(this.folder);
-    const leftOver = (name: string) => name.startsWith(TEMPORARY);
+    const isTemporary = (name: string) => name.startsWith(TEMPORARY);
     for (const path of [
-      ...names.filter(leftOver).map((name) => join(revisions, name)),
-      ...own.filter(leftOver).map((name) => join(this.folder, name)),
+      ...names.filter(isTemporary).map((name) => join(revisions, name)),
+      ...own.filter(isTemporary).map((name) => join(this.folder, name)),
     ]) {
       const stats = await stat(path).catch(() => null);
       const ageMs = nowEpochMs - (stats?.mtimeMs ?? nowEpochMs);
@@ -198,7 +197,7 @@ export class StoredPolicy {
   }
 }
 
-/** What the folder of a revision says of itself; null where it says nothing of the kind. */
+/** Reads the metadata of a revision; null if missing or invalid. */
 export async function readRevision(folder: string): Promise<RevisionFacts | null> {
   const text = await readFile(join(folder, FACTS), "utf8").catch(() => null);
   if (text === null) return null;
@@ -246,7 +245,7 @@ function factsOf(id: string, made: RevisionParts): RevisionFacts & { readonly ve
   };
 }
 
-/** A name that nobody else takes, by which what a killed server has left is known. */
+/** Unique name, recognizable as a temporary one after a crash. */
 function temporaryName(): string {
   return `${TEMPORARY}${process.pid}-${randomBytes(6).toString("hex")}`;
 }

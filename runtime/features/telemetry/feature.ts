@@ -1,9 +1,11 @@
-/** Telemetry: a line for every request, traces and metrics by OTLP, and who may change them. */
+/**
+ * Telemetry: access log, traces and metrics over OTLP, and the routes that change their settings.
+ */
 import { RuntimeError } from "../../base/errors.ts";
 import { text } from "../../kinds/kinds.ts";
 import { setting } from "../../kinds/setting.ts";
 import { droppedLines, LineSink } from "../../server/logs/line-sink.ts";
-import { type FeatureSeams, serverFeature } from "../server-feature.ts";
+import { type FeatureContext, serverFeature } from "../server-feature.ts";
 
 export const telemetry = serverFeature({
   name: "telemetry",
@@ -12,32 +14,32 @@ export const telemetry = serverFeature({
     accessLog: setting(
       text("<file>", "a file, or - for stderr"),
       null,
-      "where a line of JSON goes for every request; - for stderr",
+      "file for the access log, one line of JSON per request; - for stderr",
       "none",
     ),
     otlpEndpoint: setting(
       text("<url>", "a URL such as http://127.0.0.1:4318"),
       null,
-      "where traces and metrics go by OTLP/HTTP",
-      "`OTEL_EXPORTER_OTLP_ENDPOINT`, or nowhere",
+      "OTLP/HTTP endpoint for traces and metrics",
+      "`OTEL_EXPORTER_OTLP_ENDPOINT`, else none",
     ),
   },
   limits: {},
-  open: async ({ accessLog: path, otlpEndpoint }, seams) => {
-    const { log, epochOffsetMs } = seams;
+  open: async ({ accessLog: path, otlpEndpoint }, context) => {
+    const { log, epochOffsetMs } = context;
     const [{ telemetryOf }, otlp] = await Promise.all([
       import("./telemetry.ts"),
-      openedOtlp(otlpEndpoint, seams),
+      openedOtlp(otlpEndpoint, context),
     ]);
-    const isShared = path === null || (path === "-" && seams.stderr !== undefined);
+    const isShared = path === null || (path === "-" && context.stderr !== undefined);
     const own = isShared ? undefined : ownSink(path);
-    const accessLog = path === null ? undefined : (own ?? seams.stderr);
-    const told = telemetryOf({ accessLog, traces: otlp?.traces, log, epochOffsetMs });
+    const accessLog = path === null ? undefined : (own ?? context.stderr);
+    const feature = telemetryOf({ accessLog, traces: otlp?.traces, log, epochOffsetMs });
     return {
-      ...told,
+      ...feature,
       metricLines: () => [
         ...(own === undefined ? [] : droppedLines("access", own)),
-        ...(told.metricLines?.([]) ?? []),
+        ...(feature.metricLines?.([]) ?? []),
       ],
       serving: ({ server }) => otlp?.watch(() => server.metricLines()),
       reopened: () => own?.reopen(),
@@ -49,10 +51,10 @@ export const telemetry = serverFeature({
   },
 });
 
-/** Nothing of OTLP is loaded where nothing is sent. @throws RuntimeError RUNTIME_USAGE */
+/** Loads the OTLP modules only if an endpoint is configured. @throws RuntimeError RUNTIME_USAGE */
 async function openedOtlp(
   endpoint: string | null,
-  { environment, version, nowMs, epochOffsetMs, onNotice }: FeatureSeams,
+  { environment, version, nowMs, epochOffsetMs, onNotice }: FeatureContext,
 ) {
   const isAsked =
     endpoint !== null || Object.keys(environment).some((key) => key.startsWith("OTEL_"));
@@ -64,13 +66,13 @@ async function openedOtlp(
   return openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice });
 }
 
-/** @throws RuntimeError RUNTIME_USAGE for a file that cannot be written. */
+/** @throws RuntimeError RUNTIME_USAGE if the file cannot be written. */
 function ownSink(path: string): LineSink {
   try {
     return path === "-" ? new LineSink() : new LineSink(path);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? String(error);
-    const message = `--access-log: expected a file that can be written, got ${path}: ${reason}`;
+    const message = `--access-log: expected a writable file, got ${path}: ${reason}`;
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
 }

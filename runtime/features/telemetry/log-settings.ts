@@ -1,4 +1,4 @@
-/** The settings of the server's log as Triton's logging extension has them. */
+/** Settings of the server's log in the form of Triton's logging extension. */
 
 import { type Notice, SEVERITIES } from "../../base/notice.ts";
 import { HttpError } from "../../server/connections/http-error.ts";
@@ -6,17 +6,17 @@ import { LOG_FORMATS, type LogFormat, type LogState } from "../../server/logs/lo
 import { BadRequest } from "../../server/tensors/bad-request.ts";
 
 export interface OperatedLog {
-  /** Undefined where the server writes none. */
+  /** Undefined if the server writes no log. */
   readonly log: LogState | undefined;
 }
 
 type Setting = boolean | number | string;
-export type LogSettings = Readonly<Record<string, Setting>>;
+type LogSettings = Readonly<Record<string, Setting>>;
 
-/** Those that say what is told, in the order of the severities. */
+/** Settings that switch a severity on, from the most to the least severe. */
 const SWITCHES = ["log_error", "log_warning", "log_info", "log_verbose_level"] as const;
 
-/** The log goes to stderr, and errors are told whatever else is. */
+/** Allowed values: the log goes to stderr, and errors are always logged. */
 const ALLOWED: Readonly<Record<string, readonly Setting[]>> = {
   log_file: [""],
   log_error: [true],
@@ -26,21 +26,22 @@ const ALLOWED: Readonly<Record<string, readonly Setting[]>> = {
   log_format: LOG_FORMATS,
 };
 
-/** @throws HttpError 501 where the server has no log of its own. */
+/** @throws HttpError 501 if the server has no log of its own. */
 export function logSettings({ log }: OperatedLog): LogSettings {
   const { level, format } = expectLog(log);
   const least = SEVERITIES.indexOf(level);
-  const told = SWITCHES.map((name, severity) => {
+  const switches = SWITCHES.map((name, severity) => {
     const isOn = severity <= least;
     return [name, name === "log_verbose_level" ? Number(isOn) : isOn] as const;
   });
-  return { log_file: "", ...Object.fromEntries(told), log_format: format };
+  return { log_file: "", ...Object.fromEntries(switches), log_format: format };
 }
 
 /**
- * Changes what is asked for, or nothing.
- * @returns what is in force then.
- * @throws BadRequest for what the log cannot do, among it to tell something and not what is worse.
+ * Applies the requested changes, all or none.
+ * @returns the settings in force afterwards.
+ * @throws BadRequest for a value that the log does not support, and for a severity without the more
+ * severe ones.
  */
 export function changeLog(
   operated: OperatedLog,
@@ -60,32 +61,33 @@ export function changeLog(
   const wanted = { ...logSettings(operated), ...asked } as LogSettings;
   const [level, format] = [levelOf(wanted), wanted["log_format"] as LogFormat];
   if (level !== log.level || format !== log.format) {
-    const told = `it tells ${level}${level === "error" ? "s" : " and worse"}, as ${format}`;
-    const tell = () => onNotice(`the log's settings are changed: ${told}`);
-    // Whoever reads it learns why it falls silent.
+    const messages = level === "error" ? "errors" : `${level} and more severe messages`;
+    const changed = `it writes ${messages}, as ${format}`;
+    const notify = () => onNotice(`the log settings were changed: ${changed}`);
+    // Notifies first if the new threshold would suppress the notice.
     const isQuieter = SEVERITIES.indexOf(level) < SEVERITIES.indexOf(log.level);
-    if (isQuieter) tell();
+    if (isQuieter) notify();
     log.level = level;
     log.format = format;
-    if (!isQuieter) tell();
+    if (!isQuieter) notify();
   }
   return logSettings(operated);
 }
 
-/** @throws BadRequest for one that is off before one that is on. */
+/** @throws BadRequest if a severity is off while a less severe one is on. */
 function levelOf(wanted: LogSettings) {
   const isOn = SWITCHES.map((name) => Boolean(wanted[name]));
   const last = isOn.lastIndexOf(true);
   const off = SWITCHES[isOn.indexOf(false)];
   if (off !== undefined && isOn.indexOf(false) < last) {
-    const why = "for the log has one threshold";
-    throw new BadRequest(off, `expected true beside ${SWITCHES[last]}, ${why}`, wanted[off]);
+    const why = "because the log has one threshold";
+    throw new BadRequest(off, `expected true together with ${SWITCHES[last]}, ${why}`, wanted[off]);
   }
   return SEVERITIES[last] ?? "error";
 }
 
 function expectLog(log: LogState | undefined): LogState {
   if (log !== undefined) return log;
-  const message = "this server writes no log of its own: the program that started it does";
+  const message = "this server writes no log of its own: the program that embeds it writes the log";
   throw new HttpError(501, message);
 }

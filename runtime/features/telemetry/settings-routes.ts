@@ -1,19 +1,19 @@
-/** Triton's logging and trace extensions: settings that operators see and change. */
+/** Routes of Triton's logging and trace extensions. */
 
 import type { Asked, Route } from "../../server/http/route.ts";
 import { changeLog, logSettings, type OperatedLog } from "./log-settings.ts";
 import { changeTraces, type OperatedTraces, traceSettings } from "./trace-settings.ts";
 
-/** What operators may change, as far as there is any. */
+/** State that operators may change. */
 export type Operated = OperatedLog & OperatedTraces;
 
 export function settingsRoutes(operated: Operated): readonly Route[] {
-  const route = (path: string, told: () => object, change: Change): Route => ({
+  const route = (path: string, read: () => object, change: Change): Route => ({
     paths: [path],
     methods: "GET or POST",
     need: "admin",
     answer: async (asked) => {
-      const document = asked.isPosted ? change(asked, await asked.json()) : told();
+      const document = asked.isPosted ? change(asked, await asked.json()) : read();
       return { status: 200, document };
     },
   });
@@ -21,13 +21,13 @@ export function settingsRoutes(operated: Operated): readonly Route[] {
     route(
       path,
       () => traceSettings(operated),
-      ({ house, hosted }, asked) => changeTraces(operated, asked, house.onNotice, hosted),
+      ({ state, hosted }, asked) => changeTraces(operated, asked, state.onNotice, hosted),
     );
   return [
     route(
       "/v2/logging",
       () => logSettings(operated),
-      ({ house }, asked) => changeLog(operated, asked, house.onNotice),
+      ({ state }, asked) => changeLog(operated, asked, state.onNotice),
     ),
     traces("/v2/trace/setting"),
     traces("/v2/models/:model/trace/setting"),

@@ -1,4 +1,4 @@
-/** Triton's trace and log settings by gRPC. */
+/** RPCs of Triton's trace and log settings. */
 import { hostedModel } from "../../server/applications/hosted-model.ts";
 import { registerAnswer } from "../../server/grpc/calls.ts";
 import * as pb from "../../server/grpc/pb/inference-pb.ts";
@@ -9,21 +9,21 @@ import { changeTraces } from "./trace-settings.ts";
 
 export function settingsRpcs(operated: Operated): RegisterRpcs {
   return (server, context, path) => {
-    const { house } = context;
-    const { onNotice } = house;
+    const { state } = context;
+    const { onNotice } = state;
     const trace = [pb.TraceSettingRequestSchema, pb.TraceSettingResponseSchema] as const;
     registerAnswer(server, context, `${path}/TraceSetting`, trace, ({ settings, modelName }) => {
-      // One without a value is to be as it was.
+      // A setting without a value is reset.
       const asked = mapped(settings, ({ value }) => (value.length === 0 ? null : value));
-      const hosted = modelName === "" ? undefined : hostedModel(house.models, modelName);
-      const told = changeTraces(operated, asked, onNotice, hosted);
-      return { settings: mapped(told, (value) => ({ value: [value].flat() })) };
+      const hosted = modelName === "" ? undefined : hostedModel(state.models, modelName);
+      const current = changeTraces(operated, asked, onNotice, hosted);
+      return { settings: mapped(current, (value) => ({ value: [value].flat() })) };
     });
     const log = [pb.LogSettingsRequestSchema, pb.LogSettingsResponseSchema] as const;
     registerAnswer(server, context, `${path}/LogSettings`, log, ({ settings }) => {
       const asked = mapped(settings, ({ parameterChoice }) => parameterChoice.value);
-      const told = changeLog(operated, asked, onNotice);
-      return { settings: mapped(told, (value) => ({ parameterChoice: choiceOf(value) })) };
+      const current = changeLog(operated, asked, onNotice);
+      return { settings: mapped(current, (value) => ({ parameterChoice: choiceOf(value) })) };
     });
   };
 }

@@ -1,4 +1,4 @@
-/** What is told of requests beyond what is counted: the access log and traces. */
+/** Telemetry of single requests: the access log and traces. */
 
 import type { MetricLine } from "../../base/exposition.ts";
 import type { OpenFeature } from "../../server/feature.ts";
@@ -9,26 +9,26 @@ import { accessLine } from "./access-log.ts";
 import type { Sampling } from "./otlp/sampling.ts";
 import { settingsRoutes } from "./settings-routes.ts";
 
-/** Takes spans of requests; none where traces are off. */
+/** Receives finished requests and exports their spans. */
 export interface TraceSink {
   readonly sampling: Sampling;
   take(record: RequestRecord): void;
   lines(): MetricLine[];
 }
 
-export interface TelemetryOptions {
+interface TelemetryOptions {
   readonly accessLog?: Pick<LineSink, "write"> | undefined;
   readonly traces?: TraceSink | undefined;
-  /** That operators may change; left out where the server writes none. */
+  /** Log whose settings operators may change; undefined if the server writes none. */
   readonly log?: LogState | undefined;
   readonly epochOffsetMs: number;
 }
 
-/** Nothing is noted where nothing of it is asked for. */
+/** Adds no hooks if neither the access log nor traces are on. */
 export function telemetryOf(options: TelemetryOptions): OpenFeature {
   const { accessLog, traces, log, epochOffsetMs } = options;
   const operated = { log, sampling: traces?.sampling };
-  const told = Object.entries({ logging: log, trace: traces?.sampling });
+  const extensions = Object.entries({ logging: log, trace: traces?.sampling });
   const ended = (record: RequestRecord) => {
     accessLog?.write(accessLine(record, epochOffsetMs));
     if (record.isSampled) traces?.take(record);
@@ -40,7 +40,7 @@ export function telemetryOf(options: TelemetryOptions): OpenFeature {
   const isOff = accessLog === undefined && traces === undefined;
   return {
     ...(isOff ? {} : { hooks: { arrived, ended } }),
-    extensions: told.flatMap(([name, what]) => (what === undefined ? [] : [name])),
+    extensions: extensions.flatMap(([name, what]) => (what === undefined ? [] : [name])),
     routes: settingsRoutes(operated),
     rpcs: async () => (await import("./settings-rpcs.ts")).settingsRpcs(operated),
     metricLines: () => traces?.lines() ?? [],

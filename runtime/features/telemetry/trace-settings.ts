@@ -1,4 +1,4 @@
-/** Which requests are traced, as Triton's trace extension has it. */
+/** Settings of traces in the form of Triton's trace extension. */
 
 import type { Notice } from "../../base/notice.ts";
 import type { HostedModel } from "../../server/applications/hosted-model.ts";
@@ -6,11 +6,11 @@ import { BadRequest } from "../../server/tensors/bad-request.ts";
 import type { Sampling, SamplingState } from "./otlp/sampling.ts";
 
 export interface OperatedTraces {
-  /** Undefined where no traces are sent. */
+  /** Undefined if no traces are exported. */
   readonly sampling: Sampling | undefined;
 }
 
-export type TraceSettings = Readonly<Record<string, string | readonly string[]>>;
+type TraceSettings = Readonly<Record<string, string | readonly string[]>>;
 
 const OFF: SamplingState = { isOn: false, ratio: 1 };
 const LEVELS = ["TIMESTAMPS", "OFF"];
@@ -29,10 +29,10 @@ export function traceSettings({ sampling }: OperatedTraces): TraceSettings {
 }
 
 /**
- * Changes what is asked for, or nothing; null is what the server was started with.
- * @param model undefined for all, whose settings each has.
- * @returns what is in force then.
- * @throws BadRequest for what cannot be.
+ * Applies the requested changes, all or none; null resets a setting to its value at the start.
+ * @param model undefined for all; every model has the same settings.
+ * @returns the settings in force afterwards.
+ * @throws BadRequest for a value that cannot be set.
  */
 export function changeTraces(
   operated: OperatedTraces,
@@ -63,22 +63,24 @@ export function changeTraces(
   const current = sampling?.state ?? OFF;
   if (state.isOn !== current.isOn || state.ratio !== current.ratio) {
     sampling?.change(state);
-    onNotice(`the trace settings are changed: ${describe(state)}`);
+    onNotice(`the trace settings were changed: ${describe(state)}`);
   }
   return traceSettings(operated);
 }
 
 function describe({ isOn, ratio }: SamplingState): string {
   if (!isOn) return "nothing is traced";
-  return ratio === 0 ? "no trace begins here" : `one request in ${rateOf(ratio)} is traced`;
+  return ratio === 0
+    ? "no trace starts at this server"
+    : `one request in ${rateOf(ratio)} is traced`;
 }
 
-/** Whole where it was asked for so, whatever division has made of it. */
+/** Rounded, so that a whole rate stays whole after the division. */
 function rateOf(ratio: number): number {
   return ratio === 0 ? 0 : Number((1 / ratio).toPrecision(12));
 }
 
-/** Of a text, a number or a list of them, as clients send it. */
+/** Joins a text, a number or a list of them, the forms that clients send. */
 function textOf(value: unknown): string | undefined {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isPlain = list.every((one) => typeof one === "string" || typeof one === "number");
@@ -94,15 +96,15 @@ function isOnBy(text: string | undefined, value: unknown): boolean {
   throw new BadRequest("trace_level", 'expected "TIMESTAMPS" or "OFF"', foundOf(value));
 }
 
-/** One of so many requests is traced; none for 0. */
+/** Share of the requests for a rate of one in `text`; 0 for none. */
 function ratioOf(text: string | undefined, value: unknown): number {
   const rate = text !== undefined && RATE.test(text) ? Number(text) : Number.NaN;
   if (rate === 0) return 0;
   if (rate >= 1) return 1 / rate;
-  throw new BadRequest("trace_rate", 'expected "0" or a number from "1" on', foundOf(value));
+  throw new BadRequest("trace_rate", 'expected "0" or a number >= "1"', foundOf(value));
 }
 
 function fixedBy(model: HostedModel | undefined): string {
-  if (model !== undefined) return ", as all models have it";
-  return ", for no OTLP endpoint takes traces (--otlp-endpoint)";
+  if (model !== undefined) return " (a model has the settings of the server)";
+  return " (traces need an OTLP endpoint, --otlp-endpoint)";
 }

@@ -1,17 +1,20 @@
 /** Accordion: models run as pipelines of layers, cut for any number of execution places. */
 import type { AccordionBundle } from "../../bundle/schema.ts";
 import type { RuntimeMethod } from "../method.ts";
-import { readAccordionBundle } from "./bundle/read.ts";
+import { readAccordionBundle } from "./bundle/fields.ts";
 import { AccordionCommands } from "./core/commands.ts";
 import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { placeDecision } from "./describe/decision.ts";
 import { accordionDiffer, placesByName } from "./describe/diff.ts";
-import { accordionSummary, describeLevel, levelTable } from "./describe/inspect.ts";
+import { accordionSummary, levelTable, describeLevel } from "./describe/inspect.ts";
 import { describeState } from "./describe/inspect-state.ts";
-import { accordionLevels, accordionTasks } from "./describe/reports.ts";
-import { accordionSections } from "./describe/sections.ts";
-import { servingPlaces } from "./describe/serving.ts";
+import {
+  accordionLevels,
+  accordionSections,
+  accordionTasks,
+  servingPlaces,
+} from "./describe/reports.ts";
 import { accordionModels } from "./serve/models.ts";
 import { AccordionReplayer } from "./serve/replayer.ts";
 

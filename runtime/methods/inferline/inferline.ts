@@ -9,16 +9,19 @@ import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
-import { readInferlineBundle } from "./bundle/read.ts";
+import { readInferlineBundle } from "./bundle/fields.ts";
 import {
   type InferlineDispatcherOptions,
   inferlineDispatcherOf,
 } from "./core/inferline-dispatcher.ts";
 import { inferlineDiffer } from "./describe/diff.ts";
-import { firstReplicas } from "./describe/first-replicas.ts";
-import { describePlan, inferlineSummary, levelTable } from "./describe/inspect.ts";
-import { inferlineLevels, inferlineTasks } from "./describe/reports.ts";
-import { inferlineSections } from "./describe/sections.ts";
+import { inferlineSummary, levelTable, describePlan } from "./describe/inspect.ts";
+import {
+  firstReplicas,
+  inferlineLevels,
+  inferlineSections,
+  inferlineTasks,
+} from "./describe/reports.ts";
 import { inferlineModels } from "./serve/models.ts";
 
 const NO_STATES =

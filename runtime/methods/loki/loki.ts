@@ -8,12 +8,11 @@ import { plannedWorkers } from "../../describe/planned-workers.ts";
 import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import type { RuntimeMethod } from "../method.ts";
-import { readLokiBundle } from "./bundle/read.ts";
+import { readLokiBundle } from "./bundle/fields.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiDiffer } from "./describe/diff.ts";
-import { describePlan, levelTable, lokiSummary } from "./describe/inspect.ts";
-import { lokiLevels, lokiTasks } from "./describe/reports.ts";
-import { lokiSections } from "./describe/sections.ts";
+import { levelTable, lokiSummary, describePlan } from "./describe/inspect.ts";
+import { lokiLevels, lokiSections, lokiTasks } from "./describe/reports.ts";
 import { lokiModels } from "./serve/models.ts";
 import { queryRoom } from "./serve/query-room.ts";
 

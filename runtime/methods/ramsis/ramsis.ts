@@ -3,16 +3,15 @@ import type { RamsisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import type { RuntimeMethod } from "../method.ts";
-import { readRamsisBundle } from "./bundle/read.ts";
+import { readRamsisBundle } from "./bundle/fields.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
 import { tableDecision } from "./describe/decision.ts";
 import { tableDiffer } from "./describe/diff.ts";
 import { levelTable, ramsisSummary } from "./describe/inspect.ts";
 import { tableMap } from "./describe/inspect-level.ts";
 import { tableState } from "./describe/inspect-state.ts";
-import { ramsisLevels, ramsisTasks } from "./describe/reports.ts";
+import { ramsisLevels, ramsisSections, ramsisTasks } from "./describe/reports.ts";
 import { reviewedByTables } from "./describe/review.ts";
-import { ramsisSections } from "./describe/sections.ts";
 import { ramsisModels } from "./serve/models.ts";
 import { RamsisReplayer } from "./serve/replayer.ts";
 

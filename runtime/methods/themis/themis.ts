@@ -8,14 +8,12 @@ import { servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
-import { readThemisBundle } from "./bundle/read.ts";
+import { readThemisBundle } from "./bundle/fields.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisDiffer } from "./describe/diff.ts";
-import { firstInstances } from "./describe/first-instances.ts";
-import { describePlan, levelTable, themisSummary } from "./describe/inspect.ts";
-import { themisLevels, themisTasks } from "./describe/reports.ts";
-import { themisSections } from "./describe/sections.ts";
+import { levelTable, describePlan, themisSummary } from "./describe/inspect.ts";
+import { firstInstances, themisLevels, themisSections, themisTasks } from "./describe/reports.ts";
 import { themisModels } from "./serve/models.ts";
 
 const NO_STATES =

@@ -1,6 +1,12 @@
-/** Who may come in, whatever door a request comes by: one object that decides, and counts. */
+/** Who may come in, whatever listener a request comes by: one object that decides, and counts. */
 
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import {
+  endedConnectionLines,
+  expiryLines,
+  lastReloadLines,
+  refusedLines,
+} from "../../base/metric-families.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
@@ -42,7 +48,7 @@ export interface Asking {
   /** Of the other end of the connection. */
   readonly address: string | undefined;
   /** Whether it came to a listener for administrators, or for metrics. */
-  readonly isOwnDoor?: boolean;
+  readonly isOwnListener?: boolean;
 }
 
 /** A request that was let in. */
@@ -77,6 +83,8 @@ export const ANYBODY: Admitted = { name: undefined, leave: nothing };
 export class Access {
   readonly tls: KeptFiles<TlsPair> | undefined;
   readonly cors: Cors | undefined;
+  /** Whether it lets everybody in, as often as they ask, but for administrators. */
+  readonly isIdle: boolean;
   readonly #tokens: KeptFiles<TokenBook> | undefined;
   readonly #limits: ClientLimits;
   readonly #epochNowMs: () => number;
@@ -98,6 +106,7 @@ export class Access {
     this.cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
     const limits = { rateQps: clientRate, burst: clientBurst, concurrency: clientConcurrency };
     this.#limits = new ClientLimits(limits, nowMs);
+    this.isIdle = files.tokens === undefined && this.#limits.isOff;
   }
 
   /** @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_ACCESS for files that are not good. */
@@ -127,11 +136,6 @@ export class Access {
   /** Everybody may come in, over connections that are not encrypted. */
   static off(nowMs: () => number): Access {
     return new Access({}, { nowMs }, { tls: undefined, tokens: undefined });
-  }
-
-  /** Whether it lets everybody in, as often as they ask, but for administrators. */
-  get isIdle(): boolean {
-    return this.#tokens === undefined && this.#limits.isOff;
   }
 
   /** Whether nobody is asked who they are. */
@@ -219,38 +223,22 @@ export class Access {
   }
 
   metricLines(): MetricLine[] {
-    const refused = "stratagem_access_refused_total";
-    const good = "stratagem_access_files_good";
-    const kept = { tls: this.tls, tokens: this.#tokens };
-    const files = Object.entries(kept).flatMap(([file, one]) => {
-      return one === undefined ? [] : [line(good, { file }, one.fault === null ? 1 : 0)];
-    });
+    const kept = Object.entries({ tls: this.tls, tokens: this.#tokens });
     return [
-      head(refused, "counter", "Requests refused for who asked or how much, by reason"),
-      ...[...this.#countByRefusal].map(([reason, count]) => line(refused, { reason }, count)),
-      ...metric(
-        "stratagem_tls_handshakes_failed_total",
-        "counter",
-        "Connections that ended before they were encrypted",
-        this.#failedHandshakes,
+      ...refusedLines("request", this.#countByRefusal),
+      ...endedConnectionLines([["tls handshake", this.#failedHandshakes]]),
+      ...kept.flatMap(([file, one]) =>
+        one === undefined ? [] : lastReloadLines(file, [[{}, one.fault === null]]),
       ),
-      ...(files.length === 0
-        ? []
-        : [head(good, "gauge", "Whether files are followed as they are now"), ...files]),
       ...(this.tls === undefined
         ? []
-        : metric(
-            "stratagem_tls_certificate_expiry_seconds",
-            "gauge",
-            "When the certificate of the server ends, seconds since 1970",
-            this.tls.value.expiresMs / 1000,
-          )),
+        : expiryLines("tls_certificate", this.tls.value.expiresMs / 1000)),
     ];
   }
 
   /** Where nobody shows who they are, a listener for all serves administrators of this machine. */
-  #mayAdminister({ address, isOwnDoor = false }: Asking): boolean {
-    return !this.isOpen || isOwnDoor || isLoopback(address);
+  #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
+    return !this.isOpen || isOwnListener || isLoopback(address);
   }
 
   #judged(token: Token | null, { need, address }: Asking): Decision {
@@ -295,11 +283,11 @@ export class Access {
 export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): string | undefined {
   if (isLoopback(host)) return undefined;
   if (isOpen) {
-    const remedy = "set --tokens or --tls-client-ca, or put a proxy before it";
+    const remedy = "set --tokens or client-ca of --tls, or put a proxy before it";
     return `warning: anybody who reaches ${host} may ask: ${remedy}`;
   }
   if (hasTokens && tls === undefined) {
-    const remedy = "set --tls-cert and --tls-key, or put a proxy before it";
+    const remedy = "set --tls, or put a proxy before it";
     return `warning: tokens are sent to ${host} as plain text: ${remedy}`;
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** The certificate and key of the server, and of whom clients have theirs; for every door. */
+/** The certificate and key of the server, and of whom clients have theirs; for every listener. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { RuntimeError } from "../../base/errors.ts";

@@ -1,10 +1,9 @@
 /** The named points of a request at which features are called, and what each application gets. */
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Answer } from "../requests/request.ts";
-import type { RequestRecord } from "../requests/request-record.ts";
+import { Records, type RequestRecord } from "../requests/request-record.ts";
 import type { Application, ApplicationPart } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
-import { Records } from "./records.ts";
 import type { Trial } from "./trial.ts";
 
 /** A request that was answered, as those are told who follow answers. */
@@ -29,7 +28,7 @@ export interface RequestHooks {
 }
 
 /** What a feature is to the applications of a server and their requests. */
-export interface HouseFeature {
+export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */
   readonly extensions?: readonly string[];
@@ -42,13 +41,13 @@ export interface HouseFeature {
 }
 
 /** The features of a server, with the functions of each point side by side. */
-export class HouseFeatures {
+export class RequestFeatures {
   readonly answered: readonly ((request: AnsweredRequest) => void)[];
   /** Undefined where no feature follows requests, and nothing is noted then. */
   readonly records: Records | undefined;
-  readonly #all: readonly HouseFeature[];
+  readonly #all: readonly RequestFeature[];
 
-  constructor(all: readonly HouseFeature[], nowMs: () => number) {
+  constructor(all: readonly RequestFeature[], nowMs: () => number) {
     this.#all = all;
     const hooks = all.flatMap((feature) => feature.hooks ?? []);
     this.answered = hooks.flatMap((one) => one.answered?.bind(one) ?? []);

@@ -1,10 +1,10 @@
 /** The models of all applications of a server, by the names that clients call them. */
-import { type InferLimits, inferLimits } from "../bodies/body-limits.ts";
+import { type InferLimits, inferLimits } from "../bodies/body-memory.ts";
 import { HttpError } from "../connections/http-error.ts";
 import type { ReadModel } from "../json/json-jobs.ts";
-import { Latencies } from "../metrics/latencies.ts";
 import { RequestReader } from "../protocol/protocol.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
+import { Latencies } from "../requests/request-metrics.ts";
 import type { Application } from "./application.ts";
 
 /** A model of an application, and how its requests are read. */

@@ -1,14 +1,20 @@
-/** One inference request, whatever protocol it came by: from the door to its answer. */
+/**
+ * The chain of one inference request, whatever protocol it came by: read, classify, admit, submit,
+ * write. Features and trials are called at named points; one that is off costs one check.
+ */
 import { bucketSizes } from "../../bundle/schema.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
+import type { EndpointModel } from "../requests/endpoint.ts";
 import type { Answer, Failure, FailureReason, GivenUp, Outcome } from "../requests/request.ts";
 import { type RequestClass, requestClass } from "../requests/request-classes.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
-import { paddedInputs } from "../tensors/padding.ts";
+import type { VariantWish } from "../requests/variant-wish.ts";
+import { type PaddedInputs, paddedInputs } from "../tensors/padding.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
 import type { HostedModel } from "./hosted-model.ts";
-import type { House } from "./house.ts";
+import type { ServerState } from "./server-state.ts";
 
 const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
@@ -66,44 +72,43 @@ interface Arrival {
   readonly lagMs: number;
 }
 
-/** @throws HttpError, BadRequest, or what `write` throws; it is counted already. */
-export async function infer(house: House, inference: Inference): Promise<void> {
+/**
+ * Reads a request, classifies it, admits it, submits it and writes its answer.
+ * @throws HttpError, BadRequest, or what `write` throws; it is counted already.
+ */
+export async function infer(state: ServerState, inference: Inference): Promise<void> {
   const { hosted, modelName, record } = inference;
-  const { nowMs } = house;
-  const { answered } = house.features;
-  const { metrics, classes } = hosted.model;
-  const seenMs = nowMs();
-  const lagMs = house.lag.onRequest();
-  const arrival = { arrivalMs: seenMs - lagMs, lagMs };
+  const { application, model, latencies } = hosted;
+  const { nowMs, trials, features } = state;
+  const { metrics } = model;
+  const lagMs = state.lag.onRequest();
+  const arrival = { arrivalMs: nowMs() - lagMs, lagMs };
+  const hold = state.budget.hold();
   let reason: FailureReason | undefined;
   let isAnswered = false;
-  const hold = house.budget.hold();
-  const { application } = hosted;
   if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);
   application.enter();
-  hosted.latencies.pending++;
+  latencies.pending++;
   try {
-    if (house.isDraining) {
+    if (state.isDraining) {
       reason = "closed";
       throw new HttpError(503, "the server is shutting down", RETRY_LATER);
     }
-    const read = ownSequence(await inference.read(hold), inference.client);
-    const { request, kind } = inBucket(hosted.model, read, hold);
-    if (record !== undefined) record.rows = request.rows;
-    const { sloMs } = application;
-    const sloClass = { ...requestClass(classes, modelName, request.sloClass, sloMs), ...kind };
+    const read = await inference.read(hold);
+    if (record !== undefined) record.rows = read.rows;
+    const { request, sloClass } = classified(hosted, modelName, read, hold);
     if (record !== undefined) noteKind(record, sloClass, request, nowMs());
-    const outcome = await inTurn(house, inference, sloClass, request, arrival);
+    const isOfSequence = model.sequences !== undefined && request.sequence !== undefined;
+    const admit = isOfSequence ? admittedInTurn : admitted;
+    const outcome = await admit(state, inference, sloClass, request, arrival);
     if (outcome.kind === "failed") {
       reason = outcome.reason;
       throw errorOf(outcome);
     }
     isAnswered = true;
-    if (answered.length > 0) {
+    for (const hook of features.answered) {
       const { id, client = "" } = inference;
-      const { rows } = request;
-      const told = { hosted, rows, answer: outcome, id: id?.(), client };
-      for (const hook of answered) hook(told);
+      hook({ hosted, rows: request.rows, answer: outcome, id: id?.(), client });
     }
     if (record !== undefined) noteAnswer(record, outcome);
     const written = inference.write(read, outcome, sloClass);
@@ -113,39 +118,58 @@ export async function infer(house: House, inference: Inference): Promise<void> {
     const outputMs = writtenMs - outcome.doneMs;
     const { queueMs, inputMs, inferMs } = outcome;
     metrics.onRequestAnswered({ requestMs, queueMs, inputMs, inferMs, outputMs }, writtenMs);
-    hosted.latencies.onAnswered(requestMs, queueMs, inferMs);
-    house.trials.onSettled(application, requestMs <= sloClass.sloMs);
+    latencies.onAnswered(requestMs, queueMs, inferMs);
+    if (trials.openCount > 0) trials.onSettled(application, requestMs <= sloClass.sloMs);
   } catch (error) {
-    // What cannot be written is no answer.
-    if (isAnswered || (reason !== undefined && VIOLATIONS.has(reason))) {
-      house.trials.onSettled(application, false);
-    }
+    // An answer that cannot be written is a violation.
+    const isViolated = isAnswered || (reason !== undefined && VIOLATIONS.has(reason));
+    if (isViolated && trials.openCount > 0) trials.onSettled(application, false);
     if (record !== undefined && reason !== undefined) noteFailure(record, reason, nowMs());
     metrics.onRequestFailed(reason, nowMs() - arrival.arrivalMs, nowMs());
     throw error;
   } finally {
     hold.release();
-    hosted.latencies.pending--;
+    latencies.pending--;
     application.leave();
   }
 }
 
-/**
- * Fills a request up to its bucket, which takes the place of a class: a model has no classes then.
- */
-function inBucket(
-  { signature, metrics }: HostedModel["model"],
+interface Classified {
+  /** With inputs that fill its bucket. */
+  readonly request: InferRequest;
+  readonly sloClass: RequestClass;
+}
+
+/** Finds the class of a request, or its bucket: a model has one of both at most. */
+function classified(
+  { model: { classes, signature, metrics }, application: { sloMs } }: HostedModel,
+  modelName: string,
   request: InferRequest,
   hold: ByteHold,
-): { readonly request: InferRequest; readonly kind: Partial<RequestClass> } {
-  const { axes } = signature;
-  const { sizes } = request;
-  if (axes === undefined || sizes === undefined) return { request, kind: {} };
-  const grow = (bytes: number) => hold.growTo(hold.bytes + bytes);
-  const { bucket, inputs, filled, elements } = paddedInputs(signature, request, sizes, grow);
-  metrics.onPadded({ bucket, filled, elements });
-  const name = bucketSizes(axes, bucket).join("x");
-  return { request: { ...request, inputs }, kind: { index: bucket, bucket: name } };
+): Classified {
+  const { sizes, sloClass: asked } = request;
+  const isPlain = classes === undefined && asked === undefined;
+  const padded = sizes === undefined ? undefined : paddedTo(signature, request, sizes, hold);
+  const sloClass = isPlain
+    ? { index: 0, name: null, sloMs }
+    : requestClass(classes, modelName, asked, sloMs);
+  if (padded === undefined) return { request, sloClass };
+  metrics.onPadded(padded);
+  const { bucket, inputs } = padded;
+  const name = bucketSizes(signature.axes ?? [], bucket).join("x");
+  return {
+    request: { ...request, inputs },
+    sloClass: { ...sloClass, index: bucket, bucket: name },
+  };
+}
+
+function paddedTo(
+  signature: ClientSignature,
+  request: InferRequest,
+  sizes: readonly number[],
+  hold: ByteHold,
+): PaddedInputs {
+  return paddedInputs(signature, request, sizes, (bytes) => hold.growTo(hold.bytes + bytes));
 }
 
 function noteArrival(
@@ -188,76 +212,78 @@ function noteAnswer(record: RequestRecord, answer: Answer): void {
   record.waitsMs = waitsMs ?? [];
 }
 
-/** Sequences of the same id that are another client's are others. */
-function ownSequence(request: InferRequest, client = ""): InferRequest {
-  const { sequence } = request;
-  if (sequence === undefined || client === "") return request;
-  return { ...request, sequence: { ...sequence, client } };
-}
-
 /**
- * Requests of a sequence are let in one after another. The deadline counts from the arrival of the
- * request, before its body was read, and before it was seen; of the time that is left, the answer
- * may wait as long for the loop as the request did.
+ * Admits the requests of a sequence one after another. The same id of another client names another
+ * sequence.
  */
-function inTurn(
-  house: House,
+function admittedInTurn(
+  state: ServerState,
   inference: Inference,
   sloClass: RequestClass,
   request: InferRequest,
   arrival: Arrival,
 ): Outcome | Promise<Outcome> {
-  const { model } = inference.hosted;
-  const { onceGone } = inference;
-  const { sequence: step, inputs } = request;
-  if (model.sequences === undefined || step === undefined) {
-    return admitted(house, inference, sloClass, request, arrival);
+  const { sequences } = inference.hosted.model;
+  const { onceGone, client = "" } = inference;
+  const { sequence, inputs } = request;
+  if (sequences === undefined || sequence === undefined) {
+    throw new Error("a request of a sequence is for a model that keeps state");
   }
+  const step = client === "" ? sequence : { ...sequence, client };
   const serve = (filled: readonly Uint8Array[]) => {
-    return admitted(house, inference, sloClass, { ...request, inputs: filled }, arrival);
+    return admitted(state, inference, sloClass, { ...request, inputs: filled }, arrival);
   };
-  return model.sequences.inTurn({ step, inputs, onceGone, serve });
+  return sequences.inTurn({ step, inputs, onceGone, serve });
 }
 
-/** Lets a request in whose turn it is, or refuses it. */
+/**
+ * Submits a request, or rejects one that would be late. The deadline counts from the arrival of the
+ * request, before its body was read, and before it was seen; of the time that is left, the answer
+ * may wait as long for the loop as the request did.
+ */
 function admitted(
-  { nowMs }: House,
+  { nowMs }: ServerState,
   { hosted: { model, application }, onceGone }: Inference,
   { index, sloMs }: RequestClass,
   { rows, inputs, timeoutMs, isHigh, variant }: InferRequest,
   { arrivalMs, lagMs }: Arrival,
 ): Outcome | Promise<Outcome> {
   const { gate } = application;
-  const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
-  const refusal = timeoutRefusal(timeoutMs, namedMs, model.fastestMs);
-  if (refusal !== null) {
-    model.onTurnedAway(rows, index);
-    return refusal;
+  if (timeoutMs !== undefined) {
+    const rejection = timeoutRejection(timeoutMs, model, variant);
+    if (rejection !== null) {
+      model.onRejected(rows, index);
+      return rejection;
+    }
   }
-  const deadlineMs = arrivalMs + Math.min(sloMs, timeoutMs ?? sloMs) - lagMs;
+  const isOwn = timeoutMs !== undefined && timeoutMs < sloMs;
+  const deadlineMs = arrivalMs + (isOwn ? timeoutMs : sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
-    model.onTurnedAway(rows, index);
+    model.onRejected(rows, index);
     return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
   }
   const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs });
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
   return outcome.then((found) => {
-    const settled = ownTimeout(found, timeoutMs !== undefined && timeoutMs < sloMs);
+    // Late for the client's own deadline is not late for the SLO.
+    const isOwnTimeout = isOwn && found.kind === "failed" && found.reason === "late";
+    const settled: Outcome = isOwnTimeout ? { ...found, reason: "timeout" } : found;
     gate.leave(entry, settled, nowMs());
     stayed();
     return settled;
   });
 }
 
-/** Why a timeout that a client states cannot be met whatever is done; null where it may be. */
-function timeoutRefusal(
-  timeoutMs: number | undefined,
-  namedMs: number | undefined,
-  fastestMs: number,
+/** Returns why a timeout that a client states can never be met, or null. */
+function timeoutRejection(
+  timeoutMs: number,
+  model: EndpointModel,
+  variant: VariantWish | undefined,
 ): Failure | null {
-  const leastMs = namedMs ?? fastestMs;
-  if (timeoutMs === undefined || timeoutMs >= leastMs) return null;
+  const namedMs = typeof variant === "number" ? model.variantMs?.(variant) : undefined;
+  const leastMs = namedMs ?? model.fastestMs;
+  if (timeoutMs >= leastMs) return null;
   const [leastUs, timeoutUs] = [Math.ceil(leastMs * 1000), Math.round(timeoutMs * 1000)];
   const whose = namedMs === undefined ? "the fastest variant" : "that variant";
   const expected = `expected at least ${leastUs} µs, the time of ${whose}`;
@@ -265,48 +291,48 @@ function timeoutRefusal(
   return { kind: "failed", reason: "timeout", message };
 }
 
-/** What is late for a deadline of the client's own is not late for the SLO. */
-function ownTimeout(outcome: Outcome, isOwn: boolean): Outcome {
-  if (!isOwn || outcome.kind === "answered" || outcome.reason !== "late") return outcome;
-  return { ...outcome, reason: "timeout" };
-}
-
 function errorOf({ reason, message }: Failure): HttpError {
   const status = STATUS_BY_REASON[reason];
   return new HttpError(status, message, status === 429 || status === 503 ? RETRY_LATER : {});
 }
 
-/** As HTTP has it; other protocols have a status for each. */
-export interface ShutDoor {
+/** Rejects a request before its body is read; other protocols translate the status. */
+export interface EarlyRejection {
   readonly status: 429 | 503;
   readonly message: string;
 }
 
-const FULL: ShutDoor = { status: 429, message: "no room: as many queries wait as may" };
-const LATE: ShutDoor = {
+const QUEUE_FULL: EarlyRejection = {
+  status: 429,
+  message: "queue full: the maximum number of queries is waiting",
+};
+const LATE: EarlyRejection = {
   status: 503,
   message: "no room: the request would not be answered in time",
 };
 
 /** @returns undefined where a request for the model may come in. */
-export function shutDoor(house: House, { model, application }: HostedModel): ShutDoor | undefined {
-  // Time for the way in and the way out, and then nothing is left.
-  if (2 * house.lag.onRequest() >= application.sloMs) return LATE;
+export function earlyRejection(
+  state: ServerState,
+  { model, application }: HostedModel,
+): EarlyRejection | undefined {
+  // Both the way in and the way out wait for the loop; then no time is left.
+  if (2 * state.lag.onRequest() >= application.sloMs) return LATE;
   if (!application.gate.isShut(model)) return undefined;
-  return model.isFull === undefined ? LATE : FULL;
+  return model.isFull === undefined ? LATE : QUEUE_FULL;
 }
 
-/** A request has gone from a door that is shut. @param record what is noted of it, if anything. */
-export function onTurnedAway(house: House, hosted: HostedModel, record?: RequestRecord): void {
+/** Counts a request that was rejected early. @param record of the request, if there is one. */
+export function onRejected(state: ServerState, hosted: HostedModel, record?: RequestRecord): void {
   const { model, application } = hosted;
-  model.onTurnedAway(1, 0);
-  model.metrics.onRequestFailed("shed", 0, house.nowMs());
-  house.trials.onSettled(application, false);
+  model.onRejected(1, 0);
+  model.metrics.onRequestFailed("shed", 0, state.nowMs());
+  if (state.trials.openCount > 0) state.trials.onSettled(application, false);
   if (record === undefined) return;
   record.model = model.signature.names[0] ?? "";
   record.sloMs = application.sloMs;
   record.bundleSha256 = application.endpoint.bundleSha256;
-  record.failedMs = house.nowMs();
-  record.error = "turned away at the door";
+  record.failedMs = state.nowMs();
+  record.error = "rejected before its body was read";
   record.reason = "shed";
 }

@@ -1,8 +1,8 @@
 /** The limits of a server, and what they are where nothing else is said. */
 import { DEFAULT_MAX_PENDING } from "../../core/admission.ts";
+import type { PaceLimits } from "../bodies/body.ts";
+import type { HeadLimits } from "../connections/connection.ts";
 import type { ConnectionLimits } from "../connections/connections.ts";
-import type { PaceLimits } from "../connections/pace.ts";
-import type { HeadLimits } from "../connections/request-head.ts";
 
 export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   /** Of a request's body, compressed and not, where its model's shapes could need more. */

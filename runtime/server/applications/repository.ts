@@ -5,7 +5,7 @@
 import { HttpError } from "../connections/http-error.ts";
 import type { Application } from "./application.ts";
 import { hostedModel } from "./hosted-model.ts";
-import type { House } from "./house.ts";
+import type { ServerState } from "./server-state.ts";
 
 export interface IndexEntry {
   readonly name: string;
@@ -18,9 +18,9 @@ const READY = { state: "READY", reason: "" } as const;
 const UNAVAILABLE = { state: "UNAVAILABLE", reason: "its workers are not ready" } as const;
 
 /** @param onlyReady leaves out those that do not answer. */
-export function repositoryIndex(house: House, onlyReady: boolean): IndexEntry[] {
-  return house.models.flatMap(({ application, names }) => {
-    const isReady = house.isApplicationReady(application);
+export function repositoryIndex(state: ServerState, onlyReady: boolean): IndexEntry[] {
+  return state.models.flatMap(({ application, names }) => {
+    const isReady = state.isApplicationReady(application);
     if (!isReady && onlyReady) return [];
     const told = isReady ? READY : UNAVAILABLE;
     return names.map((name) => ({ name, version: "1", ...told }));
@@ -32,16 +32,16 @@ export function repositoryIndex(house: House, onlyReady: boolean): IndexEntry[] 
  * @param parameters of the request, by their names. @throws HttpError 400 with why it does not.
  */
 export async function loadModel(
-  house: House,
+  state: ServerState,
   name: string,
   parameters: readonly string[],
 ): Promise<void> {
-  const application = applicationOf(house, name, "load");
+  const application = applicationOf(state, name, "load");
   if (parameters.length > 0) {
     const found = parameters.join(", ");
     throw refusal("load", name, `a bundle says all of it: expected no parameters, got ${found}`);
   }
-  const { reload } = house;
+  const { reload } = state;
   if (reload === undefined) {
     throw refusal("load", name, "its bundle was given by the program, from no file");
   }
@@ -53,15 +53,15 @@ const STAYS =
   "a model stays as long as its server runs, whose workers its bundle divides; end the server";
 
 /** @throws HttpError 400 always: nothing is unloaded. */
-export function refuseUnload(house: House, name: string): never {
-  applicationOf(house, name, "unload");
+export function refuseUnload(state: ServerState, name: string): never {
+  applicationOf(state, name, "unload");
   throw refusal("unload", name, STAYS);
 }
 
 /** @throws HttpError 400 for an unknown name, as Triton. */
-function applicationOf(house: House, name: string, action: string): Application {
+function applicationOf(state: ServerState, name: string, action: string): Application {
   try {
-    return hostedModel(house.models, name).application;
+    return hostedModel(state.models, name).application;
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
     throw refusal(action, name, error.message);

@@ -4,7 +4,7 @@
  */
 import type { Application } from "./application.ts";
 import { hostedModels } from "./hosted-model.ts";
-import { type House, within } from "./house.ts";
+import { type ServerState, within } from "./server-state.ts";
 import { Trial } from "./trial.ts";
 
 /** Of workers that do not fail but do not come up either. */
@@ -16,7 +16,7 @@ export interface Replaced {
 }
 
 export class Succession {
-  readonly #house: House;
+  readonly #state: ServerState;
   readonly #drainTimeoutMs: number;
   readonly #onSwitch: () => void;
   readonly #retiring = new Set<Promise<void>>();
@@ -25,8 +25,8 @@ export class Succession {
   readonly #opening = new Set<Promise<unknown>>();
 
   /** @param onSwitch called once other models answer. */
-  constructor(house: House, drainTimeoutMs: number, onSwitch: () => void) {
-    this.#house = house;
+  constructor(state: ServerState, drainTimeoutMs: number, onSwitch: () => void) {
+    this.#state = state;
     this.#drainTimeoutMs = drainTimeoutMs;
     this.#onSwitch = onSwitch;
     this.#closing = new Promise((_, reject) => {
@@ -42,7 +42,7 @@ export class Succession {
    */
   async replace(before: Application, next: Application, failed: Promise<never>): Promise<Replaced> {
     await this.#opened(next, failed);
-    this.#house.replace(before, next);
+    this.#state.replace(before, next);
     this.#onSwitch();
     return { retired: this.#retire(before) };
   }
@@ -53,12 +53,12 @@ export class Succession {
    */
   async open(beside: Application, failed: Promise<never>): Promise<void> {
     await this.#opened(beside, failed);
-    this.#house.trials.beside.add(beside);
+    this.#state.trials.beside.add(beside);
   }
 
   /** A share of the requests to one that is served go from now on to one that is open beside it. */
   begin(stable: Application, candidate: Application, share: number): Trial {
-    const { trials } = this.#house;
+    const { trials } = this.#state;
     const before = trials.open.find((one) => one.candidate === candidate);
     if (before !== undefined) trials.end(before);
     const models = before?.models ?? hostedModels(candidate);
@@ -70,19 +70,19 @@ export class Succession {
   /** The candidate answers all from now on. @throws Error if the other is not served any more. */
   promote(trial: Trial): Replaced {
     const { stable, candidate, models } = trial;
-    if (!this.#house.applications.includes(stable)) {
+    if (!this.#state.applications.includes(stable)) {
       throw new Error("the bundle that it was tried beside is not served any more");
     }
-    this.#house.trials.end(trial);
-    this.#house.trials.beside.delete(candidate);
-    this.#house.replace(stable, candidate, models);
+    this.#state.trials.end(trial);
+    this.#state.trials.beside.delete(candidate);
+    this.#state.replace(stable, candidate, models);
     this.#onSwitch();
     return { retired: this.#retire(stable) };
   }
 
   /** One that is open beside others gets nothing more, answers what it has, and is closed. */
   end(beside: Application): Promise<void> {
-    const { trials } = this.#house;
+    const { trials } = this.#state;
     for (const trial of trials.open) if (trial.candidate === beside) trials.end(trial);
     trials.beside.delete(beside);
     return this.#retire(beside);
@@ -103,7 +103,7 @@ export class Succession {
   }
 
   async #open(next: Application, failed: Promise<never>): Promise<void> {
-    this.#house.features.onOpened(next);
+    this.#state.features.onOpened(next);
     const opened = next.openWorkers();
     try {
       await Promise.race([opened, this.#closing, failed]);

@@ -1,7 +1,54 @@
-/** An application that is tried beside the one that is served: who answers what, and how well. */
+/** Applications that are tried beside those that are served: routing and outcomes. */
+import { Rng } from "../../core/rng.ts";
 import type { Application } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
-import { Lot } from "./lot.ts";
+
+/** Names this consumer of random numbers. */
+const STREAM = 0x63_61_6e_61;
+
+/** Of FNV-1a with 32 bits. */
+const BASIS = 0x811c9dc5;
+const PRIME = 0x01000193;
+
+export class Sampler {
+  readonly #share: number;
+  /** What the salt has made of the hash, to which ids are added. */
+  readonly #salted: number;
+  readonly #rng: Rng;
+
+  /**
+   * @param share of the requests that are drawn, 0..1.
+   * @param salt other bundles draw other ids; of the same, a larger share has those of a smaller.
+   */
+  constructor(share: number, salt: string) {
+    this.#share = share;
+    this.#salted = added(BASIS, `${salt}/`);
+    this.#rng = new Rng(mixed(this.#salted), STREAM);
+  }
+
+  /** @param id the same is always drawn alike; undefined draws by itself. */
+  isDrawn(id: string | undefined): boolean {
+    if (id === undefined) return this.#rng.nextShortFloat() < this.#share;
+    return mixed(added(this.#salted, id)) * 2 ** -32 < this.#share;
+  }
+}
+
+/** FNV-1a over UTF-16 units. */
+function added(hash: number, text: string): number {
+  let sum = hash;
+  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), PRIME);
+  return sum;
+}
+
+/**
+ * The finalizer of MurmurHash3, since the high bits of the sum hardly know the last characters.
+ * @returns 32 bits, unsigned.
+ */
+function mixed(sum: number): number {
+  let hash = Math.imul(sum ^ (sum >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
 
 export interface ArmCounts {
   /** Requests that were answered in time. */
@@ -34,7 +81,7 @@ export class Trial {
   readonly share: number;
   readonly #counts = { stable: { kept: 0, violated: 0 }, candidate: { kept: 0, violated: 0 } };
   readonly #modelByName: ReadonlyMap<string, HostedModel>;
-  readonly #lot: Lot;
+  readonly #sampler: Sampler;
   /** Of requests that were asked for before. */
   readonly #drawn = new WeakMap<object, boolean>();
 
@@ -44,7 +91,7 @@ export class Trial {
     this.models = models;
     this.share = share;
     this.#modelByName = new Map(models.map((hosted) => [nameOf(hosted), hosted]));
-    this.#lot = new Lot(share, candidate.endpoint.bundleSha256);
+    this.#sampler = new Sampler(share, candidate.endpoint.bundleSha256);
   }
 
   /** Since it began. */
@@ -60,7 +107,7 @@ export class Trial {
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
     let isDrawn = this.#drawn.get(request);
     if (isDrawn === undefined) {
-      isDrawn = this.#lot.isDrawn(idOf());
+      isDrawn = this.#sampler.isDrawn(idOf());
       this.#drawn.set(request, isDrawn);
     }
     return isDrawn ? (this.besideOf(hosted) ?? hosted) : hosted;
@@ -82,4 +129,67 @@ export class Trial {
 
 function nameOf({ model }: HostedModel): string {
   return model.signature.names[0] ?? "";
+}
+
+/** Digits of a bundle's SHA-256 that tell it from others. */
+const REVISION_DIGITS = 12;
+
+export class Trials {
+  readonly #open = new Set<Trial>();
+  /** By both of its applications. */
+  readonly #byApplication = new Map<Application, Trial>();
+  /** Those whose workers run beside the ones that are served, tried or not. */
+  readonly beside = new Set<Application>();
+  /** How many are open: requests need ask nothing else while it is 0. */
+  openCount = 0;
+
+  get open(): readonly Trial[] {
+    return [...this.#open];
+  }
+
+  begin(trial: Trial): void {
+    this.#open.add(trial);
+    this.openCount = this.#open.size;
+    this.#byApplication.set(trial.stable, trial);
+    this.#byApplication.set(trial.candidate, trial);
+  }
+
+  /** All new requests go to the stable application. */
+  end(trial: Trial): void {
+    this.#open.delete(trial);
+    this.openCount = this.#open.size;
+    this.#byApplication.delete(trial.stable);
+    this.#byApplication.delete(trial.candidate);
+  }
+
+  /**
+   * The model that answers a request: the one that is served, or that of the bundle that is tried.
+   * @param request the same one is always answered alike. @param idOf by which its client knows it.
+   */
+  routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
+    const trial = this.#byApplication.get(hosted.application);
+    if (trial === undefined || trial.candidate === hosted.application) return hosted;
+    return trial.routed(hosted, request, idOf);
+  }
+
+  /** The model of the bundle that is tried beside one; undefined where none is. */
+  besideOf(hosted: HostedModel): HostedModel | undefined {
+    return this.#byApplication.get(hosted.application)?.besideOf(hosted);
+  }
+
+  /** What clients are told of who answers, where that may be one of two; else undefined. */
+  revisionOf({ application }: HostedModel): string | undefined {
+    if (!this.#byApplication.has(application)) return undefined;
+    return revisionOf(application);
+  }
+
+  /** A request is over. @param isKept whether it was answered in time. */
+  onSettled(application: Application, isKept: boolean): void {
+    this.#byApplication.get(application)?.onSettled(application, isKept);
+  }
+}
+
+/** By which people tell the bundle of an application from others. */
+export function revisionOf({ endpoint }: Application): string {
+  return endpoint.bundleSha256.slice(0, REVISION_DIGITS);
 }

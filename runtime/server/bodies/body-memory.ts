@@ -1,6 +1,195 @@
-/** Memory of bodies that are over: used again by the next ones, or collected soon. */
+/** Memory of request bodies: the limit of one body, the budget of all, and buffers used again. */
+
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import type { MetricLine } from "../../base/exposition.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { JsonLimits } from "../tensors/json-text.ts";
+import { largestRowShape } from "../tensors/padding.ts";
+import type { ModelTensor } from "../tensors/signature.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
+
+/** The most bytes of a body, before and after decompression, and why so many. */
+export interface BodyLimit {
+  readonly bytes: number;
+  /** Such as "what this server takes at most". */
+  readonly why: string;
+}
+
+/** What the bodies of inference requests for a model may be. */
+export interface InferLimits {
+  /** With tensors in the JSON. */
+  readonly json: BodyLimit;
+  /** Bytes of all tensors behind the JSON. */
+  readonly maxBinaryBytes: number;
+  /** Of what the JSON consists, if it is long. */
+  readonly parts: JsonLimits;
+  readonly maxRows: number;
+}
+
+/**
+ * For an element in JSON with its comma, blanks and brackets: the longest integer of 16 bits and
+ * the longest number have 6 and 24 characters.
+ */
+const SHORT_ELEMENT_BYTES = 16;
+const ELEMENT_BYTES = 32;
+/** For all of the JSON but the tensors. */
+export const HEADER_BYTES = 65_536;
+/** For all of the JSON but the tensors: values, arrays and objects, strings. */
+const HEADER_PARTS = 16_384;
+
+/** Of BYTES, which may be an image, or a book: as long as bodies may be. */
+const UNKNOWN_BYTES = Number.POSITIVE_INFINITY;
+
+const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
+
+/** Of a request for the index or for administrators, or to see or change settings. */
+export const SMALL_LIMIT: BodyLimit = {
+  bytes: 4096,
+  why: "what such a request takes at most",
+};
+
+/**
+ * @param maxRows of one request.
+ * @param maxBodyBytes which nothing is above.
+ */
+export function inferLimits(
+  inputs: readonly ModelTensor[],
+  maxRows: number,
+  maxBodyBytes: number,
+): InferLimits {
+  let jsonBytes = HEADER_BYTES;
+  let binaryBytes = 0;
+  let [values, containers, strings] = [HEADER_PARTS, HEADER_PARTS, HEADER_PARTS];
+  for (const tensor of inputs) {
+    const { datatype } = tensor;
+    const rowShape = largestRowShape(tensor);
+    const elements = maxRows * elementCountOf(rowShape);
+    jsonBytes += elements * jsonBytesOf(datatype);
+    binaryBytes += elements * (DATATYPES[datatype].elementBytes || UNKNOWN_BYTES);
+    let arrays = 1;
+    for (let size = maxRows, axis = 0; axis < rowShape.length; axis++) {
+      arrays += size;
+      size *= rowShape[axis] ?? 1;
+    }
+    containers += arrays;
+    // Before an array there are a comma, or a colon, and its bracket.
+    values += elements + 2 * arrays;
+    if (datatype === "BYTES") strings += elements;
+  }
+  const types = [...new Set(inputs.map(({ datatype }) => datatype))];
+  const sizes = types.map((type) => `${jsonBytesOf(type)} bytes an element of ${type}`).join(", ");
+  const needed = `${maxRows} rows as JSON, ${sizes}, and ${HEADER_BYTES} bytes beside them`;
+  return {
+    json: limited({ bytes: jsonBytes, why: needed }, maxBodyBytes),
+    maxBinaryBytes: binaryBytes,
+    parts: { values, containers, strings },
+    maxRows,
+  };
+}
+
+/** @param headerLength value of `Inference-Header-Content-Length`; undefined without one. */
+export function bodyLimit(limits: InferLimits, headerLength: string | undefined): BodyLimit {
+  const { json, maxBinaryBytes, maxRows } = limits;
+  const jsonBytes = plainLength(headerLength);
+  if (jsonBytes === undefined || jsonBytes + maxBinaryBytes >= json.bytes) return json;
+  const why = `${maxRows} rows in ${maxBinaryBytes} bytes behind ${jsonBytes} of JSON`;
+  return { bytes: jsonBytes + maxBinaryBytes, why };
+}
+
+/** @returns undefined for what is no length, which is refused when the body is read. */
+export function plainLength(text: string | undefined): number | undefined {
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+function jsonBytesOf(datatype: Datatype): number {
+  if (datatype === "BYTES") return UNKNOWN_BYTES;
+  return SHORT_TYPES.includes(datatype) ? SHORT_ELEMENT_BYTES : ELEMENT_BYTES;
+}
+
+function limited(limit: BodyLimit, maxBodyBytes: number): BodyLimit {
+  if (limit.bytes <= maxBodyBytes) return limit;
+  return { bytes: maxBodyBytes, why: "what this server takes at most" };
+}
+
+/** What all requests may hold together. */
+export class ByteBudget {
+  readonly maxBytes: number;
+  #heldBytes = 0;
+  #refusedCount = 0;
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes;
+  }
+
+  /** Bytes of bodies and tensors of all requests that have no answer yet. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Requests that there was no room for. */
+  get refusedCount(): number {
+    return this.#refusedCount;
+  }
+
+  metricLines(): MetricLine[] {
+    return [
+      ...bufferedByteLines("requests", this.#heldBytes),
+      ...bufferedByteLines("requests_limit", this.maxBytes),
+      ...refusedLines("request", [["request_bytes", this.#refusedCount]]),
+    ];
+  }
+
+  /** For one request; nothing is held yet. */
+  hold(): ByteHold {
+    return new ByteHold((bytes, isSure) => this.#take(bytes, isSure));
+  }
+
+  /** @throws HttpError 503 */
+  #take(bytes: number, isSure: boolean): void {
+    if (!isSure && this.#heldBytes + bytes > this.maxBytes) {
+      this.#refusedCount++;
+      const expected = `expected at most the ${Math.max(0, this.maxBytes - this.#heldBytes)} bytes`;
+      const room = `that are free of ${this.maxBytes} for the requests of all clients`;
+      throw new HttpError(503, `request: ${expected} ${room}, got ${bytes} more`, RETRY_LATER);
+    }
+    this.#heldBytes += bytes;
+  }
+}
+
+/** What one request holds. */
+export class ByteHold {
+  readonly #take: (bytes: number, isSure: boolean) => void;
+  #bytes = 0;
+
+  /** @param take called with bytes that come on top, or go, and whether they may not be refused. */
+  constructor(take: (bytes: number, isSure: boolean) => void) {
+    this.#take = take;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Holds so many bytes if it holds fewer. @throws HttpError 503 if there is no room for them. */
+  growTo(bytes: number): void {
+    if (bytes <= this.#bytes) return;
+    this.#take(bytes - this.#bytes, false);
+    this.#bytes = bytes;
+  }
+
+  /** Holds so many bytes from now on, which are there whether or not there is room for them. */
+  settle(bytes: number): void {
+    this.#take(bytes - this.#bytes, true);
+    this.#bytes = bytes;
+  }
+
+  /** Any number of times. */
+  release(): void {
+    this.settle(0);
+  }
+}
 
 /** Smaller bodies cost less to allocate than to keep; larger ones are rare, and mapped. */
 const LEAST_BYTES = 1 << 16;

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { NotesAt } from "./notes-at.ts";
+import { NotesAt } from "./connection.ts";
 
 export interface OutboxLimits {
   /** Within which a client must have taken the next `SLICE_BYTES` of an answer, or its rest. */

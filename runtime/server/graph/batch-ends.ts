@@ -4,7 +4,7 @@
  */
 import { mayTryAgain } from "../../core/second-try.ts";
 import type { BatchResult, RowsRefusedError } from "../../exec/models/executor.ts";
-import { type BatchRun, lostRun } from "../requests/batch-run.ts";
+import { type BatchRun, lostRun } from "../requests/request.ts";
 import type { OpenRequests } from "./open-requests.ts";
 import type { PipelineObserver } from "./pipeline-observer.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";

@@ -102,9 +102,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.submit(rows, deadlineMs);
   }
 
-  onTurnedAway(rows: number): void {
+  onRejected(rows: number): void {
     this.watched.arrivals.onRows(rows);
-    this.#scheduler.turnAway(rows);
+    this.#scheduler.reject(rows);
   }
 
   metricLines(): MetricLine[] {
@@ -118,7 +118,6 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       servers: scheduler.servers,
       workersByVariant: scheduler.workers.countsByVariant(),
       level: scheduler.level,
-      levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       bundleSha256: this.bundleSha256,
       promise: this.#promisedNow() ?? { violationRate: undefined },

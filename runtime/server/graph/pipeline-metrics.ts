@@ -1,8 +1,9 @@
 /** Counters of a running pipeline, and their text for Prometheus. */
 
 import { Histogram, head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { applicationLines, taskWorkerLines, workerLines } from "../../base/metric-families.ts";
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
-import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../metrics/histogram-bounds.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../metrics/promise-lines.ts";
 import { RequestMetrics } from "../requests/request-metrics.ts";
@@ -26,7 +27,6 @@ interface PipelineGauges {
   /** By variant among those of all tasks: workers that are to hold it, and that do. */
   readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
-  readonly levelCount: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
   /** Of the level that is followed. */
@@ -37,7 +37,6 @@ interface VariantCounters {
   readonly task: string;
   readonly variant: string;
   readonly batchSize: Histogram;
-  batches: number;
 }
 
 interface FanoutCounters {
@@ -64,8 +63,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
   /** Of the rows that were answered in time. */
   #accuracySum = 0;
-  #planSwitches = 0;
-  #modelLoads = 0;
   readonly #losses = new LossCounts();
 
   constructor({ names, tasks, variants }: PipelineSignature) {
@@ -76,7 +73,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       task: at(tasks, task).name,
       variant: name,
       batchSize: new Histogram(BATCH_BOUNDS),
-      batches: 0,
     }));
     this.#fanouts = variants.flatMap(({ task }, variant) =>
       at(tasks, task).edgesAway.map(({ child }) => ({ variant, child, served: 0, sent: 0 })),
@@ -84,7 +80,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#drops = tasks.flatMap((_, task) =>
       DROP_REASONS.map(([reason, text]) => ({ task, reason, text, count: 0 })),
     );
-    this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_MS));
+    this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_SECONDS));
   }
 
   /** By what became of them, since the start. */
@@ -98,10 +94,8 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   }
 
   onBatchStart({ variant, rows, slackMs }: StartedBatch): void {
-    const counters = at(this.#variants, variant);
-    counters.batches++;
-    counters.batchSize.observe(rows);
-    at(this.#slackByTask, at(this.#taskOfVariant, variant)).observe(slackMs);
+    at(this.#variants, variant).batchSize.observe(rows);
+    at(this.#slackByTask, at(this.#taskOfVariant, variant)).observe(slackMs / 1000);
   }
 
   onQueryDropped(task: number, reason: number): void {
@@ -121,14 +115,6 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     counters.sent += count;
   }
 
-  onPlanSwitch(): void {
-    this.#planSwitches++;
-  }
-
-  onModelsLoaded(count: number): void {
-    this.#modelLoads += count;
-  }
-
   onWorkerLost(isHung: boolean): void {
     this.#losses.onWorkerLost(isHung);
   }
@@ -143,21 +129,15 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
       ...this.#variantLines(),
       ...this.#taskLines(),
       ...this.#planLines(gauges),
-      ...this.#workerLines(gauges),
       ...this.#clusterLines(gauges),
     ];
   }
 
   #variantLines(): MetricLine[] {
-    const decisions = "stratagem_decisions_total";
     const size = "stratagem_batch_size";
     const fanout = "stratagem_fanout";
     return [
-      head(decisions, "counter", "Batches started, by task and variant"),
-      ...this.#variants.map(({ task, variant, batches }) =>
-        line(decisions, { task, variant }, batches),
-      ),
-      head(size, "histogram", "Queries of a started batch, by task and variant"),
+      head(size, "histogram", "Rows of started batches, by variant"),
       ...this.#variants.flatMap(({ task, variant, batchSize }) =>
         batchSize.lines(size, { task, variant }),
       ),
@@ -174,7 +154,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   }
 
   #taskLines(): MetricLine[] {
-    const slack = "stratagem_dispatch_slack_ms";
+    const slack = "stratagem_dispatch_slack_seconds";
     const dropped = "stratagem_queries_dropped_total";
     return [
       head(slack, "histogram", "Slack of a batch when it starts, by task"),
@@ -188,64 +168,31 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     ];
   }
 
-  #planLines({ servers, level, levelCount, topLevelQps }: PipelineGauges): MetricLine[] {
+  #planLines({ level, workersByVariant }: PipelineGauges): MetricLine[] {
+    const none = { assigned: 0, ready: 0 };
     return [
       ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
-      ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
-      ...metric("stratagem_top_level_qps", "gauge", "Load of the highest level", topLevelQps),
-      ...metric("stratagem_servers", "gauge", "Workers that the plan uses", servers),
-      ...metric(
-        "stratagem_plan_switches_total",
-        "counter",
-        "Changes of the level that is followed",
-        this.#planSwitches,
+      ...taskWorkerLines(
+        this.#variants.map(({ task, variant }, index) => [
+          { task, variant },
+          workersByVariant[index] ?? none,
+        ]),
       ),
-      ...metric(
-        "stratagem_model_loads_total",
-        "counter",
-        "Models that workers loaded",
-        this.#modelLoads,
-      ),
-    ];
-  }
-
-  #workerLines({ workersByVariant }: PipelineGauges): MetricLine[] {
-    const assigned = "stratagem_variant_workers";
-    const ready = "stratagem_variant_workers_ready";
-    const linesOf = (name: string, countOf: (index: number) => number | undefined) =>
-      this.#variants.map(({ task, variant }, index) =>
-        line(name, { task, variant }, countOf(index) ?? 0),
-      );
-    return [
-      head(assigned, "gauge", "Workers that hold a variant or are to hold it"),
-      ...linesOf(assigned, (index) => workersByVariant[index]?.assigned),
-      head(ready, "gauge", "Workers that hold a variant and take its batches"),
-      ...linesOf(ready, (index) => workersByVariant[index]?.ready),
     ];
   }
 
   #clusterLines(gauges: PipelineGauges): MetricLine[] {
-    const { loadQps, pendingQueries, readyWorkers, workers, bundleSha256: sha256 } = gauges;
+    const { pendingQueries, readyWorkers: ready, workers: total, servers: planned } = gauges;
     return [
       head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
       ...Object.entries(this.#rows).map(([outcome, count]) =>
         line("stratagem_queries_total", { outcome }, count),
       ),
       ...promiseLines(gauges.promise, this.#accuracySum),
-      ...metric("stratagem_load_qps", "gauge", "Measured load, rows of requests a second", loadQps),
-      ...metric(
-        "stratagem_pending_queries",
-        "gauge",
-        "Queries of all tasks that wait or run",
-        pendingQueries,
-      ),
-      ...metric("stratagem_workers", "gauge", "Workers of the cluster", workers),
-      ...metric("stratagem_workers_ready", "gauge", "Workers that take batches", readyWorkers),
+      ...metric("stratagem_pending_queries", "gauge", "Queries that wait or run", pendingQueries),
+      ...workerLines({ total, ready, planned }),
       ...this.#losses.lines(),
-      ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
-        application: this.model,
-        sha256,
-      }),
+      ...applicationLines({ ...gauges, application: this.model }),
     ];
   }
 }

@@ -1,5 +1,5 @@
 /** What metrics of a pipeline are made of. */
-import type { BatchTimes } from "../requests/batch-run.ts";
+import type { BatchTimes } from "../requests/request.ts";
 
 export interface PipelineObserver {
   onBatchStart(batch: StartedBatch): void;
@@ -13,8 +13,6 @@ export interface PipelineObserver {
   onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */
   onFanout(variant: number, childTask: number, count: number): void;
-  onPlanSwitch(): void;
-  onModelsLoaded(count: number): void;
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void;
   /** A query whose worker was lost waits again. */

@@ -70,7 +70,6 @@ export class PipelineScheduler {
   readonly #runs: BatchRuns<RunningBatch>;
   readonly #ends: BatchEnds;
   #executor: AssignedExecutor | undefined;
-  #level: number;
   #lastMs = 0;
 
   constructor(options: PipelineSchedulerOptions) {
@@ -98,7 +97,6 @@ export class PipelineScheduler {
     this.#entry = entry;
     this.#ends = new BatchEnds({ ...around, handIn: (...next) => entry.handIn(...next) });
     this.#runs = new BatchRuns({ workerCount, owner: this.#batchOwner(), nowMs, times });
-    this.#level = decides.level;
   }
 
   get workers(): Pick<
@@ -144,8 +142,8 @@ export class PipelineScheduler {
     return this.#entry.submit(rows, deadlineMs, this.#now());
   }
 
-  /** A request was refused at the door: its rows count as demand. */
-  turnAway(rows: number): void {
+  /** A request was refused at the listener: its rows count as demand. */
+  reject(rows: number): void {
     const nowMs = this.#now();
     for (let row = 0; row < rows; row++) this.#dispatcher.onRequest(nowMs);
     this.#options.observer.onRowsDone("dropped", rows);
@@ -160,7 +158,6 @@ export class PipelineScheduler {
 
   /** @param loads models that it had to load. */
   onModelReady(worker: number, loads: number): void {
-    this.#options.observer.onModelsLoaded(loads);
     if (!this.#models.isUp(worker) || !this.#models.hold(worker)) return;
     const nowMs = this.#now();
     if (loads > 0) this.#runs.onFresh(worker);
@@ -206,7 +203,6 @@ export class PipelineScheduler {
    * event.
    */
   #carryOut(commands: readonly PipelineCommand[], nowMs: number): void {
-    this.#noticeLevel();
     if (commands.length === 0) return;
     const acts = commands.map((command) => this.#actOf(command, nowMs));
     for (const act of acts) act();
@@ -224,13 +220,6 @@ export class PipelineScheduler {
     this.#runs.start(batch);
     observer.onBatchStart(batch);
     return () => this.#run(batch);
-  }
-
-  #noticeLevel(): void {
-    const { level } = this.#dispatcher;
-    if (level === this.#level) return;
-    this.#level = level;
-    this.#options.observer.onPlanSwitch();
   }
 
   #wake(nowMs = this.#now()): void {

@@ -1,6 +1,6 @@
 /** What batches take where every pool has a profile of its own. */
 import type { Pool, PoolProfile } from "../../bundle/schema.ts";
-import { p99MsOf } from "../metrics/profiled-times.ts";
+import { p99MsOf } from "../measures/service-times.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
 
 interface PooledBundle {

@@ -1,7 +1,7 @@
 /** A batch of queries of one task as the scheduler keeps it from the command that starts it. */
 import type { PaceMonitor } from "../../core/pace.ts";
-import { paceFields } from "../requests/batch-run.ts";
 import type { OpenBatch } from "../requests/batch-runs.ts";
+import { paceFields } from "../requests/request.ts";
 import type { StartedBatch } from "./pipeline-observer.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
 import type { PipelineQuery } from "./requests/pipeline-request.ts";

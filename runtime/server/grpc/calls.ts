@@ -11,7 +11,7 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import type { CodeName } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { isPast } from "./deadline.ts";
-import { seenOf } from "./entrance.ts";
+import { seenOf } from "./interceptor.ts";
 import type { Seen } from "./seen.ts";
 
 type UnaryCall = ServerUnaryCall<Uint8Array, Uint8Array>;

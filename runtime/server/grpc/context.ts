@@ -1,12 +1,12 @@
-/** What the calls of the gRPC door share. */
+/** What the calls of the gRPC listener share. */
 import type { HostedModel } from "../applications/hosted-model.ts";
-import type { House } from "../applications/house.ts";
+import type { ServerState } from "../applications/server-state.ts";
 import type { GivenUp } from "../requests/request.ts";
 import type { Answers } from "./answers.ts";
 import type { CallCounts } from "./counts.ts";
 
 export interface GrpcContext {
-  readonly house: House;
+  readonly state: ServerState;
   /** A model by one of its names. */
   readonly hostedOf: (name: string) => HostedModel | undefined;
   readonly counts: CallCounts;

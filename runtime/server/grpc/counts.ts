@@ -1,5 +1,6 @@
-/** Counts what became of every call of the gRPC door, and of every message of its streams. */
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+/** Counts what became of every call of the gRPC listener, and of every message of its streams. */
+import type { MetricLine } from "../../base/exposition.ts";
+import { bufferedByteLines, openLines, requestCountLines } from "../../base/metric-families.ts";
 import type { CodeName } from "./codes.ts";
 
 export class CallCounts {
@@ -24,24 +25,17 @@ export class CallCounts {
   }
 
   lines(connections: number, unsentBytes: number): MetricLine[] {
-    const calls = "stratagem_grpc_requests_total";
-    const messages = "stratagem_grpc_stream_messages_total";
+    const calls = [...this.#calls].sort(byKey).map(([key, count]) => {
+      const [method = "", code = ""] = key.split(" ");
+      return [{ protocol: "grpc", method, code }, count] as const;
+    });
+    const messages = [...this.#messages].sort(byKey).map(([code, count]) => {
+      return [{ protocol: "grpc_stream", code }, count] as const;
+    });
     return [
-      head(calls, "counter", "gRPC calls that are over, by method and status code"),
-      ...[...this.#calls].sort(byKey).map(([key, count]) => {
-        const [method = "", code = ""] = key.split(" ");
-        return line(calls, { method, code }, count);
-      }),
-      head(messages, "counter", "Inference requests of gRPC streams, by status code"),
-      ...[...this.#messages].sort(byKey).map(([code, count]) => line(messages, { code }, count)),
-      ...metric("stratagem_grpc_requests_in_flight", "gauge", "gRPC calls open", this.#inFlight),
-      ...metric(
-        "stratagem_grpc_unsent_bytes",
-        "gauge",
-        "Bytes of gRPC answers that clients have not taken",
-        unsentBytes,
-      ),
-      ...metric("stratagem_grpc_connections", "gauge", "gRPC connections open", connections),
+      ...requestCountLines([...calls, ...messages]),
+      ...openLines("grpc", { connections, requests: this.#inFlight }),
+      ...bufferedByteLines("grpc_answers", unsentBytes),
     ];
   }
 }

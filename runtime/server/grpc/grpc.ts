@@ -1,18 +1,18 @@
-/** The gRPC door: opens beside HTTP, and lets requests into the same house. */
+/** The gRPC listener: opens beside HTTP, and lets requests into the same state. */
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import type { House } from "../applications/house.ts";
 import type { ServerLimits } from "../applications/limits.ts";
-import { HEADER_BYTES } from "../bodies/body-limits.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "../tensors/datatypes.ts";
+import type { ServerState } from "../applications/server-state.ts";
+import { HEADER_BYTES } from "../bodies/body-memory.ts";
 import { largestRowShape } from "../tensors/padding.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 import { Answers } from "./answers.ts";
 import type { GrpcContext } from "./context.ts";
 import { CallCounts } from "./counts.ts";
-import type { GrpcDoor, GrpcOptions } from "./door.ts";
-import { entrance } from "./entrance.ts";
 import { Health } from "./health.ts";
 import { InferStreams } from "./infer-stream.ts";
+import { interceptorOf } from "./interceptor.ts";
+import type { GrpcListener, GrpcOptions } from "./listener.ts";
 import { file_health } from "./pb/health-pb.ts";
 import { file_inference, GRPCInferenceService } from "./pb/inference-pb.ts";
 import { file_reflection } from "./pb/reflection-pb.ts";
@@ -24,11 +24,11 @@ const FILES = [file_inference, file_health, file_reflection];
 
 /** @throws RuntimeError RUNTIME_LISTEN */
 export async function openGrpc(
-  house: House,
+  state: ServerState,
   { host, port, maxMessageBytes, maxStreams, servesAdmin = true, rpcs = [] }: GrpcOptions,
   limits: ServerLimits,
-): Promise<GrpcDoor> {
-  const maxBytes = maxMessageBytes ?? messageLimit(house.models, limits.maxBodyBytes);
+): Promise<GrpcListener> {
+  const maxBytes = maxMessageBytes ?? messageLimit(state.models, limits.maxBodyBytes);
   const server = new Server({
     "grpc.max_receive_message_length": maxBytes,
     "grpc.max_send_message_length": -1,
@@ -36,15 +36,15 @@ export async function openGrpc(
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
     // Nobody asks for its figures, which cost something with every call.
     "grpc.enable_channelz": 0,
-    interceptors: [entrance(house, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
+    interceptors: [interceptorOf(state, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Sockets(house.access, limits, (socket) => {
+  const sockets = new Sockets(state.access, limits, (socket) => {
     injector.injectConnection(socket);
   });
-  const context = contextOf(house, limits, (peer) => sockets.cut(peer));
+  const context = contextOf(state, limits, (peer) => sockets.cut(peer));
   const streams = new InferStreams(context);
-  const health = new Health(house, [GRPCInferenceService.typeName]);
+  const health = new Health(state, [GRPCInferenceService.typeName]);
   const reflection = new Reflection(FILES);
   registerInference(server, context, streams);
   for (const register of rpcs) register(server, context, INFERENCE_PATH);
@@ -54,7 +54,7 @@ export async function openGrpc(
   return {
     url,
     metricLines: () => context.counts.lines(sockets.count, context.answers.unsentBytes),
-    tellStopping: () => health.look(),
+    announceStop: () => health.look(),
     stop: async () => {
       await sockets.stop();
       health.close();
@@ -73,10 +73,14 @@ export async function openGrpc(
   };
 }
 
-function contextOf(house: House, limits: ServerLimits, cut: (peer: string) => void): GrpcContext {
+function contextOf(
+  state: ServerState,
+  limits: ServerLimits,
+  cut: (peer: string) => void,
+): GrpcContext {
   return {
-    house,
-    hostedOf: hostedByName(house),
+    state,
+    hostedOf: hostedByName(state),
     counts: new CallCounts(),
     answers: new Answers(limits, cut),
     maxPerStream: limits.maxPipelined,
@@ -84,12 +88,12 @@ function contextOf(house: House, limits: ServerLimits, cut: (peer: string) => vo
 }
 
 /** Looks models up by the names that clients call them; they may be others after a reload. */
-function hostedByName(house: House): (name: string) => HostedModel | undefined {
-  let known: House["models"] = [];
+function hostedByName(state: ServerState): (name: string) => HostedModel | undefined {
+  let known: ServerState["models"] = [];
   let byName = new Map<string, HostedModel>();
   return (name) => {
-    if (known !== house.models) {
-      known = house.models;
+    if (known !== state.models) {
+      known = state.models;
       const named = known.flatMap((hosted) => hosted.names.map((own) => [own, hosted] as const));
       byName = new Map(named);
     }

@@ -1,7 +1,7 @@
 /** The health of the server as grpc.health.v1 has it: by itself, and told when it changes. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
-import type { House } from "../applications/house.ts";
+import type { ServerState } from "../applications/server-state.ts";
 import { HttpError } from "../connections/http-error.ts";
 import {
   readMessage,
@@ -30,14 +30,14 @@ interface Watcher {
 }
 
 export class Health {
-  readonly #house: House;
+  readonly #state: ServerState;
   readonly #services: readonly string[];
   readonly #watchers = new Map<WritableCall, Watcher>();
   #timer: NodeJS.Timeout | undefined;
 
   /** @param services that have a health: that of the server, which is also called "". */
-  constructor(house: House, services: readonly string[]) {
-    this.#house = house;
+  constructor(state: ServerState, services: readonly string[]) {
+    this.#state = state;
     this.#services = ["", ...services];
   }
 
@@ -72,7 +72,7 @@ export class Health {
   }
 
   get #status(): Status {
-    return this.#house.isFit ? Status.SERVING : Status.NOT_SERVING;
+    return this.#state.isFit ? Status.SERVING : Status.NOT_SERVING;
   }
 
   #watch(call: WritableCall): void {

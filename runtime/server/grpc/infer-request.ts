@@ -1,4 +1,4 @@
-/** An inference request of the gRPC door, checked as those of HTTP are. */
+/** An inference request of the gRPC listener, checked as those of HTTP are. */
 import {
   binaryOf,
   gatheredInputs,

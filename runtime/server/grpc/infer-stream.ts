@@ -3,9 +3,9 @@ import { type Admitted, ANYBODY } from "../access/access.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
 import type { Client, GrpcContext } from "./context.ts";
-import { seenOf } from "./entrance.ts";
 import { inferMessage } from "./infer.ts";
 import { streamedAnswer, streamedError } from "./infer-response.ts";
+import { seenOf } from "./interceptor.ts";
 
 /** The server stops: a stream on which nothing has come for so long has said what it had to say. */
 const QUIET_MS = 100;

@@ -1,7 +1,7 @@
-/** One inference request of the gRPC door: bytes of a message in, the message of its answer out. */
-import { hostedModel } from "../applications/hosted-model.ts";
-import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+/** One inference request of the gRPC listener: bytes of a message in, the message of its answer out. */
+import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
+import { earlyRejection, infer, onRejected } from "../applications/inference.ts";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
@@ -22,17 +22,17 @@ export async function inferMessage(
   seen: Seen,
   isStreamed: boolean,
 ): Promise<Uint8Array> {
-  const { house } = context;
-  turnAway(context, message, seen);
+  const { state } = context;
+  expectRoom(context, message, seen);
   context.answers.expectRoom();
   const wire = readWireRequest(message);
   seen.adoptId(wire.id);
-  const served = hostedModel(house.models, wire.modelName, wire.modelVersion);
-  const hosted = house.trials.routed(served, seen, () => seen.id);
-  const revision = house.trials.revisionOf(hosted);
+  const served = hostedModel(state.models, wire.modelName, wire.modelVersion);
+  const hosted = routed(context, served, seen);
+  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
   const { signature } = hosted.model;
   let response: Uint8Array | undefined;
-  await infer(house, {
+  await infer(state, {
     hosted,
     modelName: wire.modelName,
     record: seen.record,
@@ -41,7 +41,7 @@ export async function inferMessage(
     read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
     onceGone: (act) => client.onceGone(act),
     write: (request, answer, { name, bucket }) => {
-      const { hasTextParameters } = house;
+      const { hasTextParameters } = state;
       const { modelName } = wire;
       const head = { modelName, sloClass: name, bucket, revision, hasTextParameters, isStreamed };
       response = inferResponseBytes(head, request, answer, signature);
@@ -55,14 +55,20 @@ export async function inferMessage(
  * Refuses what would find no room as it comes, before anything but the model's name is read.
  * @throws HttpError
  */
-function turnAway({ house, hostedOf }: GrpcContext, message: Uint8Array, seen: Seen): void {
+function expectRoom(context: GrpcContext, message: Uint8Array, seen: Seen): void {
+  const { state, hostedOf } = context;
   const served = hostedOf(namedFirst(message));
-  if (served === undefined || house.isDraining) return;
-  const hosted = house.trials.routed(served, seen, () => seen.id);
-  const shut = shutDoor(house, hosted);
-  if (shut === undefined) return;
-  onTurnedAway(house, hosted, seen.record);
-  throw new HttpError(shut.status, shut.message, RETRY_LATER);
+  if (served === undefined || state.isDraining) return;
+  const hosted = routed(context, served, seen);
+  const rejection = earlyRejection(state, hosted);
+  if (rejection === undefined) return;
+  onRejected(state, hosted, seen.record);
+  throw new HttpError(rejection.status, rejection.message, RETRY_LATER);
+}
+
+/** Returns the model that answers a call: another one while a bundle is tried beside the served. */
+function routed({ state: { trials } }: GrpcContext, served: HostedModel, seen: Seen): HostedModel {
+  return trials.openCount === 0 ? served : trials.routed(served, seen, () => seen.id);
 }
 
 /** @throws HttpError, BadRequest */

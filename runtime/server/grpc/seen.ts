@@ -2,11 +2,16 @@
 import { status as Code, type Metadata } from "@grpc/grpc-js";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
-import type { House } from "../applications/house.ts";
-import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
-import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
+import type { ServerState } from "../applications/server-state.ts";
+import { httpErrorOf, reportFault } from "../protocol/refusal.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
-import { type TraceParent, traceParentOf, traceParentText } from "../requests/trace-context.ts";
+import {
+  REQUEST_ID,
+  requestIdOf,
+  type TraceParent,
+  traceParentOf,
+  traceParentText,
+} from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
 
 /** Where a call comes from, and what it asks. */
@@ -23,20 +28,25 @@ export class Seen {
   readonly record: RequestRecord | undefined;
   /** Of its token, once it was let in; undefined where it has shown none. */
   clientName: string | undefined;
-  readonly #house: House;
+  readonly #state: ServerState;
   readonly #head: CallHead;
   readonly #parent: TraceParent | undefined;
   /** As the client has it; of a record, that record's counts. */
   #id: string | undefined;
   #messageId = "";
 
-  private constructor(house: House, head: CallHead, parent: TraceParent | undefined, id?: string) {
+  private constructor(
+    state: ServerState,
+    head: CallHead,
+    parent: TraceParent | undefined,
+    id?: string,
+  ) {
     const { path, metadata, peer } = head;
-    this.#house = house;
+    this.#state = state;
     this.#head = head;
     this.#parent = parent;
     this.#id = id;
-    this.record = house.features.records?.begin({
+    this.record = state.features.records?.begin({
       protocol: "grpc",
       method: path.slice(1),
       path,
@@ -48,10 +58,10 @@ export class Seen {
   }
 
   /** A call has come, and nothing of it was refused or answered. */
-  static ofCall(house: House, head: CallHead): Seen {
+  static ofCall(state: ServerState, head: CallHead): Seen {
     const { metadata } = head;
     const parent = traceParentOf(textOf(metadata, "traceparent"), stateOf(metadata));
-    return new Seen(house, head, parent, requestIdOf(textOf(metadata, REQUEST_ID)));
+    return new Seen(state, head, parent, requestIdOf(textOf(metadata, REQUEST_ID)));
   }
 
   /** An inference request has come on the stream that this is: its trace goes on below it. */
@@ -59,7 +69,7 @@ export class Seen {
     const { record } = this;
     const state = this.#parent?.state ?? "";
     const parent = record === undefined ? undefined : { ...record, state };
-    const seen = new Seen(this.#house, this.#head, parent);
+    const seen = new Seen(this.#state, this.#head, parent);
     seen.onMessage(bytes);
     return seen;
   }
@@ -72,7 +82,7 @@ export class Seen {
 
   /** Asks whether it may come in: a call, or a message of a stream, each time anew. */
   enter(): Decision | Promise<Decision> {
-    const { access } = this.#house;
+    const { access } = this.#state;
     const { need } = this;
     if (access.isIdle && need !== "admin") return ANYBODY;
     const { metadata, peer } = this.#head;
@@ -119,7 +129,7 @@ export class Seen {
   /** What its client is told instead of an answer; operators are told of faults. */
   refusal(error: unknown): Refusal {
     const told = httpErrorOf(error);
-    tellFault(this.#house.onNotice, this.id, error, told);
+    reportFault(this.#state.onNotice, this.id, error, told);
     if (this.record !== undefined) this.record.error = told.message;
     return refusalOf(told);
   }
@@ -139,7 +149,7 @@ export class Seen {
   /** It is over. @param code null where its client was gone before its answer. */
   end(code: CodeName | null): void {
     if (this.record === undefined) return;
-    this.#house.features.records?.end(this.record, code === null ? null : Code[code]);
+    this.#state.features.records?.end(this.record, code === null ? null : Code[code]);
   }
 }
 

@@ -1,7 +1,6 @@
 /** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
-import { ownExtensions } from "../applications/extensions.ts";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";
@@ -51,12 +50,12 @@ export function registerInference(
 }
 
 function registerServerState(server: Server, context: GrpcContext): void {
-  const { house } = context;
+  const { state } = context;
   const live = [pb.ServerLiveRequestSchema, pb.ServerLiveResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ServerLive`, live, () => ({ live: true }));
   const ready = [pb.ServerReadyRequestSchema, pb.ServerReadyResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ServerReady`, ready, () => ({
-    ready: house.isFit,
+    ready: state.isFit,
   }));
   const modelReady = [pb.ModelReadyRequestSchema, pb.ModelReadyResponseSchema] as const;
   registerAnswer(
@@ -66,16 +65,16 @@ function registerServerState(server: Server, context: GrpcContext): void {
     modelReady,
     ({ name, version }) => {
       const hosted = knownModel(context, name, version);
-      return { ready: hosted !== undefined && house.isApplicationReady(hosted.application) };
+      return { ready: hosted !== undefined && state.isApplicationReady(hosted.application) };
     },
   );
 }
 
 function registerRepository(server: Server, context: GrpcContext): void {
-  const { house } = context;
+  const { state } = context;
   const index = [pb.RepositoryIndexRequestSchema, pb.RepositoryIndexResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/RepositoryIndex`, index, ({ ready }) => ({
-    models: repositoryIndex(house, ready),
+    models: repositoryIndex(state, ready),
   }));
   const load = [pb.RepositoryModelLoadRequestSchema, pb.RepositoryModelLoadResponseSchema] as const;
   registerAnswer(
@@ -84,7 +83,7 @@ function registerRepository(server: Server, context: GrpcContext): void {
     `${INFERENCE_PATH}/RepositoryModelLoad`,
     load,
     async (request) => {
-      await loadModel(house, request.modelName, Object.keys(request.parameters));
+      await loadModel(state, request.modelName, Object.keys(request.parameters));
       return {};
     },
   );
@@ -97,15 +96,15 @@ function registerRepository(server: Server, context: GrpcContext): void {
     context,
     `${INFERENCE_PATH}/RepositoryModelUnload`,
     unload,
-    ({ modelName }) => refuseUnload(house, modelName),
+    ({ modelName }) => refuseUnload(state, modelName),
   );
 }
 
 function registerDescriptions(server: Server, context: GrpcContext): void {
-  const { house } = context;
+  const { state } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ServerMetadata`, own, () =>
-    said(pb.ServerMetadataResponseSchema, serverMetadata(house, ownExtensions(house))),
+    said(pb.ServerMetadataResponseSchema, serverMetadata(state, state.extensions)),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(
@@ -114,13 +113,13 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     `${INFERENCE_PATH}/ModelMetadata`,
     metadata,
     ({ name, version }) => {
-      const { model } = hostedModel(house.models, name, version);
+      const { model } = hostedModel(state.models, name, version);
       return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
     },
   );
   const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ModelConfig`, config, ({ name, version }) => {
-    const { model, maxRows } = hostedModel(house.models, name, version);
+    const { model, maxRows } = hostedModel(state.models, name, version);
     const { signature, classes, sequences } = model;
     const told = modelConfig(name, signature, maxRows, classes?.stated, sequences);
     return { config: said(pb.ModelConfigSchema, told) };
@@ -132,17 +131,17 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     `${INFERENCE_PATH}/ModelStatistics`,
     stats,
     ({ name, version }) => {
-      const told = name === "" ? house.models.map(namedFirst) : [named(context, name, version)];
-      const statistics = modelStatistics(told, house.epochOffsetMs);
+      const told = name === "" ? state.models.map(namedFirst) : [named(context, name, version)];
+      const statistics = modelStatistics(told, state.epochOffsetMs);
       return said(pb.ModelStatisticsResponseSchema, statistics);
     },
   );
 }
 
 /** To whoever asks whether it is ready, a model that there is not is one that is not. */
-function knownModel({ house }: GrpcContext, name: string, version: string) {
+function knownModel({ state }: GrpcContext, name: string, version: string) {
   try {
-    return hostedModel(house.models, name, version);
+    return hostedModel(state.models, name, version);
   } catch {
     return undefined;
   }
@@ -152,8 +151,8 @@ function namedFirst({ model: { signature, metrics } }: HostedModel) {
   return { name: signature.names[0] ?? "", metrics };
 }
 
-function named({ house }: GrpcContext, name: string, version: string) {
-  return { name, metrics: hostedModel(house.models, name, version).model.metrics };
+function named({ state }: GrpcContext, name: string, version: string) {
+  return { name, metrics: hostedModel(state.models, name, version).model.metrics };
 }
 
 /**

@@ -1,4 +1,4 @@
-/** The sockets of the gRPC door: encrypted or not, how many there may be, and their end. */
+/** The sockets of the gRPC listener: encrypted or not, how many there may be, and their end. */
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { RuntimeError } from "../../base/errors.ts";
@@ -9,7 +9,7 @@ import { stopAccepting } from "../connections/stop-accepting.ts";
 
 /** As many connections may wait to be accepted; the system caps it. */
 const BACKLOG = 4096;
-/** While the door closes: how long a client may still take to agree on keys. */
+/** While the listener closes: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
 
 export interface SocketLimits {

@@ -1,6 +1,6 @@
 /** Elements of an output as fields of InferTensorContents. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { DATATYPES, type Datatype } from "../tensors/datatypes.ts";
+import { DATATYPES, type Datatype } from "../tensors/tensors.ts";
 import { type InferTensorContents, InferTensorContentsSchema } from "./pb/inference-pb.ts";
 
 type Init = MessageInitShape<typeof InferTensorContentsSchema>;

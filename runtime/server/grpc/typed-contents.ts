@@ -1,7 +1,7 @@
 /** Elements in the fields of InferTensorContents, to and from row-major little-endian bytes. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "../tensors/datatypes.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 import { BITS_32, BITS_64, BYTES, eachField, VARINT } from "./wire.ts";
 
 const FIELD_NAMES = [

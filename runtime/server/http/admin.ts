@@ -1,4 +1,4 @@
-/** The door for administrators: reading files again, the settings in force, what is served. */
+/** The listener for administrators: reading files again, the settings in force, what is served. */
 import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";

@@ -3,14 +3,12 @@ import type { ServerResponse } from "node:http";
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import type { House } from "../applications/house.ts";
-import type { Connections } from "../connections/connections.ts";
-import type { NotesAt } from "../connections/notes-at.ts";
-import type { PaceLimits } from "../connections/pace.ts";
-import type { RequestCounts } from "../connections/request-counts.ts";
+import type { ServerState } from "../applications/server-state.ts";
+import type { PaceLimits } from "../bodies/body.ts";
+import type { NotesAt } from "../connections/connection.ts";
+import type { Connections, RequestCounts } from "../connections/connections.ts";
 import type { Dialect } from "../json/json-jobs.ts";
 import type { JsonThread } from "../json/json-thread.ts";
-import type { TurnShare } from "../json/turn-share.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
 import type { Routes } from "./route.ts";
@@ -23,8 +21,15 @@ export interface InferPath {
   readonly dialect: Dialect;
 }
 
-export interface HttpContext {
-  readonly house: House;
+/** Where JSON is read and written: short JSON on the event loop, long JSON on a thread. */
+export interface JsonPlaces {
+  /** @returns what is kept when the turn of so many bytes has come; undefined for at once. */
+  readonly turnShare: { take(bytes: number): Promise<void> | undefined };
+  readonly jsonThread: JsonThread;
+}
+
+export interface HttpContext extends JsonPlaces {
+  readonly state: ServerState;
   /** Of the body of a request. */
   readonly pace: PaceLimits;
   readonly connections: Connections;
@@ -35,11 +40,7 @@ export interface HttpContext {
   readonly records: NotesAt<ServerResponse, RequestRecord>;
   /** Names of the clients of requests without an answer; none of those that have shown no token. */
   readonly clients: NotesAt<ServerResponse, string>;
-  /** For short JSON, which is read and written on the event loop. */
-  readonly turnShare: TurnShare;
-  /** For long JSON, which is not. */
-  readonly jsonThread: JsonThread;
-  /** What is served at this door. */
+  /** What is served at this listener. */
   readonly served: ReadonlySet<Need>;
   /** Those that features add. */
   readonly routes: Routes;

@@ -1,9 +1,8 @@
 /** Routes of the server: the Open Inference Protocol v2, Triton's extensions to it, and metrics. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../../base/exposition.ts";
-import { ownExtensions } from "../applications/extensions.ts";
 import { hostedModel } from "../applications/hosted-model.ts";
-import type { BodyLimit } from "../bodies/body-limits.ts";
+import type { BodyLimit } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import { absenceOf } from "../protocol/absent.ts";
 import {
@@ -15,7 +14,7 @@ import {
 import { segmentsOf } from "../protocol/request-target.ts";
 import { adminAnswer } from "./admin.ts";
 import type { HttpContext } from "./context.ts";
-import { answerInfer } from "./infer.ts";
+import { answerInfer, routed } from "./infer.ts";
 import { routeV1 } from "./kserve-v1.ts";
 import { expectMethod, sendBody, sendError, sendJson } from "./replies.ts";
 import { routeRepository } from "./repository.ts";
@@ -23,7 +22,7 @@ import type { FoundRoute } from "./route.ts";
 import { smallJson } from "./small-json.ts";
 
 /**
- * Answers a request, whatever happens; never rejects.
+ * Answers a request by its route; never rejects.
  * @param refusal why it is refused as it stands, if it is.
  */
 export async function handle(
@@ -34,12 +33,7 @@ export async function handle(
 ): Promise<void> {
   try {
     if (refusal !== undefined) throw refusal;
-    const { method: verb, url = "" } = request;
-    const asked = verb === "POST" ? context.inferred.get(url) : undefined;
-    // The usual case is told by the whole path.
-    if (asked?.dialect === "v2") {
-      await answerInfer(context, asked.hosted, asked.modelName, request, response);
-    } else await route(context, request, response);
+    await route(context, request, response);
   } catch (error) {
     sendError(context, response, error);
   }
@@ -74,13 +68,13 @@ async function answerRoute(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { house, clients } = context;
+  const { state, clients } = context;
   const { method: verb } = request;
-  const hosted = model === "" ? undefined : hostedModel(house.models, model, version);
+  const hosted = model === "" ? undefined : hostedModel(state.models, model, version);
   expectMethod(request, route.methods);
   const client = clients.get(response) ?? "";
   const json = (limit?: BodyLimit) => smallJson(context, request, limit);
-  const reply = await route.answer({ house, isPosted: verb === "POST", hosted, client, json });
+  const reply = await route.answer({ state, isPosted: verb === "POST", hosted, client, json });
   if ("document" in reply) sendJson(context, response, reply.status, reply.document);
   else sendBody(context, response, reply.status, reply.body, reply.headers);
 }
@@ -105,28 +99,28 @@ function routeV2(
   response: ServerResponse,
 ): void | Promise<void> {
   const [first, second] = path;
-  const { house } = context;
+  const { state } = context;
   if (first === "repository") return routeRepository(context, path.slice(1), request, response);
   const isOfModel = first === "models" && path.length >= 2;
   if (isOfModel && !(second === "stats" && path.length === 2)) {
     return routeModel(context, second ?? "", path.slice(2), request, response);
   }
   const allStatistics = () => {
-    const all = house.models.map(({ model: { signature, metrics } }) => {
+    const all = state.models.map(({ model: { signature, metrics } }) => {
       return { name: signature.names[0] ?? "", metrics };
     });
-    return modelStatistics(all, house.epochOffsetMs);
+    return modelStatistics(all, state.epochOffsetMs);
   };
   const pages: Readonly<Record<string, () => void>> = {
-    "": () => sendJson(context, response, 200, serverMetadata(house, ownExtensions(house))),
+    "": () => sendJson(context, response, 200, serverMetadata(state, state.extensions)),
     "/health/live": () => sendJson(context, response, 200, { live: true }),
     "/health/ready": () => {
-      const ready = house.isFit;
-      const { frontEnd } = house;
+      const ready = state.isFit;
+      const { frontEnd } = state;
       const told = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
       sendJson(context, response, ready ? 200 : 503, told, ready ? {} : RETRY_LATER);
     },
-    "/models": () => sendJson(context, response, 200, { models: house.modelNames }),
+    "/models": () => sendJson(context, response, 200, { models: state.modelNames }),
     "/models/stats": () => sendJson(context, response, 200, allStatistics()),
   };
   const page = ["", ...path].join("/");
@@ -143,24 +137,24 @@ function routeModel(
   request: IncomingMessage,
   response: ServerResponse,
 ): void | Promise<void> {
-  const { house } = context;
+  const { state } = context;
   const hasVersion = rest[0] === "versions" && rest.length >= 2;
-  const hosted = hostedModel(house.models, name, hasVersion ? rest[1] : "");
+  const hosted = hostedModel(state.models, name, hasVersion ? rest[1] : "");
   const { signature, metrics, classes, sequences } = hosted.model;
   if (rest.at(hasVersion ? 2 : 0) === "") throw noSuchPath(request);
-  const isReady = house.isApplicationReady(hosted.application);
+  const isReady = state.isApplicationReady(hosted.application);
   const behind = hasVersion ? rest.slice(2) : rest;
   const [action, ...beyond] = behind;
   if (beyond.length > 0) throw notServed(request, behind);
   if (action === "infer") {
     expectMethod(request, "POST");
-    return answerInfer(context, hosted, name, request, response);
+    return answerInfer(context, routed(context, hosted, request), name, request, response);
   }
   const pages: Readonly<Record<string, () => [number, object]>> = {
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
     config: () => [200, modelConfig(name, signature, hosted.maxRows, classes?.stated, sequences)],
-    stats: () => [200, modelStatistics([{ name, metrics }], house.epochOffsetMs)],
+    stats: () => [200, modelStatistics([{ name, metrics }], state.epochOffsetMs)],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
   if (page === undefined) throw noSuchPath(request);

@@ -1,20 +1,31 @@
-/** The inference route: body in, rows through the scheduler, tensors out. */
+/**
+ * The inference route: reads the body, hands its rows to the application, and writes its outputs.
+ * Short JSON is read and written on the event loop, in turn; long JSON on a thread.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import { infer, onTurnedAway, shutDoor } from "../applications/inference.ts";
+import {
+  type EarlyRejection,
+  earlyRejection,
+  infer,
+  onRejected,
+} from "../applications/inference.ts";
 import { readBody } from "../bodies/body.ts";
-import { bodyLimit } from "../bodies/body-limits.ts";
-import { bodyMemory } from "../bodies/body-memory.ts";
-import type { ByteHold } from "../bodies/byte-budget.ts";
+import { type ByteHold, bodyLimit, bodyMemory, plainLength } from "../bodies/body-memory.ts";
 import type { Dialect } from "../json/json-jobs.ts";
-import type { InferRequest } from "../protocol/protocol.ts";
-import { writeInferResponse } from "../protocol/response.ts";
-import { REQUEST_ID, requestIdOf } from "../requests/request-id.ts";
-import { lengthOf } from "../tensors/tensors.ts";
-import type { HttpContext } from "./context.ts";
-import { jsonOutputs, readRequest } from "./json-work.ts";
-import { adoptId, repeatedId } from "./seen.ts";
-import { mayStay, turnAway } from "./turn-away.ts";
+import {
+  type PredictedOutput,
+  parsePredictRequest,
+  predictionsJson,
+} from "../protocol/kserve-v1.ts";
+import { type InferRequest, isRaw } from "../protocol/protocol.ts";
+import { bytesOf, writeInferResponse } from "../protocol/response.ts";
+import type { Answer } from "../requests/request.ts";
+import type { RequestRecord } from "../requests/request-record.ts";
+import { REQUEST_ID, requestIdOf } from "../requests/trace-context.ts";
+import type { ClientSignature } from "../tensors/signature.ts";
+import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
+import type { HttpContext, JsonPlaces } from "./context.ts";
 
 const HEADER_LENGTH = "inference-header-content-length";
 
@@ -23,39 +34,35 @@ type JsonTexts = Awaited<ReturnType<typeof jsonOutputs>>;
 const isBinary = (output: InferRequest["outputs"][number]) => output.isBinary;
 
 /**
- * Refuses a request that would find no room as it comes, at a small part of what answering takes.
+ * Refuses a request that would find no room, before its body is read.
  * @returns whether it did.
  */
-export function turnedAway(
-  { house, inferred, counts, records }: HttpContext,
+export function isShed(
+  { state, counts, records }: HttpContext,
+  hosted: HostedModel,
   request: IncomingMessage,
   response: ServerResponse,
 ): boolean {
-  const { method: verb, url = "" } = request;
-  const served = verb === "POST" ? inferred.get(url)?.hosted : undefined;
-  if (served === undefined) return false;
-  const hosted = routed({ house }, served, request);
-  const shut = shutDoor(house, hosted);
-  if (shut === undefined || house.isDraining || !mayStay(request)) return false;
-  onTurnedAway(house, hosted, records.get(response));
-  counts.onTurnedAway(request, turnAway(shut, response));
+  const rejection = earlyRejection(state, hosted);
+  if (rejection === undefined || state.isDraining || !mayStay(request)) return false;
+  onRejected(state, hosted, records.get(response));
+  counts.onAnsweredEarly(request, sendRejection(rejection, response));
   return true;
 }
 
-/** @throws HttpError, BadRequest */
+/** @param hosted as `routed` returns it. @throws HttpError, BadRequest */
 export function answerInfer(
   context: HttpContext,
-  served: HostedModel,
+  hosted: HostedModel,
   modelName: string,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { house, connections } = context;
-  const hosted = routed(context, served, request);
-  const revision = house.trials.revisionOf(hosted);
+  const { state, connections } = context;
   const { signature } = hosted.model;
+  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
   const record = context.records.get(response);
-  return infer(house, {
+  return infer(state, {
     hosted,
     modelName,
     record,
@@ -74,7 +81,7 @@ export function answerInfer(
     },
     write: (parsed, answer, { name, bucket }) => {
       const send = (texts?: JsonTexts) => {
-        const { hasTextParameters } = house;
+        const { hasTextParameters } = state;
         const head = { modelName, sloClass: name, bucket, revision, hasTextParameters };
         const written = writeInferResponse(head, parsed, answer, signature, texts);
         if (record !== undefined) record.responseBytes = lengthOf(written.parts);
@@ -121,11 +128,220 @@ export async function parsedRequest(
   return parsed;
 }
 
-/** @param hosted the one that is served. */
+/**
+ * Returns the model that answers a request: another one while a bundle is tried beside the served.
+ * @param hosted the one that is served.
+ */
 export function routed(
-  { house }: Pick<HttpContext, "house">,
+  { state: { trials } }: Pick<HttpContext, "state">,
   hosted: HostedModel,
   request: IncomingMessage,
 ): HostedModel {
-  return house.trials.routed(hosted, request, () => requestIdOf(request.headers[REQUEST_ID]));
+  if (trials.openCount === 0) return hosted;
+  return trials.routed(hosted, request, () => requestIdOf(request.headers[REQUEST_ID]));
+}
+
+/** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
+const MAX_FORGOTTEN_BYTES = 1 << 20;
+
+/**
+ * Whether what is still to come of a request is so little that its connection is kept. A client
+ * that was to be told to go on sends nothing more of it, so there its way is cut.
+ */
+export function mayStay({ headers }: IncomingMessage): boolean {
+  if (headers.expect !== undefined) return false;
+  return Number(headers["content-length"]) <= MAX_FORGOTTEN_BYTES;
+}
+
+interface RejectionText {
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+const TEXT_BY_REJECTION = new Map<EarlyRejection, RejectionText>();
+
+/** Sends a rejection in one write, with text that was made before. @returns the status. */
+function sendRejection(rejection: EarlyRejection, response: ServerResponse): number {
+  let text = TEXT_BY_REJECTION.get(rejection);
+  if (text === undefined) {
+    text = textOf(rejection);
+    TEXT_BY_REJECTION.set(rejection, text);
+  }
+  response.writeHead(rejection.status, [...text.headers]);
+  response.end(text.body, "latin1");
+  return rejection.status;
+}
+
+/** Node sends a text together with its headers. */
+function textOf({ message }: EarlyRejection): RejectionText {
+  const body = JSON.stringify({ error: message });
+  const length = ["content-length", String(body.length)];
+  return { headers: ["content-type", "application/json", ...length, "retry-after", "1"], body };
+}
+
+/** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */
+export const MAX_LOOP_BYTES = 65_536;
+/** Elements of a tensor that are written as JSON on the event loop at most: some 3 ms. */
+const MAX_LOOP_ELEMENTS = 8192;
+/** Nobody has to wait for JSON as short as this. */
+const FREE_BYTES = 4096;
+/** What an element that is written takes of a turn's share. */
+const ELEMENT_SHARE = 16;
+
+/** As `parseInferRequest`; the memory of the body may be gone afterwards. */
+export function readRequest(
+  { turnShare, jsonThread }: JsonPlaces,
+  hosted: HostedModel,
+  body: Buffer,
+  headerLength: string | undefined,
+  dialect: Dialect = "v2",
+): InferRequest | Promise<InferRequest> {
+  const { model, readModel } = hosted;
+  const jsonBytes = headerLength === undefined ? body.length : (plainLength(headerLength) ?? 0);
+  const isOfStrings = model.signature.inputs.some(
+    ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
+  );
+  // Without JSON, and without a length, there is nothing to be looked through.
+  if (isRaw(headerLength)) return readNow(hosted, body, headerLength, dialect);
+  const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
+  if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
+  const turn = lookedAt > FREE_BYTES ? turnShare.take(lookedAt) : undefined;
+  if (turn === undefined) return readNow(hosted, body, headerLength, dialect);
+  return turn.then(() => readNow(hosted, body, headerLength, dialect));
+}
+
+function readNow(
+  { requests, model, maxRows }: HostedModel,
+  body: Buffer,
+  headerLength: string | undefined,
+  dialect: Dialect,
+): InferRequest {
+  if (dialect === "kserve-v1") return parsePredictRequest(body, model.signature, maxRows);
+  return requests.read(body, headerLength);
+}
+
+/** The body of an answer of KServe's first protocol. */
+export async function predictions(
+  { turnShare, jsonThread }: JsonPlaces,
+  outputs: readonly PredictedOutput[],
+): Promise<Uint8Array> {
+  let elements = 0;
+  let bytes = 0;
+  for (const { shape, parts } of outputs) {
+    elements += elementCountOf(shape);
+    bytes += lengthOf(parts);
+  }
+  if (elements > MAX_LOOP_ELEMENTS || bytes > MAX_LOOP_BYTES) return jsonThread.predict(outputs);
+  const share = elements * ELEMENT_SHARE;
+  if (share > FREE_BYTES) await turnShare.take(share);
+  return Buffer.from(predictionsJson(outputs));
+}
+
+/**
+ * JSON text of the outputs that are asked for so and have many elements, by their index; undefined
+ * where an element cannot be said in JSON.
+ */
+export async function jsonOutputs(
+  { turnShare, jsonThread }: JsonPlaces,
+  { outputs }: InferRequest,
+  answer: Answer,
+  signature: ClientSignature,
+): Promise<ReadonlyMap<number, Uint8Array | undefined>> {
+  const texts = new Map<number, Uint8Array | undefined>();
+  for (const { index, isBinary, classes } of outputs) {
+    const tensor = signature.outputs[index];
+    const output = answer.outputs[index];
+    if (tensor === undefined || output === undefined) continue;
+    const elements = elementCountOf(output.shape);
+    if (classes !== undefined && elements * ELEMENT_SHARE > FREE_BYTES) {
+      await turnShare.take(elements * ELEMENT_SHARE);
+    }
+    if (isBinary || classes !== undefined) continue;
+    const isLong = elements > MAX_LOOP_ELEMENTS || lengthOf(output.parts) > MAX_LOOP_BYTES;
+    if (isLong) {
+      // The outputs of a batch share memory, which stays here.
+      const bytes = new Uint8Array(bytesOf(output.parts));
+      texts.set(index, await jsonThread.write(tensor.datatype, bytes));
+    } else if (elements * ELEMENT_SHARE > FREE_BYTES) {
+      await turnShare.take(elements * ELEMENT_SHARE);
+    }
+  }
+  return texts;
+}
+
+/** Its work takes some 10 ms at the most. */
+const TURN_BYTES = 131_072;
+
+/**
+ * A client's JSON is short, but many clients may have some at once: what is beyond a turn's share
+ * waits for the next one, first come first served.
+ */
+export class TurnShare {
+  readonly #turnBytes: number;
+  readonly #waiting: { readonly bytes: number; readonly begin: () => void }[] = [];
+  #leftBytes: number;
+  #isArmed = false;
+
+  constructor(turnBytes = TURN_BYTES) {
+    this.#turnBytes = turnBytes;
+    this.#leftBytes = turnBytes;
+  }
+
+  /**
+   * @param bytes of work, about.
+   * @returns undefined if it may be done at once; else what is kept when its turn has come.
+   */
+  take(bytes: number): Promise<void> | undefined {
+    this.#arm();
+    if (this.#leftBytes > 0 && this.#waiting.length === 0) {
+      this.#leftBytes -= bytes;
+      return undefined;
+    }
+    return new Promise((begin) => {
+      this.#waiting.push({ bytes, begin });
+    });
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    setImmediate(() => {
+      this.#isArmed = false;
+      this.#leftBytes = this.#turnBytes;
+      this.#admit();
+    });
+  }
+
+  #admit(): void {
+    while (this.#leftBytes > 0) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#arm();
+      this.#leftBytes -= next.bytes;
+      next.begin();
+    }
+  }
+}
+
+/** The id in the body of an inference request counts where its header has none. */
+export function adoptId(
+  response: ServerResponse,
+  record: RequestRecord | undefined,
+  id: string | undefined,
+): void {
+  const own = requestIdOf(id);
+  if (own === undefined || response.headersSent) return;
+  if (record === undefined) {
+    if (!response.hasHeader(REQUEST_ID)) response.setHeader(REQUEST_ID, own);
+  } else if (record.isIdMade) {
+    record.id = own;
+    record.isIdMade = false;
+    response.setHeader(REQUEST_ID, own);
+  }
+}
+
+/** As the answer repeats it; undefined where it does not. */
+export function repeatedId(response: ServerResponse): string | undefined {
+  const id = response.getHeader(REQUEST_ID);
+  return typeof id === "string" ? id : undefined;
 }

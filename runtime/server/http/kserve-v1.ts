@@ -7,10 +7,8 @@ import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { Answer } from "../requests/request.ts";
 import type { HttpContext } from "./context.ts";
-import { parsedRequest, routed } from "./infer.ts";
-import { predictions } from "./json-work.ts";
+import { parsedRequest, predictions, repeatedId, routed } from "./infer.ts";
 import { expectMethod, sendJson } from "./replies.ts";
-import { repeatedId } from "./seen.ts";
 
 const PREDICT = ":predict";
 
@@ -21,24 +19,24 @@ export function routeV1(
   request: IncomingMessage,
   response: ServerResponse,
 ): void | Promise<void> {
-  const { house } = context;
+  const { state } = context;
   const [first, second = ""] = path;
   if (first !== "models" || path.length > 2) {
     throw new HttpError(404, `no such path: ${request.url}`);
   }
   if (second.endsWith(PREDICT)) {
     const name = second.slice(0, -PREDICT.length);
-    const hosted = hostedModel(house.models, name);
+    const hosted = hostedModel(state.models, name);
     expectMethod(request, "POST");
     return answerPredict(context, hosted, name, request, response);
   }
-  const hosted = path.length === 1 ? undefined : hostedModel(house.models, second);
+  const hosted = path.length === 1 ? undefined : hostedModel(state.models, second);
   expectMethod(request, "GET");
   if (hosted === undefined) {
-    sendJson(context, response, 200, { models: house.modelNames });
+    sendJson(context, response, 200, { models: state.modelNames });
     return;
   }
-  const ready = house.isApplicationReady(hosted.application);
+  const ready = state.isApplicationReady(hosted.application);
   const headers = ready ? {} : RETRY_LATER;
   sendJson(context, response, ready ? 200 : 503, { name: second, ready }, headers);
 }
@@ -50,10 +48,10 @@ function answerPredict(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { house, connections } = context;
+  const { state, connections } = context;
   const hosted = routed(context, served, request);
-  const revision = house.trials.revisionOf(hosted);
-  return infer(house, {
+  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
+  return infer(state, {
     hosted,
     modelName,
     client: context.clients.get(response),

@@ -1,23 +1,29 @@
-/**
- * The HTTP server below the routes: its limits, its address, and what it answers where there is no
- * request.
- */
+/** The HTTP server below the routes: its limits, its address, and which requests it admits. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { RuntimeError } from "../../base/errors.ts";
+import { ANYBODY, type Decision } from "../access/access.ts";
+import { isPreflight } from "../access/cors.ts";
+import { needOf } from "../access/scopes.ts";
 import { secureServer } from "../access/secure-server.ts";
 import type { ServerLimits } from "../applications/limits.ts";
+import { hasUnreadBody, refusedHead } from "../connections/connection.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import type { Handshakes } from "../connections/handshakes.ts";
-import { CLOSE, HttpError } from "../connections/http-error.ts";
-import { type ParseError, parseRefusal } from "../connections/parse-refusal.ts";
-import { refusedHead } from "../connections/request-head.ts";
+import {
+  CLOSE,
+  HttpError,
+  type ParseError,
+  parseRefusal,
+  reasonJson,
+} from "../connections/http-error.ts";
+import { segmentsOf } from "../protocol/request-target.ts";
+import { REQUEST_ID } from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
-import type { Door } from "./doors.ts";
-import { enter } from "./entrance.ts";
 import { handle } from "./http.ts";
-import { turnedAway } from "./infer.ts";
-import { beginSeen } from "./seen.ts";
+import { answerInfer, isShed, mayStay, routed } from "./infer.ts";
+import type { Listener } from "./listener.ts";
+import { beginSeen, sendError } from "./replies.ts";
 
 /**
  * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
@@ -32,11 +38,11 @@ const ALLOWED = { allow: "GET, HEAD, POST" };
 export function serverOf(
   context: HttpContext,
   limits: ServerLimits,
-  door: Door,
+  listener: Listener,
   handshakes: Handshakes,
 ): Server {
   const { connections } = context;
-  const { tls } = context.house.access;
+  const { tls } = context.state.access;
   const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
     // Bodies have a limit of their own, whose answer says what was missing.
@@ -59,15 +65,11 @@ export function serverOf(
     const taken = connection.take(request, response);
     connections.onAsked(connection);
     if (taken === "ignore") return;
-    beginSeen(context, request, response);
+    if (isNamed(context, request)) beginSeen(context, request, response);
     const refusal = taken === "answer" ? refusedHead(request, limits) : taken;
-    const go = (why?: HttpError) => {
-      if (why === undefined && turnedAway(context, request, response)) return;
-      context.counts.begin(request, response);
-      void handle(context, request, response, why);
-    };
-    if (refusal === undefined) enter(context, door, request, response, go);
-    else go(refusal);
+    if (refusal !== undefined || isFreeToInfer(context, listener, request)) {
+      serve(context, request, response, refusal);
+    } else enter(context, listener, request, response);
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
@@ -83,9 +85,8 @@ export function serverOf(
     const connection = connections.of(request.socket);
     const taken = connection.take(request, response);
     if (taken === "ignore") return;
-    beginSeen(context, request, response);
-    context.counts.begin(request, response);
-    void handle(context, request, response, new HttpError(417, message, CLOSE));
+    if (isNamed(context, request)) beginSeen(context, request, response);
+    serve(context, request, response, new HttpError(417, message, CLOSE));
   });
   const refuse = (socket: Socket, error: HttpError, code?: string) => {
     connections.onRefused(error);
@@ -106,7 +107,7 @@ export function serverOf(
 }
 
 /** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, { host, port, flag }: Door): Promise<void> {
+export function listen(server: Server, { host, port, flag }: Listener): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
@@ -119,10 +120,142 @@ export function listen(server: Server, { host, port, flag }: Door): Promise<void
   });
 }
 
-export function urlOf(server: Server, { house: { access } }: HttpContext, { host }: Door): string {
+export function urlOf(
+  server: Server,
+  { state: { access } }: HttpContext,
+  { host }: Listener,
+): string {
   const address = server.address();
   if (address === null || typeof address === "string") return `unix:${address}`;
   const { port } = address;
   const scheme = access.tls === undefined ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether a request has an id or a trace that its answer repeats, or a feature records it. */
+function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean {
+  if (state.features.records !== undefined) return true;
+  return headers[REQUEST_ID] !== undefined || headers["traceparent"] !== undefined;
+}
+
+/** Whether a request asks for inference, which every client may do here. */
+function isFreeToInfer(
+  { state: { access }, inferred }: HttpContext,
+  { needs }: Listener,
+  { url = "" }: IncomingMessage,
+): boolean {
+  return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
+}
+
+/** Answers a request. @param refusal the reason why it is refused as it stands, if it is. */
+function serve(
+  context: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal?: HttpError,
+): void {
+  const { method: verb, url = "" } = request;
+  const asked = verb === "POST" && refusal === undefined ? context.inferred.get(url) : undefined;
+  if (asked === undefined) {
+    context.counts.begin(request, response);
+    void handle(context, request, response, refusal);
+    return;
+  }
+  const hosted = routed(context, asked.hosted, request);
+  if (isShed(context, hosted, request, response)) return;
+  context.counts.begin(request, response);
+  // The usual case is known by the whole path.
+  if (asked.dialect !== "v2") void handle(context, request, response);
+  else {
+    const answered = answerInfer(context, hosted, asked.modelName, request, response);
+    answered.catch((error) => sendError(context, response, error));
+  }
+}
+
+/** Answers a request, or rejects it, once it is known who may ask for what. */
+function enter(
+  context: HttpContext,
+  listener: Listener,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { cors } = context.state.access;
+  const go = (refusal?: HttpError) => serve(context, request, response, refusal);
+  // Nothing of the header is looked at that nobody asks for.
+  const origin = cors === undefined ? undefined : request.headers.origin;
+  if (cors !== undefined && origin !== undefined) {
+    cors.mark(origin, response);
+    if (isPreflight(request)) {
+      const answered = cors.answerPreflight(request, response);
+      if (answered instanceof HttpError) go(answered);
+      else context.counts.onAnsweredEarly(request, answered);
+      return;
+    }
+  }
+  const settle = (decision: Decision) => {
+    if (decision instanceof HttpError) refuse(context, request, response, decision, go);
+    else {
+      if (decision !== ANYBODY) {
+        if (decision.name !== undefined) context.clients.set(response, decision.name);
+        response.once("close", decision.leave);
+        // It may have closed while its token was looked at.
+        if (response.destroyed) decision.leave();
+      }
+      go();
+    }
+  };
+  let decision: Decision | Promise<Decision>;
+  try {
+    decision = decided(context, listener, request);
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    decision = error;
+  }
+  if (decision instanceof Promise) void decision.then(settle);
+  else settle(decision);
+}
+
+/** @throws HttpError 400 for a path that is none. */
+function decided(
+  { state: { access }, inferred, routes, served }: HttpContext,
+  listener: Listener,
+  request: IncomingMessage,
+): Decision | Promise<Decision> {
+  const { url = "" } = request;
+  const needAt = (path: readonly string[]) =>
+    routes.find(path, request, served)?.route.need ?? needOf(path);
+  const need = inferred.has(url) ? "infer" : needAt(segmentsOf(url));
+  if (!listener.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
+  // A page that somebody has opened in a browser of this machine is no administrator.
+  const origin = need === "admin" ? request.headers.origin : undefined;
+  if (origin !== undefined && access.cors?.allows(origin) !== true) {
+    return access.refused("other_origin", 403, "pages in browsers may not administer");
+  }
+  if (access.isIdle && need !== "admin") return ANYBODY;
+  const { authorization } = request.headers;
+  const { remoteAddress: address } = request.socket;
+  return access.admit({ need, authorization, address, isOwnListener: listener.isOwn });
+}
+
+/** In one write where little of the request is to come, which keeps the connection. */
+function refuse(
+  { state, counts }: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: HttpError,
+  go: (refusal: HttpError) => void,
+): void {
+  const isLong = hasUnreadBody(request) && !mayStay(request);
+  if (isLong || state.isDraining || response.destroyed) {
+    go(error);
+    return;
+  }
+  const body = Buffer.from(reasonJson(error.message));
+  response.writeHead(error.status, {
+    ...error.headers,
+    "content-type": "application/json",
+    "content-length": body.length,
+  });
+  response.end(body);
+  counts.onAnsweredEarly(request, error.status);
 }

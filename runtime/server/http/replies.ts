@@ -1,10 +1,17 @@
-/** What routes answer with: JSON, text, or the reason why not. */
+/** What answers carry: JSON, text or the reason why not; the id and the trace of their request. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
-import { hasUnreadBody } from "../connections/request-head.ts";
-import { httpErrorOf, tellFault } from "../protocol/refusal.ts";
+import { httpErrorOf, reportFault } from "../protocol/refusal.ts";
+import {
+  REQUEST_ID,
+  requestIdOf,
+  type TraceParent,
+  traceParentOf,
+  traceParentText,
+} from "../requests/trace-context.ts";
 import type { HttpContext } from "./context.ts";
-import { repeatedId } from "./seen.ts";
+import { repeatedId } from "./infer.ts";
 
 const METHODS = {
   GET: ["GET", "HEAD"],
@@ -49,7 +56,7 @@ export function sendBody(
 /** Answers with the reason, and tells operators of what is a fault of the server. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
-  tellFault(context.house.onNotice, repeatedId(response), reason, error);
+  reportFault(context.state.onNotice, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
@@ -58,8 +65,63 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
     return;
   }
   // While draining, clients had better go elsewhere.
-  const close = context.house.isDraining ? CLOSE : {};
+  const close = context.state.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
+}
+
+/** Of a path that is noted. */
+const LONGEST_PATH = 1000;
+
+/** A request has come, and nothing of it was refused or answered. */
+export function beginSeen(
+  { state, records }: Pick<HttpContext, "state" | "records">,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { headers } = request;
+  const id = requestIdOf(headers[REQUEST_ID]);
+  const parent = parentOf(request);
+  const { records: noted } = state.features;
+  if (noted === undefined) {
+    if (id !== undefined) response.setHeader(REQUEST_ID, id);
+    if (parent !== undefined) {
+      echo(response, traceParentText(parent.traceId, parent.spanId, parent.isSampled), parent);
+    }
+    return;
+  }
+  const { remoteAddress, remotePort } = request.socket;
+  const length = headers["content-length"];
+  const record = noted.begin({
+    protocol: "http",
+    method: request.method ?? "",
+    path: (request.url ?? "").split("?", 1)[0]?.slice(0, LONGEST_PATH) ?? "",
+    client: `${remoteAddress}:${remotePort}`,
+    userAgent: headers["user-agent"],
+    requestBytes: length === undefined ? undefined : Number(length),
+    id,
+    parent,
+  });
+  records.set(response, record);
+  response.setHeader(REQUEST_ID, record.id);
+  echo(response, traceParentText(record.traceId, record.spanId, record.isSampled), parent);
+  response.once("close", () => {
+    const isWritten = response.writableFinished || response.headersSent;
+    if (isWritten) noted.end(record, response.statusCode);
+    // Whoever works on it learns at the same time that its client is gone, and says so.
+    else setImmediate(() => noted.end(record, null));
+  });
+}
+
+function parentOf({ headers }: IncomingMessage): TraceParent | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== "string") return undefined;
+  const state = Array.isArray(tracestate) ? tracestate.join(",") : tracestate;
+  return traceParentOf(traceparent, state);
+}
+
+function echo(response: ServerResponse, text: string, parent: TraceParent | undefined): void {
+  response.setHeader("traceparent", text);
+  if (parent !== undefined && parent.state !== "") response.setHeader("tracestate", parent.state);
 }

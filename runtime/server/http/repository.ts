@@ -25,9 +25,9 @@ export async function routeRepository(
   expectMethod(request, "POST");
   const asked = await smallJson(context, request);
   if (isIndex) {
-    sendJson(context, response, 200, repositoryIndex(context.house, asked["ready"] === true));
+    sendJson(context, response, 200, repositoryIndex(context.state, asked["ready"] === true));
   } else if (action === "load") {
-    await loadModel(context.house, name, Object.keys(Object(asked["parameters"])));
+    await loadModel(context.state, name, Object.keys(Object(asked["parameters"])));
     sendJson(context, response, 200, { name, load: true });
-  } else refuseUnload(context.house, name);
+  } else refuseUnload(context.state, name);
 }

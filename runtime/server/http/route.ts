@@ -2,15 +2,15 @@
 import type { IncomingMessage } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
-import type { House } from "../applications/house.ts";
-import type { BodyLimit } from "../bodies/body-limits.ts";
+import type { ServerState } from "../applications/server-state.ts";
+import type { BodyLimit } from "../bodies/body-memory.ts";
 
 /** Of a document in JSON. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** What a route is asked. */
 export interface Asked {
-  readonly house: House;
+  readonly state: ServerState;
   /** Whether it was POSTed, with a body; else it is to be told something. */
   readonly isPosted: boolean;
   /** That a path with `:model` names; undefined for other paths. */
@@ -62,7 +62,7 @@ export class Routes {
 
   /**
    * @param path segments without their escapes; the last one may be empty.
-   * @param served what the door that it came by serves.
+   * @param served what the listener that it came by serves.
    */
   find(
     path: readonly string[],

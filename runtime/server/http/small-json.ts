@@ -1,7 +1,7 @@
 /** A short body of JSON, as requests have that ask for no inference. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../bodies/body.ts";
-import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-limits.ts";
+import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-memory.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { parseJson } from "../tensors/json-text.ts";
 import type { HttpContext } from "./context.ts";
@@ -12,11 +12,11 @@ import type { Fields } from "./route.ts";
  * @returns without fields where there is no body. @throws BadRequest, HttpError
  */
 export async function smallJson(
-  { pace, house }: HttpContext,
+  { pace, state }: HttpContext,
   request: IncomingMessage,
   limit: BodyLimit = SMALL_LIMIT,
 ): Promise<Fields> {
-  const hold = house.budget.hold();
+  const hold = state.budget.hold();
   const body = await readBody(request, { limit, pace, hold }).finally(() => hold.release());
   return body.length === 0 ? {} : jsonObjectOf(body);
 }

@@ -1,5 +1,4 @@
 /** What is done with long JSON: the same on the event loop and on a thread beside it. */
-
 import * as threads from "node:worker_threads";
 import {
   type PredictedOutput,
@@ -8,10 +7,9 @@ import {
 } from "../protocol/kserve-v1.ts";
 import { type InferRequest, parseInferRequest } from "../protocol/protocol.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, type Datatype } from "../tensors/datatypes.ts";
 import type { JsonLimits } from "../tensors/json-text.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { jsonOfBytes } from "../tensors/tensors.ts";
+import { DATATYPES, type Datatype, jsonOfBytes } from "../tensors/tensors.ts";
 
 /** Of a model, what reading its requests takes: nothing but what can be sent to a thread. */
 export interface ReadModel {

@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
-import type { Datatype } from "../tensors/datatypes.ts";
+import type { Datatype } from "../tensors/tensors.ts";
 import type { Dialect, JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
 
 export interface JsonThreadLimits {

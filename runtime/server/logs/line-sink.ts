@@ -1,6 +1,7 @@
 /** Writes lines to a file or to stderr without ever waiting for whoever reads them. */
 import { close, constants, fstatSync, openSync, write } from "node:fs";
-import { head, line, type MetricLine } from "../../base/exposition.ts";
+import type { MetricLine } from "../../base/exposition.ts";
+import { logRecordLines } from "../../base/metric-families.ts";
 
 /** Bytes that wait to be written; lines beyond it are dropped. */
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
@@ -19,11 +20,7 @@ export function droppedLines(
   log: string,
   { droppedCount }: { readonly droppedCount: number },
 ): MetricLine[] {
-  const name = "stratagem_log_lines_dropped_total";
-  return [
-    head(name, "counter", "Lines of a log that its reader was too slow for"),
-    line(name, { log }, droppedCount),
-  ];
+  return logRecordLines(log, [["lost", droppedCount]]);
 }
 
 /** Lines are kept in order; a line is written whole or, where there is no room, not at all. */

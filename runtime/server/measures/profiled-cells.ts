@@ -6,8 +6,7 @@ import type {
   RamsisBundle,
   ThemisBundle,
 } from "../../bundle/schema.ts";
-import { profiledOf } from "../metrics/profiled-times.ts";
-import type { ProfiledCells } from "./service-times.ts";
+import { type ProfiledCells, profiledOf } from "./service-times.ts";
 
 /** Kinds are buckets. */
 export function ramsisCells({ tasks, buckets, cluster }: RamsisBundle): ProfiledCells {

@@ -1,8 +1,200 @@
-/** What batches take, by variant, size and kind of place, as a running server measures it. */
+/**
+ * Times of batches, by variant, size and kind: as profiled, and as a running server measures them.
+ */
+
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
-import type { ProfiledTime } from "../metrics/profiled-times.ts";
-import { TimeSketch } from "./time-sketch.ts";
-import { type ServiceBlock, VariantBlock } from "./variant-block.ts";
+import type { ServiceTimes as Profile } from "../../bundle/schema.ts";
+
+/** What a profile says of batches of a size. */
+export interface ProfiledTime {
+  readonly p50Ms: number;
+  /** What decisions are made with. */
+  readonly decisionMs: number;
+}
+
+/**
+ * Of a batch of a variant, ms: the p99 where the profile has it, else what decisions are made with;
+ * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ */
+export function p99MsOf(
+  times: Profile | undefined,
+  variant: number,
+  rows: number,
+): number | undefined {
+  const cell = cellOf(times, variant, rows);
+  if (times === undefined || cell === undefined) return undefined;
+  const decisionMs = times.decisionMs.data[cell];
+  const p99Ms = times.quantiles?.p99Ms.data[cell];
+  // Decisions may rest on more than was measured.
+  return decisionMs === undefined ? p99Ms : Math.max(decisionMs, p99Ms ?? 0);
+}
+
+/**
+ * Of a batch of a variant: the median where the profile has it, else what decisions are made with;
+ * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ */
+export function profiledOf(
+  times: Profile | undefined,
+  variant: number,
+  rows: number,
+): ProfiledTime | undefined {
+  const cell = cellOf(times, variant, rows);
+  if (times === undefined || cell === undefined) return undefined;
+  const decisionMs = times.decisionMs.data[cell];
+  if (decisionMs === undefined) return undefined;
+  return { p50Ms: times.quantiles?.p50Ms.data[cell] ?? decisionMs, decisionMs };
+}
+
+/** Place in the tables; undefined for a batch that was not profiled. */
+function cellOf(times: Profile | undefined, variant: number, rows: number) {
+  const maxBatch = times?.decisionMs.shape.at(-1) ?? 0;
+  return rows > maxBatch ? undefined : variant * maxBatch + rows - 1;
+}
+
+/** Steps to a doubling: neighbouring bounds are 2.2 % apart. */
+const STEPS = 32;
+/** Least time that has a step of its own, ms: 2^-10. */
+const LEAST_LOG2 = -10;
+/** Up to 2^18 ms, 262 s; what is beyond counts as that. */
+const MOST_LOG2 = 18;
+const STEP_COUNT = (MOST_LOG2 - LEAST_LOG2) * STEPS;
+
+/** Counts of positive numbers; quantiles are within a step, 2.2 %, of those of the numbers. */
+export class TimeSketch {
+  readonly #counts = new Uint32Array(STEP_COUNT);
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** @param value above 0; anything else counts as the least. */
+  add(value: number): void {
+    const step = Math.floor((Math.log2(value) - LEAST_LOG2) * STEPS);
+    // Also true of NaN, so that no number is lost.
+    const place = !(step > 0) ? 0 : step < STEP_COUNT ? step : STEP_COUNT - 1;
+    this.#counts[place] = (this.#counts[place] ?? 0) + 1;
+    this.#count++;
+  }
+
+  /** Adds what another has counted. */
+  merge(other: TimeSketch): void {
+    for (let step = 0; step < STEP_COUNT; step++) {
+      this.#counts[step] = (this.#counts[step] ?? 0) + (other.#counts[step] ?? 0);
+    }
+    this.#count += other.#count;
+  }
+
+  clear(): void {
+    this.#counts.fill(0);
+    this.#count = 0;
+  }
+
+  /**
+   * Nearest rank, at the place of that rank within its step.
+   * @param share in (0, 1]. @returns NaN without numbers.
+   */
+  quantile(share: number): number {
+    if (this.#count === 0) return Number.NaN;
+    const rank = Math.max(1, Math.ceil(share * this.#count));
+    let below = 0;
+    for (let step = 0; step < STEP_COUNT; step++) {
+      const here = this.#counts[step] ?? 0;
+      if (below + here >= rank) {
+        const within = (rank - below - 0.5) / here;
+        return 2 ** (LEAST_LOG2 + (step + within) / STEPS);
+      }
+      below += here;
+    }
+    return Number.NaN;
+  }
+}
+
+/** A block lasts so long at least, so that it spans bursts of the machine's neighbours. */
+export const BLOCK_MS = 5000;
+/** And has so many batches, or its median would say little. */
+export const BLOCK_BATCHES = 16;
+
+/** What batches may take above their profile and be as promised. */
+export const TIME_TOLERANCE = 0.2;
+/** Share of a block's batches that may take that much longer than decisions are made with. */
+export const LATE_SHARE = 0.25;
+
+export interface ServiceBlock {
+  readonly batches: number;
+  /** Median of what batches took over the medians of their profile. */
+  readonly ratio: number;
+  /** Whether it is above what is promised, by the median or by the slowest quarter. */
+  readonly isSlow: boolean;
+  readonly startMs: number;
+  readonly endMs: number;
+  /** How many there were of each size. */
+  readonly sizes: readonly BlockSize[];
+}
+
+export interface BlockBatch {
+  readonly rows: number;
+  /** In the worker. */
+  readonly insideMs: number;
+  /** Besides, until the server had the result. */
+  readonly wayMs: number;
+}
+
+export interface BlockSize {
+  readonly rows: number;
+  batches: number;
+}
+
+/** Share of the ways to the worker and back that are quicker than what counts as the way. */
+const QUICK_SHARE = 0.1;
+
+/**
+ * Profiles count the way to the worker and back, which a busy server makes long: so what a batch
+ * takes is its time in the worker and the quickest way that was seen.
+ */
+export class VariantBlock {
+  readonly #ratios = new TimeSketch();
+  readonly #ways = new TimeSketch();
+  #wayMs = Number.POSITIVE_INFINITY;
+  #sizes = new Map<number, BlockSize>();
+  #late = 0;
+  #startMs = Number.NaN;
+
+  add(batch: BlockBatch, { p50Ms, decisionMs }: ProfiledTime, nowMs: number): void {
+    const { insideMs, wayMs, rows } = batch;
+    if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;
+    this.#ways.add(wayMs);
+    const ms = insideMs + (this.#wayMs === Number.POSITIVE_INFINITY ? 0 : this.#wayMs);
+    const ratio = ms / p50Ms;
+    this.#ratios.add(ratio);
+    if (ms > decisionMs * (1 + TIME_TOLERANCE)) this.#late++;
+    const size = this.#sizes.get(rows);
+    if (size === undefined) this.#sizes.set(rows, { rows, batches: 1 });
+    else size.batches++;
+  }
+
+  /** @returns undefined while it is too short or has too few batches. */
+  take(nowMs: number): ServiceBlock | undefined {
+    const batches = this.#ratios.count;
+    if (batches < BLOCK_BATCHES || !(nowMs - this.#startMs >= BLOCK_MS)) return undefined;
+    const ratio = this.#ratios.quantile(0.5);
+    const block = {
+      batches,
+      ratio,
+      isSlow: ratio > 1 + TIME_TOLERANCE || this.#late > LATE_SHARE * batches,
+      startMs: this.#startMs,
+      endMs: nowMs,
+      sizes: [...this.#sizes.values()],
+    };
+    this.#wayMs = Math.min(this.#wayMs, this.#ways.quantile(QUICK_SHARE));
+    this.#ways.clear();
+    this.#ratios.clear();
+    this.#sizes = new Map();
+    this.#late = 0;
+    this.#startMs = Number.NaN;
+    return block;
+  }
+}
 
 const TIMES = "stratagem_service_time_seconds";
 const QUANTILES = [0.5, 0.95, 0.99];

@@ -1,5 +1,7 @@
 /** Bounds of the histograms that servers of several methods tell. */
 
-export const SLACK_BOUNDS_MS = [-100, -10, 0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+export const SLACK_BOUNDS_SECONDS = [
+  ...[-0.1, -0.01, 0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+];
 
 export const BATCH_BOUNDS = [1, 2, 4, 8, 16, 32, 64];

@@ -1,26 +1,19 @@
 /** Counts the workers that were lost, and the queries that were tried again after it. */
 import { type MetricLine, metric } from "../../base/exposition.ts";
+import { lostWorkerLines } from "../../base/metric-families.ts";
 
 export class LossCounts {
   queriesRetried = 0;
-  #lost = 0;
-  #hung = 0;
+  readonly #lost = { ended: 0, hung: 0 };
 
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void {
-    this.#lost++;
-    if (isHung) this.#hung++;
+    this.#lost[isHung ? "hung" : "ended"]++;
   }
 
   lines(): MetricLine[] {
     return [
-      ...metric("stratagem_workers_lost_total", "counter", "Workers that ended", this.#lost),
-      ...metric(
-        "stratagem_workers_hung_total",
-        "counter",
-        "Workers of these that were ended because they did not answer in time",
-        this.#hung,
-      ),
+      ...lostWorkerLines(Object.entries(this.#lost).map(([reason, count]) => [{ reason }, count])),
       ...metric(
         "stratagem_queries_retried_total",
         "counter",

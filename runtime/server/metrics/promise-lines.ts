@@ -1,5 +1,5 @@
 /** What the level that is followed promises, beside what is measured of it. */
-import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 
 /** Of a level, as its bundle says. */
 export interface Promised {
@@ -14,30 +14,28 @@ export function promiseLines(promised: Promised, accuracySum: number): MetricLin
   const { violationRate = Number.NaN, accuracyPerSatisfied } = promised;
   return [
     ...accuracyLines([[{}, accuracySum]]),
-    ...violationLines(violationRate),
+    ...expectedLines("violations", [[{}, violationRate]]),
     ...(accuracyPerSatisfied === undefined
       ? []
-      : metric(
-          "stratagem_expected_accuracy_ratio",
-          "gauge",
-          "Accuracy per row answered in time that this level promises",
-          accuracyPerSatisfied,
-        )),
+      : expectedLines("accuracy", [[{}, accuracyPerSatisfied]])),
   ];
 }
 
-export function violationLines(violationRate: number): MetricLine[] {
-  return metric(
-    "stratagem_expected_violation_ratio",
-    "gauge",
-    "Share of rows late or dropped that this level promises at most",
-    violationRate,
-  );
+/** @param figure share of rows late or dropped at most, or accuracy per row answered in time. */
+export function expectedLines(
+  figure: "violations" | "accuracy",
+  ratios: readonly (readonly [labels: Labels, ratio: number])[],
+): MetricLine[] {
+  const name = "stratagem_expected_ratio";
+  return [
+    head(name, "gauge", "Violations (at most) and accuracy that this level promises"),
+    ...ratios.map(([labels, ratio]) => line(name, { ...labels, figure }, ratio)),
+  ];
 }
 
 /** @param sums stated accuracies of rows answered in time, by the labels of those rows. */
 export function accuracyLines(
-  sums: readonly (readonly [Readonly<Record<string, string>>, number])[],
+  sums: readonly (readonly [labels: Labels, sum: number])[],
 ): MetricLine[] {
   const name = "stratagem_satisfied_accuracy_total";
   return [

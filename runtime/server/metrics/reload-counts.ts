@@ -1,5 +1,6 @@
 /** Metrics of reloads: how many there were, and since when the served bundle is. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
+import { lastReloadLines } from "../../base/metric-families.ts";
 
 interface Counts {
   followed: number;
@@ -28,7 +29,6 @@ export class ReloadCounts {
 
   lines(): MetricLine[] {
     const total = "stratagem_reloads_total";
-    const last = "stratagem_reload_last_successful";
     const time = "stratagem_reload_last_success_timestamp_seconds";
     const all = [...this.#byApplication];
     return [
@@ -37,8 +37,10 @@ export class ReloadCounts {
         line(total, { model, result: "followed" }, followed),
         line(total, { model, result: "refused" }, refused),
       ]),
-      head(last, "gauge", "1 unless the last reload was refused, and the bundle before it stays"),
-      ...all.map(([model, { isLastFollowed }]) => line(last, { model }, isLastFollowed ? 1 : 0)),
+      ...lastReloadLines(
+        "bundle",
+        all.map(([model, { isLastFollowed }]) => [{ model }, isLastFollowed]),
+      ),
       head(time, "gauge", "When the bundle that is served was read, seconds since 1970"),
       ...all.map(([model, { lastSuccessS }]) => line(time, { model }, lastSuccessS)),
     ];

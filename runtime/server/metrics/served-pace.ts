@@ -56,17 +56,12 @@ export function servedPace(
   return { pool: rounded(poolPace), stretch: rounded(stretch), workers, corrections };
 }
 
-export function paceLines({ workers, corrections }: ServedPace): MetricLine[] {
+export function paceLines({ workers }: ServedPace): MetricLine[] {
   const pace = "stratagem_pace";
-  const correction = "stratagem_pace_correction";
   return [
     head(pace, "gauge", "Service times of a worker over those of the profile, 1 as profiled"),
     ...workers.map(({ pool, worker, pace: value }) =>
       line(pace, { pool, worker: String(worker) }, value),
-    ),
-    head(correction, "gauge", "Service times beyond the pace, by variant and least batch size"),
-    ...corrections.map(({ variant, batch, correction: value }) =>
-      line(correction, { variant, batch: String(batch) }, value),
     ),
   ];
 }

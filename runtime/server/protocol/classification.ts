@@ -5,9 +5,8 @@
 import type { OutputTensor } from "../requests/request.ts";
 import { bytesOfNames } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { type Datatype, elementCountOf } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { elementReader } from "../tensors/tensors.ts";
+import { type Datatype, elementCountOf, elementReader } from "../tensors/tensors.ts";
 
 /** Types whose elements have an order and can be told as text. */
 type Ordered = Exclude<Datatype, "BOOL" | "BF16" | "BYTES">;

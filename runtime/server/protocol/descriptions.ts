@@ -5,8 +5,8 @@
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
 import type { SequenceTurns } from "../requests/sequence-turns.ts";
-import { DATATYPES } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
+import { DATATYPES } from "../tensors/tensors.ts";
 
 /** Of Triton's extensions, those that hold whatever is served. */
 const EXTENSIONS = [

@@ -2,13 +2,12 @@
  * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
  * state of tensors and parameters is checked here, and nothing of it is believed before.
  */
-import { type SequenceStep, sequenceStepOf } from "../requests/sequence-step.ts";
+import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf, isBinaryOnly } from "../tensors/datatypes.ts";
 import { FoundSizes } from "../tensors/padding.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { rowBounds } from "../tensors/tensors.ts";
+import { DATATYPES, elementCountOf, isBinaryOnly, rowBounds } from "../tensors/tensors.ts";
 import { expectClasses } from "./classification.ts";
 
 export interface InferRequest extends RequestWishes {
@@ -58,12 +57,14 @@ const MAX_TOLD_AXES = 16;
 export function requestWishes(parameters: Fields, signature: ClientSignature): RequestWishes {
   const priority = integerOr0(parameters, "priority");
   const timeoutUs = integerOr0(parameters, "timeout");
-  const variant = variantWishOf(parameters, signature);
+  const { variant: named, same_variant: same } = parameters;
+  const isOpen = named === undefined && same === undefined;
+  const variant = isOpen ? undefined : variantWishOf(parameters, signature);
   // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
   // is the highest, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  const sequence = sequenceStepOf(parameters, signature);
+  const sequence = signature.hasSequences ? sequenceStepOf(parameters) : undefined;
   return { timeoutMs, isHigh: priority <= 1, variant, sloClass, sequence };
 }
 
@@ -80,7 +81,7 @@ export function gatheredInputs<T>(
   maxRows: number,
   bytesAt: (tensor: ModelTensor, shape: number[], path: string, position: number) => Uint8Array,
 ): Pick<InferRequest, "rows" | "inputs" | "sizes"> {
-  const found = new FoundSizes(signature);
+  let found: FoundSizes | undefined;
   const inputs = new Array<Uint8Array | undefined>(signature.inputs.length).fill(undefined);
   let rows: number | undefined;
   for (const [position, input] of given.entries()) {
@@ -91,7 +92,10 @@ export function gatheredInputs<T>(
     if (tensor === undefined || inputs[index] !== undefined) {
       throw new BadRequest(`${path}.name`, "expected every input once", stated.name);
     }
-    const sizeAt = (axis: number, size: unknown, at: string) => found.take(index, axis, size, at);
+    const sizeAt = (axis: number, size: unknown, at: string) => {
+      found ??= new FoundSizes(signature);
+      return found.take(index, axis, size, at);
+    };
     const shape = shapeOf(stated, tensor, path, rows ?? maxRows, rows !== undefined, sizeAt);
     rows = shape[0] ?? 0;
     inputs[index] = bytesAt(tensor, shape, path, position);
@@ -103,7 +107,7 @@ export function gatheredInputs<T>(
     throw new BadRequest("inputs", expected, names.join(", "));
   }
   const all = { rows, inputs: inputs.filter((input) => input !== undefined) };
-  return signature.axes === undefined ? all : { ...all, sizes: found.sizes };
+  return signature.axes === undefined ? all : { ...all, sizes: found?.sizes ?? [] };
 }
 
 /**

@@ -4,11 +4,16 @@
  */
 import type { OutputTensor } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { type Datatype, elementCountOf } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import { FoundSizes } from "../tensors/padding.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { bytesOfJson, jsonOfBytes, rowBounds } from "../tensors/tensors.ts";
+import {
+  bytesOfJson,
+  type Datatype,
+  elementCountOf,
+  jsonOfBytes,
+  rowBounds,
+} from "../tensors/tensors.ts";
 import type { InferRequest } from "./protocol.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });

@@ -2,13 +2,11 @@
  * Inference requests of the Open Inference Protocol v2 over HTTP, with Triton's binary tensor
  * extension.
  */
-
-import { plainLength } from "../bodies/body-limits.ts";
+import { plainLength } from "../bodies/body-memory.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import { type JsonLimits, parseJson } from "../tensors/json-text.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { bytesOfJson } from "../tensors/tensors.ts";
+import { bytesOfJson, DATATYPES, elementCountOf } from "../tensors/tensors.ts";
 import {
   binaryOf,
   type Fields,

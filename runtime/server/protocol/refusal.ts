@@ -17,7 +17,7 @@ export function httpErrorOf(error: unknown): HttpError {
  * @param id of the request; undefined where it has none. @param reason what was thrown.
  * @param told what its client is told.
  */
-export function tellFault(
+export function reportFault(
   onNotice: Notice,
   id: string | undefined,
   reason: unknown,

@@ -4,9 +4,8 @@
  */
 import type { Answer, OutputTensor } from "../requests/request.ts";
 import { bytesOfNames, VARIANT_OUTPUT } from "../requests/variant-wish.ts";
-import type { Datatype } from "../tensors/datatypes.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { jsonOfBytes, lengthOf } from "../tensors/tensors.ts";
+import { type Datatype, jsonOfBytes, lengthOf } from "../tensors/tensors.ts";
 import { classesOf } from "./classification.ts";
 import type { InferRequest } from "./protocol.ts";
 

@@ -7,7 +7,7 @@ import {
   WorkerLostError,
 } from "../../exec/models/executor.ts";
 import type { ServiceTimes } from "../measures/service-times.ts";
-import type { BatchRun, BatchTimes } from "./batch-run.ts";
+import type { BatchRun, BatchTimes } from "./request.ts";
 
 /** A batch that a worker has. */
 export interface OpenBatch extends BatchRun {
@@ -141,7 +141,7 @@ export class BatchRuns<Batch extends OpenBatch> {
       inferMs: doneMs - handedMs,
       outputMs,
     });
-    this.#tellTimes(batch, doneMs);
+    this.#reportTimes(batch, doneMs);
   }
 
   #onRefused(batch: Batch, error: unknown): void {
@@ -189,7 +189,7 @@ export class BatchRuns<Batch extends OpenBatch> {
     batch.busyWorkers = Math.max(batch.busyWorkers, this.#batches.busyCount);
   }
 
-  #tellTimes(batch: Batch, endMs: number): void {
+  #reportTimes(batch: Batch, endMs: number): void {
     const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
     const aroundMs = endMs - handedMs;
     this.#times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });

@@ -42,11 +42,11 @@ export interface EndpointModel {
    */
   isFull?(): boolean;
   /**
-   * A request was refused at the door: its rows count as load, and as dropped.
+   * A request was refused at the listener: its rows count as load, and as dropped.
    * @param rows 1 of a request that was not read.
    * @param sloClass index of its class; 0 of a request that was not read.
    */
-  onTurnedAway(rows: number, sloClass: number): void;
+  onRejected(rows: number, sloClass: number): void;
   /**
    * @param isHigh whether the request goes before those that are not; for models that tell them
    * apart.

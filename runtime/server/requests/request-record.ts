@@ -1,10 +1,10 @@
-/** What is noted of a request between its door and its answer, for logs and traces. */
-import type { BatchRun } from "./batch-run.ts";
-import type { TraceParent } from "./trace-context.ts";
+/** What is noted of a request between its arrival and its answer, for logs and traces. */
+import type { BatchRun } from "./request.ts";
+import { randomHex, type TraceParent } from "./trace-context.ts";
 
 const NONE: readonly never[] = [];
 
-/** What a door knows of a request when it comes. */
+/** What a listener knows of a request when it comes. */
 export interface SeenRequest {
   readonly protocol: "http" | "grpc";
   /** Of HTTP its method, of gRPC that of the service. */
@@ -21,7 +21,7 @@ export interface SeenRequest {
   readonly parent?: TraceParent | undefined;
 }
 
-/** What a record begins with beside what its door knows. */
+/** What a record begins with beside what its listener knows. */
 export interface RecordOrigin {
   readonly traceId: string;
   /** Of the span that is the request here. */
@@ -105,5 +105,43 @@ export class RequestRecord implements SeenRequest {
     this.spanId = spanId;
     this.isSampled = isSampled;
     this.arrivalMs = arrivalMs;
+  }
+}
+
+type RecordHook = (record: RequestRecord) => void;
+
+/** Reasons that a log repeats are cut here. */
+const LONGEST_ERROR = 500;
+
+export class Records {
+  readonly #arrived: readonly RecordHook[];
+  readonly #ended: readonly RecordHook[];
+  readonly #nowMs: () => number;
+
+  constructor(arrived: readonly RecordHook[], ended: readonly RecordHook[], nowMs: () => number) {
+    this.#arrived = arrived;
+    this.#ended = ended;
+    this.#nowMs = nowMs;
+  }
+
+  /** A request has come. */
+  begin(seen: SeenRequest): RequestRecord {
+    const { parent } = seen;
+    const traceId = parent?.traceId ?? randomHex(16);
+    const isSampled = parent?.isSampled === true;
+    const origin = { traceId, spanId: randomHex(8), isSampled, arrivalMs: this.#nowMs() };
+    const record = new RequestRecord(seen, origin);
+    for (const hook of this.#arrived) hook(record);
+    return record;
+  }
+
+  /** The request is over. @param status null where its client was gone before the answer. */
+  end(record: RequestRecord, status: number | null): void {
+    record.status = status;
+    record.endMs = this.#nowMs();
+    if (record.error.length > LONGEST_ERROR) {
+      record.error = `${record.error.slice(0, LONGEST_ERROR)}…`;
+    }
+    for (const hook of this.#ended) hook(record);
   }
 }

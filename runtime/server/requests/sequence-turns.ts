@@ -1,7 +1,9 @@
-/** Requests of sequences as those see them who let requests in and describe models. */
+/** Requests of sequences: what they state, and how they take turns. */
+
+import { BadRequest } from "../tensors/bad-request.ts";
+import { readInteger } from "../tensors/json-text.ts";
 import type { ModelTensor } from "../tensors/signature.ts";
 import type { GivenUp, Outcome } from "./request.ts";
-import type { SequenceStep } from "./sequence-step.ts";
 
 /** A request of a sequence, and what is done with it when it is its turn. */
 export interface SequenceRequest {
@@ -32,4 +34,52 @@ export interface SequenceTurns {
   inTurn(request: SequenceRequest): Promise<Outcome>;
   /** Goes on with the sequences of another where their states mean the same. */
   takeOver(before: SequenceTurns): void;
+}
+
+export interface SequenceStep {
+  /** As JSON has it, so that the number 7 and the text "7" are two. */
+  readonly id: string;
+  /** Name of its client's token; empty where clients show none. Ids of others are others. */
+  readonly client: string;
+  /** Whether the sequence begins with this request, and forgets what was. */
+  readonly isStart: boolean;
+  /** Whether it ends with this request. */
+  readonly isEnd: boolean;
+}
+
+const LARGEST_ID = 2n ** 64n - 1n;
+/** As Triton has it. */
+const MAX_TEXT_BYTES = 128;
+const AT = "parameters.sequence_id";
+
+/** Reads the step of a request for a model that keeps state. @throws BadRequest */
+export function sequenceStepOf(parameters: Readonly<Record<string, unknown>>): SequenceStep {
+  return {
+    id: idOf(parameters["sequence_id"]),
+    client: "",
+    isStart: flagOf(parameters["sequence_start"], "sequence_start"),
+    isEnd: flagOf(parameters["sequence_end"], "sequence_end"),
+  };
+}
+
+function idOf(value: unknown): string {
+  if (typeof value === "string" && value !== "") {
+    const bytes = Buffer.byteLength(value);
+    if (bytes <= MAX_TEXT_BYTES) return JSON.stringify(value);
+    throw new BadRequest(
+      AT,
+      `expected a text of at most ${MAX_TEXT_BYTES} bytes`,
+      `${bytes} bytes`,
+    );
+  }
+  const id = readInteger(value);
+  if (id !== undefined && id > 0n && id <= LARGEST_ID) return String(id);
+  const expected =
+    "expected a whole number of 1 or more or a text that is not empty, as the model keeps state";
+  throw new BadRequest(AT, expected, value);
+}
+
+function flagOf(value: unknown, name: string): boolean {
+  if (value === undefined || typeof value === "boolean") return value === true;
+  throw new BadRequest(`parameters.${name}`, "expected true or false", value);
 }

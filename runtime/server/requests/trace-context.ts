@@ -1,4 +1,4 @@
-/** W3C Trace Context: where a request belongs in a trace that others began. */
+/** Names of a request: the id that its client gives it, and its place in a trace (W3C). */
 import { randomFillSync } from "node:crypto";
 
 /** What came with a request. Source: W3C Trace Context, Level 1, §3.2 and §3.3. */
@@ -50,4 +50,15 @@ export function randomHex(bytes: 8 | 16): string {
   const text = pool.toString("hex", used, used + bytes);
   used += bytes;
   return text === (bytes === 8 ? NO_SPAN : NO_TRACE) ? randomHex(bytes) : text;
+}
+
+/** Header, and metadata of gRPC, that has the id and repeats it. */
+export const REQUEST_ID = "x-request-id";
+
+/** What a header can say and a log can hold; other ids are as if there were none. */
+const ID = /^[\x21-\x7e]{1,128}$/;
+
+/** @param text as the client has it. @returns undefined for what is no id. */
+export function requestIdOf(text: unknown): string | undefined {
+  return typeof text === "string" && ID.test(text) ? text : undefined;
 }

@@ -38,7 +38,6 @@ interface Sequence {
 }
 
 export interface SequenceCounts {
-  started: number;
   /** By their last request. */
   ended: number;
   /** For nobody asked. */
@@ -49,7 +48,7 @@ export interface SequenceCounts {
 
 export class SequenceBook {
   readonly limits: SequenceLimits;
-  readonly counts: SequenceCounts = { started: 0, ended: 0, idle: 0, replaced: 0 };
+  readonly counts: SequenceCounts = { ended: 0, idle: 0, replaced: 0 };
   readonly #zeros: SequenceState;
   readonly #zeroBytes: number;
   readonly #byKey = new Map<string, Sequence>();
@@ -109,10 +108,7 @@ export class SequenceBook {
       if (this.#heldBytes + this.#zeroBytes > maxSequenceBytes) return "too-much";
     } else if (known.turns.length > 0 && this.#waiting >= this.limits.maxPending) return "waiting";
     const sequence = known ?? this.#opened(key, nowMs);
-    if (turn.isStart) {
-      this.counts.started++;
-      if (isOpen) this.counts.replaced++;
-    }
+    if (turn.isStart && isOpen) this.counts.replaced++;
     sequence.turns.push(turn);
     this.#idle.delete(sequence);
     if (sequence.turns.length === 1) this.#begin(sequence);

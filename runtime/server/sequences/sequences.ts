@@ -2,12 +2,11 @@
  * Requests of sequences, one after another: each is served with the state that the one before has
  * left, and what it leaves is kept from its client. Source: docs/decisions/0020-sequences.md.
  */
-
 import { head, line, type MetricLine, metric } from "../../base/exposition.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { type Failure, GIVEN_UP, type Outcome } from "../requests/request.ts";
-import type { SequenceStep } from "../requests/sequence-step.ts";
-import type { SequenceRequest, SequenceTurns } from "../requests/sequence-turns.ts";
+import type { SequenceRequest, SequenceStep, SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ModelSignature } from "../tensors/signature.ts";
 import { SequenceBook, type SequenceLimits, type SequenceRefusal } from "./sequence-book.ts";
 import { type SequenceState, StateTensors } from "./state-tensors.ts";
@@ -96,25 +95,22 @@ export class Sequences implements SequenceTurns {
   lines(): MetricLine[] {
     const { book } = this.#kept;
     book.endIdle(this.#nowMs());
-    const { started, ended, idle, replaced } = book.counts;
+    const { ended, idle, replaced } = book.counts;
     const endings = "stratagem_sequences_ended_total";
-    const refusals = "stratagem_sequences_refused_total";
     return [
       ...metric("stratagem_sequences", "gauge", "Sequences that are open", book.size),
-      ...metric("stratagem_sequence_state_bytes", "gauge", "Bytes of their states", book.heldBytes),
       ...metric(
         "stratagem_sequence_requests_waiting",
         "gauge",
         "Requests that wait for those before them in their sequences",
         book.waitingCount,
       ),
-      ...metric("stratagem_sequences_started_total", "counter", "Sequences begun", started),
+      ...bufferedByteLines("sequence_states", book.heldBytes),
       head(endings, "counter", "Sequences ended, by what ended them"),
       ...Object.entries({ request: ended, idle, replaced }).map(([by, count]) =>
         line(endings, { by }, count),
       ),
-      head(refusals, "counter", "Requests of sequences refused, by why"),
-      ...Object.entries(this.#refusals).map(([why, count]) => line(refusals, { why }, count)),
+      ...refusedLines("sequence", Object.entries(this.#refusals)),
     ];
   }
 

@@ -4,9 +4,8 @@ import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import type { Answer } from "../requests/request.ts";
 import type { StateTold } from "../requests/sequence-turns.ts";
-import { DATATYPES, elementCountOf } from "../tensors/datatypes.ts";
 import type { ClientSignature, ModelSignature } from "../tensors/signature.ts";
-import { lengthOf } from "../tensors/tensors.ts";
+import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
 
 /** Of a sequence, the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
 export type SequenceState = readonly Uint8Array[];

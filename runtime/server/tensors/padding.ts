@@ -2,13 +2,11 @@
  * Requests of models whose inputs have axes of several sizes: which bucket holds a request, and its
  * rows filled up to that.
  */
-import type { BucketAxis } from "../../bundle/schema.ts";
-import { bucketSizes } from "../../bundle/schema.ts";
+import { type BucketAxis, bucketSizes } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import { BadRequest } from "./bad-request.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "./datatypes.ts";
 import { type ClientSignature, type ModelTensor, sizedRowShape } from "./signature.ts";
-import { elementBytesOf } from "./tensors.ts";
+import { DATATYPES, type Datatype, elementBytesOf, elementCountOf } from "./tensors.ts";
 
 type Sized = Pick<ClientSignature, "inputs" | "axes">;
 

@@ -2,11 +2,9 @@
  * What a client sees as the model: the tensors that all variants of the task share, and how each
  * variant orders them.
  */
-
 import { RuntimeError } from "../../base/errors.ts";
 import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
-import { type Datatype, datatypeOf } from "./datatypes.ts";
-import { elementBytesOf } from "./tensors.ts";
+import { type Datatype, datatypeOf, elementBytesOf } from "./tensors.ts";
 
 export interface ModelTensor {
   readonly name: string;

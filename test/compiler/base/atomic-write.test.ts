@@ -106,7 +106,7 @@ test.each(["a-file", "new", "made/new"])("has nothing against writing %s", async
   await expect(expectWritable(at(name))).resolves.toBeUndefined();
 });
 
-describe("what is no file", () => {
+describe("a place without a regular file", () => {
   /** Refused before the work and at its end, and still there. */
   async function isRefused(name: string, reason: string): Promise<void> {
     const { mode, ino } = lstatSync(at(name));
@@ -120,19 +120,19 @@ describe("what is no file", () => {
   test("a named pipe is refused, also behind a link", async () => {
     makePipe(at("pipe"));
     symlinkSync("pipe", at("link"));
-    await isRefused("pipe", "a named pipe; only a file is replaced");
-    await isRefused("link", "a named pipe; only a file is replaced");
+    await isRefused("pipe", "a named pipe; only files are replaced");
+    await isRefused("link", "a named pipe; only files are replaced");
   });
 
   test("a socket is refused", async () => {
     const close = await makeSocket(at("socket"));
-    await isRefused("socket", "a socket; only a file is replaced");
+    await isRefused("socket", "a socket; only files are replaced");
     await close();
   });
 
   test("a device is refused", async ({ skip }) => {
     skip(!makeFullDevice(at("full")), "this user may make no devices");
-    await isRefused("full", "a device; only a file is replaced");
+    await isRefused("full", "a device; only files are replaced");
   });
 
   test("a circle of links is refused", async () => {
@@ -249,7 +249,7 @@ describe("what killed processes left", () => {
     expect(readdirSync(folder).sort()).toEqual([young, "a"].sort());
   });
 
-  test("is told apart from files that only look alike", async () => {
+  test("is distinguished from files with similar names", async () => {
     const others = [`${PREFIX}mine`, ".stratagem.tmp", "x.tmp-1"];
     for (const name of others) leave(name, 100 * ABANDONED_AFTER_MS);
     await writeAtomically(at("a"), bytes("new"));

@@ -29,7 +29,7 @@ async function messageOf(files: Readonly<Record<string, readonly [Tensors, Tenso
   return mistakes.map(({ path, message }) => `${path.slice(4).join(".")}: ${message}`);
 }
 
-test("values go from file to file by name, and what nobody gives comes from outside", async () => {
+test("passes values by name, and takes missing ones from requests", async () => {
   const { model } = await bound([linkPath("first"), linkPath("second"), linkPath("third")]);
   expect(model?.file).toBe("first.onnx");
   expect(model?.inputs.map(({ name }) => name)).toEqual(["x", "bias"]);
@@ -49,8 +49,8 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
       "head.onnx": [[["feature", "float32", ROW]], [["y", "float32", ROW]]],
     },
     [
-      'model.1: head.onnx takes "feature" float32[?, 4], and no file before gives any; ' +
-        'there are "features" float32[?, 4] of backbone.onnx',
+      'model.1: head.onnx takes "feature" float32[?, 4], but no earlier file returns them; ' +
+        'available are "features" float32[?, 4] of backbone.onnx',
     ],
   ],
   [
@@ -59,7 +59,7 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
       "a.onnx": [[X], [["v", "float16", ROW]]],
       "b.onnx": [[["v", "float32", ROW]], [["y", "float32", ROW]]],
     },
-    ['model.1: input "v" of b.onnx is float32[?, 4], but a.onnx gives float16[?, 4]'],
+    ['model.1: input "v" of b.onnx is float32[?, 4], but a.onnx returns float16[?, 4]'],
   ],
   [
     "a value of another size",
@@ -67,7 +67,7 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
       "a.onnx": [[X], [["v", "float32", [-1, 5]]]],
       "b.onnx": [[["v", "float32", ROW]], [["y", "float32", ROW]]],
     },
-    ['model.1: input "v" of b.onnx is float32[?, 4], but a.onnx gives float32[?, 5]'],
+    ['model.1: input "v" of b.onnx is float32[?, 4], but a.onnx returns float32[?, 5]'],
   ],
   [
     "one input that two files take as different",
@@ -91,7 +91,7 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
       "c.onnx": [[["v", "float32", ROW]], [["y", "float32", ROW]]],
     },
     [
-      'model.1: b.onnx gives "w" float32[?, 4], and no file after takes any from it; ' +
+      'model.1: b.onnx returns "w" float32[?, 4], but no later file takes any of them; ' +
         'they take "v" float32[?, 4] of c.onnx',
     ],
   ],
@@ -102,15 +102,15 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
       "b.onnx": [[["v", "float32", ROW]], [["y", "float32", ROW]]],
     },
     [
-      'model: input "x" of a.onnx is float32[?, ?]; of several files expected inputs whose ' +
-        "axis 0 are the rows and whose other axes have one size",
+      'model: input "x" of a.onnx is float32[?, ?]; with several files inputs must ' +
+        "have rows on axis 0 and fixed sizes on the other axes",
     ],
   ],
 ])("refuses %s", async (_, files, expected) => {
   expect(await messageOf(files)).toEqual(expected);
 });
 
-test("axes and names are said of single files only", async () => {
+test("allows axes and names for single files only", async () => {
   const binding: Binding = {
     axes: { n: "batch" },
     padding: 0,
@@ -121,8 +121,8 @@ test("axes and names are said of single files only", async () => {
   };
   const { mistakes } = await bound([linkPath("first"), linkPath("third")], binding);
   expect(mistakes?.map(({ message }) => message)).toEqual([
-    "axes, padding, inputs, outputs, constants and resize are for a model of one file; of these " +
-      "2 the tensors are taken as they are",
+    "axes, padding, inputs, outputs, constants and resize need a model of one file; " +
+      "the tensors of these 2 files are used unchanged",
   ]);
 });
 

@@ -102,14 +102,14 @@ test("a model whose rows are in front and whose sizes are fixed is taken as it i
 });
 
 test.each<[string, Partial<Binding> | undefined, RegExp]>([
-  ["an open axis", undefined, /axis 2 of input "image" float32\[-1, 1, -1, -1\] is open: write/],
+  ["an open axis", undefined, /axis 2 of input "image" float32\[-1, 1, -1, -1\] is open: state/],
   ["an axis there is not", { axes: { hight: 4 } }, /has an axis "hight"; did you mean "height"\?/],
   [
     "a size that is another",
     { axes: { "image.1": 3 } },
     /axis 1 of input "image" is 1 in the file/,
   ],
-  ["an unknown input", { inputs: { picture: "image" } }, /no input "picture"|the model's own name/],
+  ["an unknown input", { inputs: { picture: "image" } }, /no input "picture"|the name in the model/],
   ["a map the wrong way round", { inputs: { photo: "image" } }, /write "photo": "image"/],
   ["an unknown output", { outputs: { a: out("summs") } }, /no output "summs"; did you mean "sums"/],
   ["outputs the wrong way round", { outputs: { sums: out("total") } }, /write "total": "sums"/],
@@ -132,7 +132,7 @@ test("refuses labels that are not the classes, and says how a space is added", a
   });
   expect(mistakes.map(({ message }) => message)).toEqual([
     'output "memoryN" has 3 classes, got 1 labels and the blank; ' +
-      "if a space is the last one, write space: true",
+      "if the last class is a space, write space: true",
     'output "memoryN" has 3 classes, got 2 labels',
   ]);
 });

@@ -45,8 +45,8 @@ async function logged() {
     call(harness, INFER, { body: inferJson(rows), headers: { "x-request-id": id } });
   /** Once so many rows wait or run. */
   const pending = async (rows: number) => {
-    const told = `stratagem_pending_queries{model="tiny"} ${rows}\n`;
-    while (!String((await call(harness, "/metrics")).body).includes(told));
+    const expected = `stratagem_pending_queries{model="tiny"} ${rows}\n`;
+    while (!String((await call(harness, "/metrics")).body).includes(expected));
   };
   const settled = async (count: number) => {
     const asked = () => lines.filter((line) => line.includes('"model"'));
@@ -116,13 +116,13 @@ test("says where the time went, what ran before, and what the table decided", as
     context: { ahead: { requests: 0 }, batchesBefore: [{ variant: "large", worker: 0, ms: 60 }] },
   });
   expect(json.reasons.map(({ step }: { step: string }) => step)).toEqual(["compute", "queue"]);
-  expect(text).toContain("late: 105 ms of at most 100; 52.381% of it computing");
+  expect(text).toContain("late: 105 ms with an SLO of 100 ms; 52.381% of it computing");
   expect(text).toContain("55 ms computing: 55 ms, 2.8x its profiled p50 of 20 ms");
   expect(text).toContain("large on 1 query for 60 ms, 2.1x its profiled median");
   expect(text).toContain("what could run now, and why it does not:");
 });
 
-test("tells the worker's time from that on the way to it and back", async () => {
+test("separates the worker's time from the time between server and worker", async () => {
   const { json } = await explained(await slowBatchBefore(), "first");
   expect(json).toMatchObject({
     verdict: "in time",
@@ -131,7 +131,7 @@ test("tells the worker's time from that on the way to it and back", async () => 
   });
 });
 
-test("a request whose worker was lost is told so, and what it waited for after", async () => {
+test("reports the lost worker of a request and its second wait", async () => {
   const { executor, clock, ask, settled } = await logged();
   const asked = ask("tried-twice");
   await executor.ran(1);
@@ -150,10 +150,10 @@ test("a request whose worker was lost is told so, and what it waited for after",
       { isLost: false, decidedMs: 30, doneMs: 70 },
     ],
   });
-  expect(text).toContain("1 worker was lost under it, and it ran again");
+  expect(text).toContain("1 worker was lost while running it; it ran again");
 });
 
-test("lines that cannot be read are counted, and files may be gzipped or a pattern", async () => {
+test("counts unreadable lines and reads gzipped files and patterns", async () => {
   const lines = await slowBatchBefore();
   const [first = "", second = ""] = lines;
   writeFileSync(join(folder, "rotated.log.1.gz"), gzipSync(`${first}\nno JSON\n{"a": 1}\n`));
@@ -165,31 +165,31 @@ test("lines that cannot be read are counted, and files may be gzipped or a patte
     context: { batchesBefore: [{ ms: 60 }] },
     source: { lines: 2, unreadable: 3, from: "2026-11-23T14:05:00.000Z" },
   });
-  expect(text).toContain("3 lines of the log could not be read as requests");
+  expect(text).toContain("3 lines of the log could not be read as a request");
 });
 
-test("an id that is not there, another bundle and no log are refused in one line", async () => {
+test("refuses an unknown id, another bundle and a missing log in one line", async () => {
   const lines = await slowBatchBefore();
   await expect(explained(lines, "third")).rejects.toThrow(
-    '--request: expected the id of an inference request in the log, got "third"; it has those ' +
-      "from 2026-11-23T14:05:00.000Z to 2026-11-23T14:05:00.010Z",
+    '--request: expected the id of an inference request in the log, got "third"; the log ' +
+      "covers 2026-11-23T14:05:00.000Z to 2026-11-23T14:05:00.010Z",
   );
   const other = lines.map((line) => line.replace(bundleSha256.slice(0, 12), "0123456789ab"));
   await expect(explained(other, "second")).rejects.toThrow(
-    'expected the bundle that decided request "second", of digest 0123456789ab…',
+    'expected the bundle that decided request "second", with digest 0123456789ab…',
   );
   const ask = (log: string) => explainCommand({ logs: [log], policy, request: "second" }, NEVER);
   await expect(ask(join(folder, "none.log"))).rejects.toThrow("got: no such file");
-  await expect(ask(join(folder, "none*"))).rejects.toThrow("got: no file of that pattern");
+  await expect(ask(join(folder, "none*"))).rejects.toThrow("got: no file matches the pattern");
   await expect(ask(folder)).rejects.toThrow("got: not a file");
 });
 
-test("a minute is told by its steps, its worst second, its stillness and its slowest", async () => {
+test("summarizes a minute by steps, worst second, stillness and slowest requests", async () => {
   const lines = await slowBatchBefore();
   const log = join(folder, "minute.log");
   writeFileSync(log, `${lines.join("\n")}\n`);
   const asked = (more: object) => explainCommand({ logs: [log], policy, ...more }, NEVER);
-  const { text, json } = await asked({ minute: "2026-11-23T14:05" });
+  const { text, json } = await asked({ time: "2026-11-23T14:05" });
   expect(json).toMatchObject({
     from: "2026-11-23T14:05:00.000Z",
     to: "2026-11-23T14:06:00.000Z",
@@ -202,21 +202,23 @@ test("a minute is told by its steps, its worst second, its stillness and its slo
     stillness: [],
     slowest: [{ id: "second", latencyMs: 105 }, { id: "first" }],
   });
-  expect(text).toContain("2 requests, 0.03333 a second; 1 late (50.000%)");
+  expect(text).toContain("2 requests, 0.03333 per second; 1 late (50.000%)");
   expect(text).toContain(
-    "- second, 14:05:00.010: late by large, 105 ms; most of it compute, 55 ms",
+    "- second, 14:05:00.010: late by large, 105 ms; longest step compute, 55 ms",
   );
-  const same = await asked({ from: "2026-11-23T14:05:00", to: "2026-11-23 14:06:00Z" });
+  const same = await asked({ time: "2026-11-23T14:05:00/2026-11-23 14:06:00Z" });
   expect(same.text).toBe(text);
-  await expect(asked({ minute: "2026-11-23T15:00" })).rejects.toThrow("; it has those from 2026");
-  await expect(asked({ minute: "noon" })).rejects.toThrow(
-    '--minute: expected a time such as 2026-11-23T14:05, in UTC, got "noon"',
+  await expect(asked({ time: "2026-11-23T15:00" })).rejects.toThrow("; the log covers 2026");
+  await expect(asked({ time: "noon" })).rejects.toThrow(
+    '--time: expected a minute such as 2026-11-23T14:05, or BEGIN/END, got "noon"',
   );
-  await expect(asked({ from: "2026-11-23T14:05" })).rejects.toThrow("--from and --to together");
-  await expect(asked({})).rejects.toThrow("expected --request, --minute, or --from and --to");
+  await expect(asked({ time: "2026-11-23T14:05/2026-11-23T14:05" })).rejects.toThrow(
+    "--time: expected BEGIN/END, a day apart at most, got",
+  );
+  await expect(asked({})).rejects.toThrow("expected either --request or --time");
 });
 
-test("a server that stands still is told with how many waited", () => {
+test("reports a server without activity and the number of waiting requests", () => {
   const fromMs = EPOCH_MS;
   const finder = new StillnessFinder({ fromMs, toMs: fromMs + 1000 });
   const none = { readMs: 0, failedMs: null, runs: [] };

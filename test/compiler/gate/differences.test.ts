@@ -54,10 +54,10 @@ test("levels differ by what they promise and by decisions, in words", () => {
     },
   ]);
   expect(diffText(diff, { levelCount: 2 }).split("\n")).toEqual([
-    "the bundles differ: 1 level of 2, 0 fields beside the levels",
-    "  decisions: others at 40 qps, most at 40 qps: 2 of 35 states",
+    "the bundles differ: 1 level of 2, 0 fields outside the levels",
+    "  decisions: changed at 40 qps, most at 40 qps: 2 of 35 states",
     "",
-    "level 40 qps: 2 of 35 states decided otherwise",
+    "level 40 qps: 2 of 35 states decided differently",
     "  queued 3, slack 80 ms: lärge ×3 → small ×3",
     "  queued 3, slack 100 ms: lärge ×3 → small ×3",
   ]);
@@ -116,7 +116,7 @@ test("a summary comes first, and a screen of details with how to see the others"
   const diff = diffBundles(sampleBundle(), manyVariants());
   const lines = diffText(diff, { allBy: "X shows them" }).split("\n");
   expect(lines.slice(0, 3)).toEqual([
-    "the bundles differ: 0 levels, 124 fields beside the levels",
+    "the bundles differ: 0 levels, 124 fields outside the levels",
     "  compiler and input files: 124 fields",
     "",
   ]);
@@ -127,7 +127,7 @@ test("a summary comes first, and a screen of details with how to see the others"
   expect(all.at(-1)).not.toContain("X shows");
 });
 
-test("the largest change of a promise is told, and at which load", () => {
+test("reports the largest change of a promise with its load", () => {
   const before = sampleBundle();
   const after: RamsisBundle = {
     ...before,
@@ -138,7 +138,7 @@ test("the largest change of a promise is told, and at which load", () => {
   };
   const lines = diffText(diffBundles(before, after), { levelCount: 2 }).split("\n");
   expect(lines.slice(0, 4)).toEqual([
-    "the bundles differ: 2 levels of 2, 0 fields beside the levels",
+    "the bundles differ: 2 levels of 2, 0 fields outside the levels",
     "  expected.accuracyPerQuery: 69.000% → 67.000% at 80.5 qps, the largest change of 2 levels",
     "  expected.violationRate: 1.000% → 2.000% at 40 qps, the largest change of 2 levels",
     "",

@@ -20,7 +20,7 @@ function lines(text: string, bundle: PromisedBundle = BUNDLE): string[] {
   return judgedLines(judge(parsed(text), bundle));
 }
 
-test("what is kept is told in one line, and what is broken in a line each", () => {
+test("reports kept requirements in one line, and broken ones in a line each", () => {
   expect(lines("accuracy >= 90%; bytes <= 1kB")).toEqual([
     "requirements kept: accuracy >= 90%; bytes <= 1kB",
   ]);
@@ -31,7 +31,7 @@ test("what is kept is told in one line, and what is broken in a line each", () =
   ]);
 });
 
-test("the worst level is told first, then at which others it is broken", () => {
+test("names the worst level first, then the other levels that break it", () => {
   expect(lines("accuracy >= 99%")).toEqual([
     "BROKEN accuracy >= 99%: 90.000% at level 400 qps, and at 100, 200 qps",
   ]);
@@ -64,13 +64,10 @@ test.each([
 });
 
 test.each([
-  ["feasible @ 500", ["no level is for 500 qps, the highest is for 400"]],
-  ["accuracy >= 1% @ 500..", ["no level is for 500 qps, the highest is for 400"]],
-  [
-    "feasible @ 300..500",
-    ["no level is for 500 qps, the highest is for 400", "load 400 > 300 qps"],
-  ],
-  ["accuracy >= 1% @ 100..500", ["no level is for 500 qps, the highest is for 400"]],
+  ["feasible @ 500", ["no level for 500 qps, the highest is for 400"]],
+  ["accuracy >= 1% @ 500..", ["no level for 500 qps, the highest is for 400"]],
+  ["feasible @ 300..500", ["no level for 500 qps, the highest is for 400", "load 400 > 300 qps"]],
+  ["accuracy >= 1% @ 100..500", ["no level for 500 qps, the highest is for 400"]],
 ])("%s is broken, since nothing is promised above the highest level", (text, reasons) => {
   const [found] = judge(parsed(text), BUNDLE);
   expect(found?.broken.map(({ reason }) => reason)).toEqual(reasons);
@@ -84,7 +81,7 @@ test("nothing feasible keeps nothing that is asked of what is feasible", () => {
   expect(lines("feasible", none)).toEqual(["BROKEN feasible: not feasible at level 100 qps"]);
 });
 
-test("what is not promised is broken, and says why", () => {
+test("a missing promise is broken, with the reason", () => {
   const { cost: _, ...unpriced } = FIGURES;
   const bundle = promised([level(100, { figures: unpriced })]);
   expect(lines("cost <= 3/h; p99 <= 40ms; cores <= 4", bundle)).toEqual([
@@ -139,15 +136,15 @@ test("classes and buckets can be asked by name, or each, with their own SLO", ()
     "BROKEN p99 <= 80ms: 90 ms (simulated) at level 100 qps",
   ]);
   expect(lines("accuracy of class fats >= 1%; accuracy of each bucket >= 1%", BUNDLE)).toEqual([
-    expect.stringMatching(/there is no class fats, there is none at level 100 qps, and at 200/),
-    expect.stringMatching(/there is no bucket, there is none at level 100 qps, and at 200/),
+    expect.stringMatching(/expected class fats, got none at level 100 qps, and at 200/),
+    expect.stringMatching(/expected a bucket, got none at level 100 qps, and at 200/),
   ]);
   expect(lines("accuracy of class fats >= 1%", CLASSES)).toEqual([
-    expect.stringMatching(/there is no class fats, there is fast, slow at level 100 qps$/),
+    expect.stringMatching(/expected class fats, got fast, slow at level 100 qps$/),
   ]);
 });
 
-test("somebody who asks for feasible levels anywhere knows of the others", () => {
+test("a requirement of feasibility anywhere suppresses the warning", () => {
   expect(requiresFeasible(parsed("accuracy >= 1%; feasible @ ..200"))).toBe(true);
   expect(requiresFeasible(parsed("accuracy >= 1% @ feasible"))).toBe(false);
 });

@@ -11,7 +11,10 @@ afterEach(async () => {
   server = null;
 });
 
-async function bench(options: Partial<BenchOptions>, classes: unknown = null) {
+async function bench(
+  options: Partial<BenchOptions> & Pick<BenchOptions, "arrivals">,
+  classes: unknown = null,
+) {
   server = await startProtocolServer(
     (response, query) => echoBinary(response, query, { variant: "small", accuracy: 0.5 }),
     classes,
@@ -37,7 +40,7 @@ const FILES = {
 test("replays a trace with rows and labels of files and says what was measured", async () => {
   const folder = folderOf(FILES);
   const { exitCode, json, text } = await bench({
-    trace: join(folder, "arrivals.csv"),
+    arrivals: `trace:${join(folder, "arrivals.csv")}`,
     inputs: join(folder, "rows.bin"),
     labels: join(folder, "labels.txt"),
     slo: "1000s",
@@ -65,17 +68,21 @@ test.each([
   const files = Object.fromEntries(
     Object.entries(names).map(([option, name]) => [option, join(folder, name)]),
   );
-  await expect(bench({ poisson: "1000", duration: "10ms", ...files })).rejects.toThrow(message);
+  await expect(bench({ arrivals: "poisson:1000", duration: "10ms", ...files })).rejects.toThrow(
+    message,
+  );
 });
 
 test.each([
-  [{}, "expected one of --poisson QPS, --gamma QPS,CV2 and --trace FILE, got none"],
-  [{ poisson: "-1" }, "--poisson a rate above 0"],
-  [{ gamma: "5,1,2" }, "expected --gamma QPS,CV2"],
-  [{ poisson: "5", slo: "10" }, "--slo a time above 0"],
-  [{ poisson: "5", seed: "-1" }, "--seed a whole number"],
-  [{ poisson: "5", warmUp: "few" }, "--warm-up a whole number"],
-  [{ poisson: "5", labels: "x" }, "expected --inputs with --labels"],
+  [{ arrivals: "5" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE, got "],
+  [{ arrivals: "trace:" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE, got "],
+  [{ arrivals: "gamma:5,1,2" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE"],
+  [{ arrivals: "poisson:-1" }, "--arrivals poisson:QPS a rate above 0"],
+  [{ arrivals: "gamma:5,0" }, "--arrivals gamma:QPS,CV2 a number above 0"],
+  [{ arrivals: "poisson:5", slo: "10" }, "--slo a time above 0"],
+  [{ arrivals: "poisson:5", seed: "-1" }, "--seed a whole number"],
+  [{ arrivals: "poisson:5", warmUp: "few" }, "--warm-up a whole number"],
+  [{ arrivals: "poisson:5", labels: "x" }, "expected --inputs with --labels"],
 ])("refuses options %o", async (options, message) => {
   await expect(bench(options)).rejects.toThrow(message);
 });
@@ -90,8 +97,8 @@ const classesSent = () =>
     return parameters.slo_class;
   });
 
-test("draws classes by the shares that the server states, and judges each by its SLO", async () => {
-  const load = { poisson: "2000", duration: "100ms", warmUp: "0" };
+test("draws classes by the server's shares and judges each by its SLO", async () => {
+  const load = { arrivals: "poisson:2000", duration: "100ms", warmUp: "0" };
   const { json, text } = await bench({ ...load, sloClass: "all" }, CLASSES);
   type Counts = { readonly queries: number; readonly late: number };
   const { byClass, queries, late } = json as Counts & { byClass: Record<string, Counts> };
@@ -107,7 +114,7 @@ test("draws classes by the shares that the server states, and judges each by its
 });
 
 test("sends one class, whose SLO holds unless another is given", async () => {
-  const load = { poisson: "1000", duration: "20ms", warmUp: "0", sloClass: "relaxed" };
+  const load = { arrivals: "poisson:1000", duration: "20ms", warmUp: "0", sloClass: "relaxed" };
   const own = await bench(load, CLASSES);
   expect(new Set(classesSent())).toEqual(new Set(["relaxed"]));
   expect(own.json).toMatchObject({ satisfied: 0, byClass: { relaxed: { satisfied: 0 } } });
@@ -121,10 +128,10 @@ test.each([
   [
     { sloClass: "all" } as const,
     null,
-    "digits: expected classes, got a model whose requests all have the same SLO",
+    "digits: expected classes, got a model with one SLO for all requests",
   ],
 ])("refuses %o where there are no such classes", async (options, classes, message) => {
-  await expect(bench({ poisson: "10", duration: "10ms", ...options }, classes)).rejects.toThrow(
-    message,
-  );
+  await expect(
+    bench({ arrivals: "poisson:10", duration: "10ms", ...options }, classes),
+  ).rejects.toThrow(message);
 });

@@ -22,7 +22,9 @@ test("an SLO shorter than the path is refused in one line that says what takes i
     (error: unknown) => error,
   );
   expect(refused).toBeInstanceOf(InputError);
-  expect(String(refused)).toMatch(/slo\.latency: expected more than the \d+\.?\d* ms that the way/);
+  expect(String(refused)).toMatch(
+    /slo\.latency: expected more than the \d+\.?\d* ms of the serving path/,
+  );
 });
 
 test("a margin has to be less than the SLO, and slacks end with what it leaves", async () => {

@@ -42,10 +42,10 @@ test("other methods than ramsis, variants beside it and no model are refused", (
   const ramsis = { name: "ramsis", keepsState: true };
   expect([...stateUseMistakes(applicationOf([PAIR]), ramsis)]).toEqual([]);
   expect([...stateUseMistakes(applicationOf([PAIR], 2), ramsis)][0]?.message).toMatch(
-    /^a variant cannot go on with what another has left, and task "vad" has 2; leave one/,
+    /^a variant cannot continue from the state of another, and task "vad" has 2; keep one/,
   );
   expect([...stateUseMistakes(applicationOf([PAIR], 1, null), ramsis)][0]?.message).toBe(
-    "expected a model beside it, got none",
+    "expected model as well, got none",
   );
 });
 
@@ -60,14 +60,14 @@ test("names and shapes that do not fit are told by the model's own names", () =>
       "expected the same type and shape",
   ]);
   expect(mistakes([PAIR, { input: "state", output: "output" }])).toContain(
-    'input "state" takes another output already',
+    'input "state" already takes another output',
   );
   expect(mistakes([PAIR], { ...PLAIN, inputs: PLAIN.inputs.slice(1) })).toEqual([
-    "expected an input that clients send, and all of them are state",
+    "expected an input that clients send; all inputs are state",
   ]);
 });
 
-test("a bundle has state under the names that everybody but the worker uses", () => {
+test("a bundle has state under its public names", () => {
   const input = { dtype: "float32", shape: [-1, 1], batchAxis: 0, constant: null, resize: null };
   const output = { batchAxis: 0, k: null, labels: null, blank: null };
   const adapted: ModelFile = {

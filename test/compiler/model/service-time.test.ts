@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { dominatedVariants } from "../../../compiler/model/pareto.ts";
-import { serviceTimesByBatch } from "../../../compiler/model/service-time.ts";
+import { nextMeasuredTimes, serviceTimesByBatch } from "../../../compiler/model/service-time.ts";
 
 test("interpolates between measured batch sizes and keeps the measured ones", () => {
   const rows = [
@@ -40,6 +40,24 @@ test("takes the first measured time for smaller batches", () => {
 
 test("scales a single measurement with the batch size", () => {
   expect([...serviceTimesByBatch([{ batch: 2, ms: 10 }], 4)]).toEqual([10, 10, 15, 20]);
+});
+
+test("a batch between two measured sizes takes as long as the next larger one", () => {
+  const rows = [
+    { batch: 2, ms: 5 },
+    { batch: 4, ms: 8 },
+    { batch: 7, ms: 9 },
+  ];
+  expect([...nextMeasuredTimes(rows)]).toEqual([5, 5, 8, 8, 9, 9, 9]);
+});
+
+test("a larger batch that was measured faster is not taken to be faster", () => {
+  const rows = [
+    { batch: 1, ms: 6 },
+    { batch: 2, ms: 5 },
+    { batch: 3, ms: 7 },
+  ];
+  expect([...nextMeasuredTimes(rows)]).toEqual([6, 6, 7]);
 });
 
 test("a variant is dominated only by one that is at least as good at every batch size", () => {

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { convolutionTerm } from "../../../compiler/numeric/convolution.ts";
 import { multiplyColumns, multiplyRows } from "../../../compiler/numeric/csr.ts";
-import { phaseWeights } from "../../../compiler/numeric/phase-weights.ts";
-import { poissonProbability } from "../../../compiler/numeric/poisson.ts";
+import { phaseWeights, poissonProbability } from "../../../compiler/numeric/poisson.ts";
 
 const matrices = fc
   .tuple(fc.integer({ min: 1, max: 7 }), fc.integer({ min: 1, max: 7 }))

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   layerPartitions,
-  mergedPartition,
   mixedPartitions,
   type PlaceClass,
 } from "../../../compiler/numeric/partition.ts";
@@ -182,28 +181,5 @@ describe("partitions over places of several classes", () => {
       [1, 1],
     ]);
     expect(mixedPartitions(classes, shapes).at(-1)).toMatchObject({ classes: [1, 0] });
-  });
-});
-
-describe("the merging heuristic", () => {
-  it("never beats the exact partition, and cuts into as many stages", () => {
-    fc.assert(
-      fc.property(fc.array(LAYER, { minLength: 1, maxLength: 40 }), (layerMs) => {
-        for (const [index, cut] of layerPartitions(layerMs, 8).entries()) {
-          const merged = mergedPartition(layerMs, index + 1);
-          expect(merged).toHaveLength(cut.length);
-          expect(merged.reduce((sum, layers) => sum + layers, 0)).toBe(layerMs.length);
-          expect(Math.min(...merged)).toBeGreaterThanOrEqual(1);
-          expect(heaviest(layerMs, merged)).toBeGreaterThanOrEqual(heaviest(layerMs, cut));
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
-
-  it("moves layers off the heaviest stage while that helps", () => {
-    expect(mergedPartition([1, 1, 1, 1, 1, 1], 2)).toEqual([3, 3]);
-    expect(mergedPartition([9, 1, 1, 1], 2)).toEqual([1, 3]);
-    expect(mergedPartition([4, 4, 4, 4, 4, 1, 1, 1], 3)).toEqual([2, 2, 4]);
   });
 });

@@ -91,7 +91,7 @@ test("refuses data behind a link that leaves the folder", async () => {
 });
 
 test.each([
-  ["is missing", { location: "none.bin" }, /at "none.bin": expected a file that can be read, got/],
+  ["is missing", { location: "none.bin" }, /at "none.bin": expected a readable file, got/],
   [
     "is too short",
     { location: "short.bin", offset: "8", length: "16" },
@@ -102,7 +102,7 @@ test.each([
     { location: "short.bin" },
     /tensor "first": external data at "short.bin": expected 16 bytes .*, got 12$/,
   ],
-  ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected a whole number/],
+  ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected an integer number/],
 ])("refuses data that %s", async (_, entries, expected) => {
   const path = modelFile(modelWith(external("first", entries), SECOND));
   writeFileSync(join(dirname(path), "short.bin"), new Uint8Array(12));

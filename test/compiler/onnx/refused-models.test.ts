@@ -102,7 +102,7 @@ test.each([
   ["condition", loopModel("smaller"), "condition"],
   ["condition, one round later,", loopModel("wasSmaller"), "condition"],
 ])("refuses a Loop whose %s the data decides", async (_, bytes, named) => {
-  expect(await refusalOf(bytes)).toBe(`the Loop that gives "n": its ${named} ${WHY}`);
+  expect(await refusalOf(bytes)).toBe(`the Loop that produces "n": its ${named} ${WHY}`);
 });
 
 test("takes a Loop whose body ends it by a counter, whatever else it carries", async () => {
@@ -140,13 +140,13 @@ test("refuses an If that the data decides inside a branch, and inside a function
   expect(await refusalOf(modelOf(graph, { functions: [gated] }))).toBe(expected);
 });
 
-test("tells in the words of onnxruntime which operators it knows", async () => {
+test("quotes onnxruntime's message on unsupported operators", async () => {
   const g = new GraphBuilder();
   g.node("Neg", ["x"], {}, { output: ["y"] });
   const graph = g.graph([ROW], [RESULT]);
   const future = modelOf(graph, { opsetImport: [{ domain: "", version: 99n }] });
   const refusal = await refusalOf(future);
-  expect(refusal).toMatch(/^onnxruntime refuses it \(it imports ai\.onnx 99; IR version 8\): /);
+  expect(refusal).toMatch(/^onnxruntime rejects it \(it imports ai\.onnx 99; IR version 8\): /);
   expect(refusal).toMatch(/Current official support for domain ai\.onnx is till opset \d+\.$/);
   expect(await refusalOf(modelOf(graph, { irVersion: 99n }))).toMatch(/max supported IR version/);
 
@@ -160,10 +160,10 @@ test("tells in the words of onnxruntime which operators it knows", async () => {
   expect(await refusalOf(unknown)).toMatch(/imports ai\.onnx 17, my\.own 3;.*my\.own:Guess/);
 });
 
-test("refuses what is no model, and one that does nothing", async () => {
+test("refuses files that are not models, and a model without nodes", async () => {
   const text = new TextEncoder().encode("no model at all");
-  expect(await refusalOf(text)).toMatch(/^expected an ONNX model, found none: /);
-  expect(await refusalOf(new Uint8Array())).toMatch(/found none: it has no graph$/);
+  expect(await refusalOf(text)).toMatch(/^expected an ONNX model, got another file: /);
+  expect(await refusalOf(new Uint8Array())).toMatch(/got another file: it has no graph$/);
   const empty = new GraphBuilder().graph([ROW], [ROW]);
   expect(await refusalOf(modelOf(empty))).toBe("expected at least one node, found none");
   const constant = new GraphBuilder();
@@ -171,7 +171,7 @@ test("refuses what is no model, and one that does nothing", async () => {
   const refusal = await refusalOf(modelOf(constant.graph([ROW], [RESULT])));
   expect(refusal).toBe("expected outputs that depend on the inputs, found none");
   await expect(openLayeredModel("/nowhere/m.onnx", probeTensors)).rejects.toThrow(
-    /^\/nowhere\/m\.onnx: expected a file that can be read, got: ENOENT/,
+    /^\/nowhere\/m\.onnx: expected a readable file, got: ENOENT/,
   );
 });
 
@@ -195,7 +195,7 @@ test("refuses inputs and outputs that workers are not sent", async () => {
   const g = new GraphBuilder();
   g.node("SequenceConstruct", ["x"], {}, { output: ["y"] });
   const graph = g.graph([ROW], [create(ValueInfoProtoSchema, { name: "y" })]);
-  expect(await refusalOf(modelOf(graph))).toMatch(/^output "y" is nothing that a worker sends/);
+  expect(await refusalOf(modelOf(graph))).toMatch(/^output "y" cannot be sent by a worker/);
 });
 
 test("refuses values that are missing, given twice, or wait for themselves", async () => {
@@ -204,10 +204,12 @@ test("refuses values that are missing, given twice, or wait for themselves", asy
     for (const [inputs, output] of nodes) g.node("Sum", inputs, {}, { output: [output] });
     return refusalOf(modelOf(g.graph([ROW], [RESULT])));
   };
-  expect(await model([["x", "ghost"], "y"])).toMatch(/reads "ghost", which nothing gives; allowed/);
-  expect(await model([["x"], "other"])).toBe(
-    'expected a node that gives the output "y", found none',
+  expect(await model([["x", "ghost"], "y"])).toMatch(
+    /reads "ghost", which no node produces; allowed/,
   );
-  expect(await model([["x"], "y"], [["x"], "y"])).toMatch(/gives "y", which there is already/);
-  expect(await model([["x", "b"], "y"], [["y"], "b"])).toMatch(/depends on its own values/);
+  expect(await model([["x"], "other"])).toBe(
+    'expected a node that produces the output "y", found none',
+  );
+  expect(await model([["x"], "y"], [["x"], "y"])).toMatch(/produces "y", which exists already/);
+  expect(await model([["x", "b"], "y"], [["y"], "b"])).toMatch(/depends on its own output/);
 });

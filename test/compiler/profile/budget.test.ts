@@ -139,7 +139,7 @@ test("goes on within the budget that an interrupted run had left", async () => {
   };
   const command = commandFor(folder, { ...BUDGET, budgetMs: 20_000 });
   const first = fakeMachine(cut, { signal: abort.signal });
-  await expect(profileCommand(command, first)).rejects.toThrow("goes on from there");
+  await expect(profileCommand(command, first)).rejects.toThrow("run the same command to continue");
   const second = fakeMachine(heavy);
   const { json } = await profileCommand(command, second);
   const spentMs = (first.spans.at(-1)?.toMs ?? 0) + (second.spans.at(-1)?.toMs ?? 0);
@@ -148,16 +148,16 @@ test("goes on within the budget that an interrupted run had left", async () => {
   expect(kept).toBeGreaterThan(second.runs.length);
 });
 
-test("wants time for every variant, and a larger budget goes on from there", async () => {
+test("needs time for every variant, and continues with a larger budget", async () => {
   const folder = folderOf(FILES);
   const slow: Timing = () => ({ wallMs: 2000, cpuMs: 2000 });
   const command = commandFor(folder, { budgetMs: 5000 });
   await expect(profileCommand(command, fakeMachine(slow))).rejects.toMatchObject({
     code: "INPUT_CONFLICT",
     message:
-      "--budget 5s: expected time for a run of every variant, got none for large. What was " +
-      `measured is kept in ${folder}/profile.json.partial: the same command with a larger ` +
-      "budget goes on from there",
+      "--budget 5s: expected time for a run of every variant, got none for large. The " +
+      `measurements are kept in ${folder}/profile.json.partial; run the same command with a ` +
+      "larger budget to continue",
   });
   const machine = fakeMachine(slow);
   await profileCommand({ ...command, budgetMs: 25_000 }, machine);
@@ -167,6 +167,6 @@ test("wants time for every variant, and a larger budget goes on from there", asy
 test("a dry run says that the budget may not do for all", async () => {
   const command = commandFor(folderOf(FILES), { dryRun: true, budgetMs: 60_000 });
   const { text, json } = await profileCommand(command, fakeMachine(heavy));
-  expect(text).toContain("88 runs with the warm-up, or what 60 s allow of them");
+  expect(text).toContain("88 runs with the warm-up, or as many as fit in 60 s");
   expect(json).toMatchObject({ budgetMs: 60_000 });
 });

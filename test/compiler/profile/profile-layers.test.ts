@@ -194,7 +194,7 @@ test("shows the layers with their operators, and measured beside expected stages
     layeredMachine(LAYERS),
   );
   expect(text).toContain(`2 models and ${STAGES} stages, 5 runs each`);
-  expect(text).toContain("large: 4 layers, 12.250 ms inside the worker and 0.125 on the way");
+  expect(text).toContain("large: 4 layers, 12.250 ms inside the worker and 0.125 of overhead");
   expect(text).toMatch(/^layer +ms +operators\n +0 +3\.828 +Wait4$/m);
   // Layers 2 and 3 are expected to take 9 of 16 parts of 12.25 ms, and 0.125 ms on the way.
   expect(text).toMatch(/^ *2 +2\+2 +7\.375 +7\.016 +7\.375 +5\.375 7\.375$/m);
@@ -262,7 +262,7 @@ test("refuses a noisy machine, keeps what was measured for --force", async () =>
   await expect(profileLayersCommand(command, noisy())).rejects.toMatchObject({
     code: "INPUT_CONFLICT",
     message: expect.stringMatching(
-      /got noise 2\.\d+ \(mean p95 ÷ p50, limit 2\)\. Noisy are .* kept in .*layers\.partial and/,
+      /got noise 2\.\d+ \(mean p95 ÷ p50, limit 2\)\. Noisy cells: .* kept in .*layers\.partial and/,
     ),
   });
   expect(existsSync(`${folder}/profile.json`)).toBe(false);
@@ -362,6 +362,6 @@ test("keeps an accuracy that only the profile to be replaced has", async () => {
 test("takes single instances only", () => {
   requireSingleInstances([1]);
   expect(() => requireSingleInstances([1, 2])).toThrow(
-    "expected --batches 1 beside --layers, or none, got 1,2",
+    "expected --batches 1 with --layers, got 1,2",
   );
 });

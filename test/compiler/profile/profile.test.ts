@@ -95,7 +95,7 @@ test("says that no pool is on the device that is measured", async () => {
   const command = { ...commandFor(folderOf({ ...FILES, "app.yaml": onGpu })), dryRun: true };
   await profileCommand(command, noted);
   expect(notes).toEqual([
-    "the pools of the spec are on webgpu, and this measures cpu; expected --device webgpu",
+    "the pools of the spec use webgpu, but this measures cpu; expected --device webgpu",
   ]);
   await profileCommand({ ...command, device: "webgpu" }, noted);
   await profileCommand({ ...commandFor(folderOf(FILES)), dryRun: true }, noted);
@@ -212,10 +212,10 @@ test("a refusal says that nothing is lost, where it is kept, which cells were no
     return { wallMs: isLong ? 10 * wallMs : wallMs, cpuMs: isLong ? 10 * wallMs : wallMs };
   };
   const refused = await profileCommand(commandFor(folder), fakeMachine(rare)).catch((e) => e);
-  expect(refused.message).toMatch(/1 noisy cell \(at most 0 may be\)\. Noisy are large batch 2 /);
+  expect(refused.message).toMatch(/1 noisy cell \(limit 0\)\. Noisy cells: large batch 2 /);
   expect(refused.message).toMatch(/\(p95 16\.13 to 160\.13 ms by 20 runs\)/);
   expect(refused.message).toContain(
-    `Nothing is lost: the measurements are kept in ${folder}/profile.json.partial, ` +
+    `The measurements are kept in ${folder}/profile.json.partial, ` +
       "and the same command with --force writes the profile from them without measuring again",
   );
   expect(existsSync(`${folder}/profile.json.partial`)).toBe(true);
@@ -230,7 +230,7 @@ test("refuses a neighbour that slows all runs alike, by the processor time", asy
   };
   const folder = folderOf(FILES);
   await expect(profileCommand(commandFor(folder), fakeMachine(halved))).rejects.toThrow(
-    "got 50% of the time in the worker spent waiting for a processor (limit 5%). Nothing is lost",
+    "got 50% of the time in the worker spent waiting for a processor (limit 5%). The measurements",
   );
 });
 
@@ -267,7 +267,7 @@ async function interrupted(): Promise<string> {
   };
   const machine = fakeMachine(slow, { signal: abort.signal });
   await expect(profileCommand(commandFor(folder), machine)).rejects.toThrow(
-    `What was measured is kept in ${folder}/profile.json.partial: the same command goes on from`,
+    `The measurements are kept in ${folder}/profile.json.partial; run the same command to`,
   );
   expect(machine.closedCount).toBe(1);
   expect(existsSync(`${folder}/profile.json`)).toBe(false);
@@ -315,11 +315,11 @@ test("an interruption before the first run that counts names no file", async () 
 test("a dry run needs no file to write, anything else does", async () => {
   const command = commandFor(folderOf(FILES), { out: null });
   const { text, json } = await profileCommand({ ...command, dryRun: true }, fakeMachine(steady));
-  expect(text).toContain("would write what -o names");
+  expect(text).toContain("would write the file of -o");
   expect(json).toMatchObject({ profile: null });
   await expect(profileCommand(command, fakeMachine(steady))).rejects.toMatchObject({
     code: "RUNTIME_USAGE",
-    message: expect.stringContaining("expected -o FILE, where to write the profile, or --dry-run"),
+    message: expect.stringContaining("expected -o FILE for the profile, or --dry-run"),
   });
 });
 
@@ -359,7 +359,7 @@ test.each([
   [
     "two models of one name",
     edited(UNPROFILED, "profile.json#large", "other.json#small"),
-    'the profile is to have one "small", and another variant of that name has another model',
+    'profile names must be unique: "small" would appear twice, for variants with different models',
   ],
 ])("refuses %s", async (_, spec, message) => {
   const folder = folderOf({ ...FILES, "app.yaml": spec });

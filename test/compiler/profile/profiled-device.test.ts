@@ -20,7 +20,7 @@ test("a device, its variables and options are those of the worker", () => {
 
 test.each([
   [{ device: "auto" }, '--device: expected cpu, cuda, tensorrt or webgpu; .*, got "auto"'],
-  [{ device: "cuda:0,1" }, "--device: expected one, since a profile is of one, such as cuda:0"],
+  [{ device: "cuda:0,1" }, "--device: expected exactly one device, such as cuda:0"],
   [{ workerEnv: ["gpu:A=1"] }, '--worker-env: expected a variable such as .*, got "gpu:A=1"'],
   [{ providerOptions: "x" }, "--provider-options: expected options such as"],
   [{ providerOptions: "a=1" }, '--provider-options: cpu has no option "a"'],

@@ -98,7 +98,7 @@ test("says early on what takes long, and nothing of what does not", async () => 
   };
   // 4 cells, 52 runs.
   expect(await notesFor(4000)).toEqual([
-    "measuring takes about 14 min; --budget 60s measures less",
+    "measuring takes about 14 min; use --budget 60s to measure less",
   ]);
   expect(await notesFor(10)).toEqual([]);
 });
@@ -113,7 +113,7 @@ test("goes on with the repeats that an interruption came into", async () => {
   };
   const command = commandFor(folder, { effort: EFFORT });
   const machine = fakeMachine(cut, { signal: abort.signal });
-  await expect(profileCommand(command, machine)).rejects.toThrow("goes on from there");
+  await expect(profileCommand(command, machine)).rejects.toThrow("run the same command to continue");
   const again = fakeMachine(timing);
   const { json } = await profileCommand(command, again);
   const measured = samplesOf(json).reduce((sum, count) => sum + count, 0);

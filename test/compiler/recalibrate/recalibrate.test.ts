@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { ramsis } from "../../../compiler/methods/ramsis/solve/ramsis.ts";
+import { stretchAt } from "../../../compiler/recalibrate/observed-times.ts";
 import {
   type RecalibrateCommand,
   recalibrateCommand,
 } from "../../../compiler/recalibrate/recalibrate.ts";
-import { stretchAt } from "../../../compiler/recalibrate/stretch.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { ofMethod } from "../../support/of-method.ts";
 
@@ -88,7 +88,7 @@ async function recalibrate(more: Partial<RecalibrateCommand>) {
 
 const metrics = written("metrics.txt", metricsOf(SEEN));
 
-test("what was seen often enough replaces what was profiled; the variant follows", async () => {
+test("replaces times with enough samples; scales the other times of the variant", async () => {
   const before = profileOf(1 / 1.5);
   const found = await recalibrate({ from: [metrics], app: written("fast.json", before) });
   const { small, large } = found.profile.variants;
@@ -110,7 +110,7 @@ test("what was seen often enough replaces what was profiled; the variant follows
   expect(source).toMatch(
     /^stratagem profile: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
   );
-  expect(found.text).toContain("3 cells observed, 3 scaled as the observed ones");
+  expect(found.text).toContain("3 cells observed, 3 scaled like the observed cells");
   expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
   expect(found.text).toContain("the profile has no contention curve");
 });
@@ -140,7 +140,7 @@ test("a plan of the recalibrated profile promises what one of the true profile d
   expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
 });
 
-test("times stay where nobody says how busy the neighbours were", async () => {
+test("keeps times undivided if the number of busy workers is unknown", async () => {
   const serving = { processors: 2, contention: [1, 1.4, 2] };
   const profile = written("curve.json", profileOf(1, { serving }));
   const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
@@ -149,7 +149,7 @@ test("times stay where nobody says how busy the neighbours were", async () => {
   expect(unknown.profile.serving.contention).toEqual([1, 1.4, 2]);
   // Of three workers the two others compute 0.5 of the time: half way to two at once.
   expect(stretchAt([1, 1.4, 2], 0.75, 3)).toBeCloseTo(1.2, 9);
-  expect(unknown.text).toContain("how many workers were busy is not known");
+  expect(unknown.text).toContain("the number of busy workers is not known");
   expect(stretchAt([1, 1.4, 2], 30, 3)).toBe(2);
   expect(stretchAt([1, 1.4], 1, 1)).toBe(1);
 });
@@ -223,7 +223,7 @@ test.each([
   [
     "too little was",
     metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
-    "measured 100 times",
+    "expected at least 100 samples",
   ],
   [
     "variants are others",
@@ -249,7 +249,7 @@ test.each([
   expect(() => readFileSync(out)).toThrow("ENOENT");
 });
 
-test("a server that is not there, and a profile that is none, are told", async () => {
+test("reports an unreachable server, and a file that is not a profile", async () => {
   const profile = written("here.json", profileOf(1));
   await expect(recalibrate({ from: [join(folder, "gone.txt")], app: profile })).rejects.toThrow(
     "gone.txt: expected a file, or a server that answers, got:",

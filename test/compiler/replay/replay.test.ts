@@ -99,7 +99,7 @@ test("what a client named is not the table's, and a level that is not there is n
   ]);
 });
 
-test("events tell the core again: requests are held against what it starts then", () => {
+test("compares requests with the batches of a core that repeats the events", () => {
   const nowMs = 10;
   const { variant, batch } = decided(1, 100);
   const index = BUNDLE.tasks[0]?.variants.findIndex(({ name }) => name === variant) ?? -1;
@@ -128,7 +128,7 @@ test("events tell the core again: requests are held against what it starts then"
   expect(gap.counts).toMatchObject({ lostLines: 4, events: 0, skippedEvents: 2, same: 1 });
 });
 
-test("events that no core can be told, and lines of nothing, are told of", () => {
+test("reports impossible events and invalid lines", () => {
   const broken: LogLine = {
     kind: "events",
     ...{ application: "tiny", core: 0 },
@@ -140,7 +140,7 @@ test("events that no core can be told, and lines of nothing, are told of", () =>
   const { counts, reasons } = pass([opened(true), broken]);
   expect(counts).toMatchObject({ events: 0, skippedEvents: 2, differentEvents: 1 });
   const why = "assertion failed: a worker that is done was busy";
-  expect([...reasons.keys()]).toEqual([`the core cannot be told what is logged: ${why}`]);
+  expect([...reasons.keys()]).toEqual([`the core cannot repeat the logged event: ${why}`]);
   const other = new ReplayPass([loaded(BUNDLE)]);
   for (const text of ["{", "[]", '{"kind":"decision"}', '{"kind":"events","entries":[1]}', null]) {
     other.takeLine(text);
@@ -158,8 +158,8 @@ test("the command ends with 3 where a decision differs, and names it", async () 
   };
   const good = await replay([opened(false), request("good", [decided(1, 50)])]);
   expect(good.exitCode).toBe(0);
-  expect(good.text).toContain("1 request, 1 decision that batches were started by");
-  expect(good.text).toContain("were decided by a bundle of digest abababababab…");
+  expect(good.text).toContain("1 request, 1 decision that started batches");
+  expect(good.text).toContain("were decided by a bundle with digest abababababab…");
   const wrong = { ...decided(1, 99.9), variant: "small" };
   const bad = await replay([opened(false), request("bad", [wrong])]);
   expect(bad.exitCode).toBe(3);

@@ -68,16 +68,16 @@ describe("parts of a compile", () => {
     expect(refusal([given(1), given(3)])).toContain("but shard 2 is lost");
     expect(refusal([given(2)])).toContain("but shards 1, 3 are lost");
     expect(refusal([given(1), given(2), absent("3.part")])).toContain(
-      "but shard 3 is lost; there is no 3.part",
+      "but shard 3 is lost; not found: 3.part",
     );
     const twice = { ...given(2), path: "copy.part" };
     expect(refusal([given(1), given(2), given(3), twice])).toContain(
-      "but shard 2 is there 2 times (2.part and copy.part)",
+      "but shard 2 was given 2 times (2.part and copy.part)",
     );
     expect(refusal([given(1), unfinished(2), given(3)])).toContain(
       "but shard 2 is unfinished (2.part has 1 levels so far)",
     );
-    expect(refusal([absent("1.part")])).toContain("got none: there is no 1.part");
+    expect(refusal([absent("1.part")])).toContain("got none; not found: 1.part");
   });
 
   test("are refused with what makes them parts of another compile", () => {
@@ -88,11 +88,11 @@ describe("parts of a compile", () => {
     const { source } = headerOf(2);
     const other = { ...application, name: "other" };
     const named = given(2, { fleet: "y", source: { ...source, application: other } });
-    expect(refusal([given(1), named])).toContain("1.part is of served, 2.part of other");
+    expect(refusal([given(1), named])).toContain("1.part is for served, 2.part for other");
     const edited = inputs.map(({ path }) => ({ path, sha256: "0" }));
     const changed = given(2, { fleet: "y", source: { ...source, inputs: edited } });
     expect(refusal([given(1), changed])).toContain(
-      `${inputs[0]?.path} is another in 1.part than in 2.part`,
+      `${inputs[0]?.path} differs between 1.part and 2.part`,
     );
     expect(refusal([given(1), given(2, { fleet: "y" })])).toContain("with different options");
   });
@@ -112,7 +112,7 @@ describe("parts of a compile", () => {
   });
 });
 
-test("a part that was cut or changed is none, but one that is being made is read", () => {
+test("refuses a truncated or changed part, but reads an unfinished one", () => {
   const text = partText({ header: headerOf(1), levels: [level, level], branches: [], stages: [] });
   const lines = text.split("\n");
   expect(readPartText(text)).toMatchObject({ isWhole: true, header: headerOf(1) });

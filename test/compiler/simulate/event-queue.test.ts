@@ -36,7 +36,7 @@ test("events come by time, then rank, then order; cancelled ones do not", () => 
 test("a worker has one event at most", () => {
   const events = new EventQueue(2);
   events.push(1, 1);
-  expect(() => events.push(2, 1)).toThrow("one thing is to happen");
+  expect(() => events.push(2, 1)).toThrow("a worker has at most one event");
   events.pop();
   expect(() => events.pop()).toThrow("not empty");
 });

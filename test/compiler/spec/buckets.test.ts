@@ -25,7 +25,7 @@ test("buckets ascend by their sizes, the first axis slowest", () => {
   ]);
 });
 
-test("who knows of no buckets has the times of the largest", () => {
+test("a reader without buckets gets the times of the largest", () => {
   const variant = variantOf(edited(PROFILE, ROWS, BUCKETS));
   expect(variant?.rows).toEqual([{ batch: 1, latencyMs: 20, quantiles: null }]);
   expect(variant?.buckets?.map(({ name, rows }) => [name, rows.length])).toEqual([
@@ -71,7 +71,7 @@ test.each([["axes: { width: [160, 320] }", "variants[0].axes.width", "got 160, 3
     const listed = edited(SPEC, variant, `${variant}, model: m.onnx, ${axes}`);
     const spec = edited(listed, "method: ramsis", "method: loki");
     expect(mistakeOfSpec(spec, PROFILE)).toContain(
-      `tasks[0].${path}: method loki has one size for each axis, ${found}; ` +
+      `tasks[0].${path}: method loki supports one size per axis, ${found}; ` +
         "allowed: one size, a task for each size, or method ramsis",
     );
   },

@@ -63,11 +63,11 @@ test.each([
   ],
   [
     "model: crop.onnx, options: { a: 1 }",
-    `INPUT_CONFLICT ${AT}.options: expected none for kind: onnx; kind: module has some`,
+    `INPUT_CONFLICT ${AT}.options: expected none for kind: onnx; only kind: module has options`,
   ],
   [
     "kind: module, model: ./crop.mjs, url: http://gpu:8000",
-    `INPUT_CONFLICT ${AT}.url: expected none for kind: module; kind: remote has one`,
+    `INPUT_CONFLICT ${AT}.url: expected none for kind: module; only kind: remote has a url`,
   ],
   [
     "kind: remote, model: resnet",
@@ -79,18 +79,18 @@ test.each([
   ],
   [
     "kind: module",
-    `INPUT_MISSING_KEY ${AT}.model: missing; expected a path such as ./crop.mjs, or what a ` +
-      "package has",
+    `INPUT_MISSING_KEY ${AT}.model: missing; expected a path such as ./crop.mjs, or the ` +
+      "specifier of a package",
   ],
   [
     "kind: module, model: node:fs",
-    `INPUT_INVALID_VALUE ${AT}.model: expected a path such as ./crop.mjs, or what a package has ` +
-      'such as package/entry, got "node:fs"',
+    `INPUT_INVALID_VALUE ${AT}.model: expected a path such as ./crop.mjs, or the specifier of a ` +
+      'package such as package/entry, got "node:fs"',
   ],
   [
     "model: ./crop.mjs",
-    `INPUT_INVALID_VALUE ${AT}.model: expected an ONNX file, got "./crop.mjs"; a variant that ` +
-      "is code has kind: module",
+    `INPUT_INVALID_VALUE ${AT}.model: expected an ONNX file, got "./crop.mjs"; code needs ` +
+      "kind: module",
   ],
   [
     "kind: module, model: ./crap.mjs",
@@ -98,11 +98,11 @@ test.each([
   ],
   [
     "kind: module, model: ./crop.mjs, options: [1]",
-    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of values that JSON can say, got a list`,
+    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of JSON values, got a list`,
   ],
   [
     "kind: module, model: ./crop.mjs, options: { a: .inf }",
-    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of values that JSON can say, ` +
+    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of JSON values, ` +
       "got a mapping",
   ],
   [

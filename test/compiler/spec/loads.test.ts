@@ -48,13 +48,13 @@ test.each([
     "[100, 200]",
     "[200, 100]",
     "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order " +
-      "without repeats, so more than 200, got 100",
+      "without repeats, above 200, got 100",
   ],
   [
     "[100, 200]",
     "[100, 100]",
     "INPUT_INVALID_VALUE app.yaml:6 workload.loads[1]: expected loads in ascending order " +
-      "without repeats, so more than 100, got 100",
+      "without repeats, above 100, got 100",
   ],
   [
     "[100, 200]",
@@ -107,7 +107,7 @@ test.each([
     "[100, 200]",
     "{ from: 1, to: 100 }",
     "INPUT_MISSING_KEY app.yaml:6 workload.loads.step: missing; " +
-      "expected step or maxAccuracyStep beside from and to",
+      "expected step or maxAccuracyStep with from and to",
   ],
   [
     "[100, 200]",

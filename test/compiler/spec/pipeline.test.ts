@@ -133,7 +133,7 @@ test.each([
     "to: [{ task: identify }]",
     "",
     "INPUT_CONFLICT app.yaml:15 tasks[1].variants[0].fanout: expected none, " +
-      'since nothing comes after the task "detect"',
+      'since the task "detect" has no successor',
   ],
 ])("refuses %j made %j", (from, to, message) => {
   expect(mistakeOfSpec(edited(PIPELINE, from, to), PROFILE)).toBe(message);

@@ -189,7 +189,7 @@ test.each([
     "method: ramsis",
     "method: themis",
     "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
-      'method themis needs fit or byCores, and profile.json has neither for "small"',
+      'method themis needs fit or byCores, but profile.json has neither for "small"',
   ],
   [
     "method: ramsis",
@@ -212,7 +212,7 @@ test.each([
     "method: ramsis",
     "method: accordion\n  dropAfter: 0",
     'INPUT_INVALID_VALUE app.yaml:16 policy.dropAfter: expected "never", ' +
-      "or a number above 0 of times the SLO, got 0",
+      "or a number above 0 of multiples of the SLO, got 0",
   ],
   [
     "method: ramsis",
@@ -242,7 +242,7 @@ test.each([
     "method: loki\n  accuracyOf: detect * 2",
     'INPUT_INVALID_VALUE app.yaml:26 policy.accuracyOf: expected "product", ' +
       "or an expression over the tasks detect, identify, caption, " +
-      'got "detect * 2" (2 when every task is perfect, which is no accuracy)',
+      'got "detect * 2" (2 for perfect tasks, which is not an accuracy)',
   ],
   [
     "method: loki",

@@ -111,14 +111,14 @@ test("two profiles that fit a pool are refused with the pool, its device and bot
     mistake({ profiles: { a: A100, t: T4 }, pools: "{ name: x, device: 'cuda:1' }" }),
   ).toContain(
     'tasks[0].variants[0].profile: pool x (cuda:1): expected one profile of "small" for it, got ' +
-      '2: "a100" on cuda, "t4" on cuda; name the hardware of one in the pool',
+      '2: "a100" on cuda, "t4" on cuda; name the hardware of one of them in the pool',
   );
 });
 
 test("a pool of another provider than the hardware it names is refused", () => {
   const pools = "{ name: x, hardware: xeon, device: webgpu }";
   expect(mistake({ profiles: { cpu: CPU }, pools })).toContain(
-    'pool x (xeon, on webgpu) is on webgpu, and "small" was measured on cpu ("xeon" on cpu); ' +
+    'pool x (xeon, on webgpu) uses webgpu, but "small" was measured on cpu ("xeon" on cpu); ' +
       "expected a profile of webgpu: stratagem profile --device webgpu",
   );
 });

@@ -187,7 +187,7 @@ test.each([
   expect(mistakeOfSpec(spec, edited(profile, SMALL, measured))).toBe(
     "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
       "method accordion needs layers, or speedups with latencyMs of batch 1, " +
-      `and profile.json has ${found} for "small"`,
+      `but profile.json has ${found} for "small"`,
   );
 });
 
@@ -320,7 +320,7 @@ test.each([
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',
     '"fit": { "gamma": 1, "epsilon": 2, "delta": 3, "eta": -4 }',
     "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].profile: " +
-      'method ramsis needs latencyMs, and profile.json has none for "small"',
+      'method ramsis needs latencyMs, but profile.json has none for "small"',
   ],
   [
     '"latencyMs": { "1": 20, "2": 30, "10": 90 }',

@@ -326,7 +326,7 @@ test.each([
     "profile: profile.json#small",
     "fanout: 2, profile: profile.json#small",
     "INPUT_CONFLICT app.yaml:12 tasks[0].variants[0].fanout: expected none, " +
-      'since nothing comes after the task "classify"',
+      'since the task "classify" has no successor',
   ],
   [
     "accuracy: 0.58",

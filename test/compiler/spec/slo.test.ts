@@ -50,7 +50,7 @@ test.each([
 test("methods that keep no targets of latency refuse them", () => {
   const spec = edited(SPEC, ONE, "slo: { latency: 150 ms, p95: 100 ms }");
   expect(mistakeOfSpec(edited(spec, "method: ramsis", "method: loki"), PROFILE)).toBe(
-    "INPUT_UNSUPPORTED app.yaml:3 slo.p95: method loki keeps no target of p95; " +
+    "INPUT_UNSUPPORTED app.yaml:3 slo.p95: method loki does not support a target of p95; " +
       "allowed: slo.latency alone, or method ramsis",
   );
 });
@@ -63,7 +63,7 @@ test("shares that are rounded sum to 1 all the same", () => {
   for (const share of shares) expect(share).toBeCloseTo(1 / 3, 12);
 });
 
-test("how classes are served is auto where nothing is said, and else what is said", () => {
+test("the class option is auto unless the policy sets it", () => {
   expect(applicationOf(WITH_CLASSES).policy).not.toHaveProperty("classes");
   const shared = edited(WITH_CLASSES, "method: ramsis", "method: ramsis\n  classes: shared");
   expect(applicationOf(shared).policy).toMatchObject({ classes: "shared" });
@@ -128,13 +128,13 @@ test.each([
   [
     "method: ramsis",
     "method: loki",
-    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method loki has one SLO for all requests; " +
+    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method loki supports one SLO for all requests; " +
       "allowed: slo.latency, or method ramsis",
   ],
   [
     "method: ramsis",
     "method: themis",
-    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method themis has one SLO for all requests; " +
+    "INPUT_UNSUPPORTED app.yaml:3 slo.classes: method themis supports one SLO for all requests; " +
       "allowed: slo.latency, or method ramsis",
   ],
   [
@@ -157,7 +157,7 @@ test("classes of the policy without those of the SLO are refused", () => {
   expect(
     mistakeOfSpec(edited(SPEC, "method: ramsis", "method: ramsis\n  classes: shared"), PROFILE),
   ).toBe(
-    "INPUT_CONFLICT app.yaml:16 policy.classes: expected nothing, " +
+    "INPUT_CONFLICT app.yaml:16 policy.classes: expected no value, " +
       'since slo has no classes, got "shared"',
   );
 });

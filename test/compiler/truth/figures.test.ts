@@ -4,18 +4,17 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseProcessorTicks, sharesBetween } from "../../../compiler/load/processor-time.ts";
 import { parseProcessTicks, seenBetween } from "../../../compiler/truth/machine-watch.ts";
-import { measuredOutcome, measuredTimes } from "../../../compiler/truth/measured.ts";
-import { proportionOf } from "../../../compiler/truth/proportion.ts";
+import { measuredOutcome, measuredTimes, proportionOf } from "../../../compiler/truth/measured.ts";
 import { GatheredTimes, outcomeOf } from "../../../compiler/truth/request-times.ts";
 import { timelineOf } from "../../../compiler/truth/timeline.ts";
 import { planPoints, thinnedLoads } from "../../../compiler/truth/truth-plan.ts";
 
 test("requests are put in order, and those that were lost violate", () => {
   const gathered = new GatheredTimes();
-  gathered.tell(20, 30);
-  gathered.tell(10, Number.NaN);
-  gathered.tell(5, 7);
-  gathered.tell(30, 101);
+  gathered.add(20, 30);
+  gathered.add(10, Number.NaN);
+  gathered.add(5, 7);
+  gathered.add(30, 101);
   const times = gathered.times();
   expect([...times.arrivalMs]).toEqual([5, 10, 20, 30]);
   const outcome = outcomeOf(times, 100, 0.9);
@@ -108,7 +107,7 @@ test("looks outside a run say nothing of it", () => {
     epochMs,
     ticks: { total: epochMs, idle: 0, steal },
     processTicks: epochMs / 10,
-    ownMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
+    runMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
   });
   const looks = [look(500, 0), look(1000, 0), look(1250, 25), look(1500, 25), look(5000, 900)];
   const seen = seenBetween(looks, 1000, 1500);

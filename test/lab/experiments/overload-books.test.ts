@@ -45,10 +45,10 @@ describe("an overload", () => {
 describe("the books", () => {
   const metrics = (entries: readonly (readonly [string, number])[]) =>
     new Map<string, number>([
-      ["stratagem_http_requests_in_flight", 1],
+      ['stratagem_requests_in_flight{protocol="http"}', 1],
       ...entries.map(([name, count]) => [name, count] as const),
     ]);
-  const code = (status: string) => `stratagem_http_requests_total{code="${status}"}`;
+  const code = (status: string) => `stratagem_requests_total{protocol="http",code="${status}"}`;
 
   test("agree, and allow that a request that was left was answered before", () => {
     const books = new SoakBooks();

@@ -39,7 +39,9 @@ test("a front end shows a token for all it asks; probes none", async () => {
   expect(await client.get("/v2/stratagem/worker")).toMatchObject({ status: 401 });
   expect(await client.get("/v2/stratagem/worker", front)).toMatchObject({ status: 200 });
   expect(await client.get("/metrics", front)).toMatchObject({ status: 403 });
-  expect((await client.get("/metrics", watch)).json).toContain("stratagem_agent_running 0");
+  expect((await client.get("/metrics", watch)).json).toContain(
+    'stratagem_agent_batches{state="running"} 0',
+  );
   await close();
 });
 

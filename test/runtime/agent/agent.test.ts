@@ -33,10 +33,10 @@ async function runningAndWaiting(
   before: Readonly<Record<string, string>> = {},
 ) {
   const running = client.infer("m", { id: `${id}-runs`, headers: before });
-  await client.untilMetric("stratagem_agent_running", 1);
+  await client.untilMetric('stratagem_agent_batches{state="running"}', 1);
   const gone = new AbortController();
   const waiting = client.infer("m", { id, headers, signal: gone.signal });
-  await client.untilMetric("stratagem_agent_batches", 2);
+  await client.untilMetric('stratagem_agent_batches{state="waiting"}', 1);
   return { running, waiting, gone };
 }
 
@@ -135,7 +135,7 @@ describe("a batch", () => {
     const { running, waiting, gone } = await runningAndWaiting("gone", {});
     gone.abort();
     await expect(waiting).rejects.toThrow();
-    await client.untilMetric("stratagem_agent_batches", 1);
+    await client.untilMetric('stratagem_agent_batches{state="waiting"}', 0);
     goOn();
     expect(await running).toMatchObject({ status: 200 });
     expect(await client.infer("m", { id: "gone" })).toMatchObject({ status: 200 });

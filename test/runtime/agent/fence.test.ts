@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { deadlineMs } from "../../../runtime/agent/deadline.ts";
 import { Fence, leaseOf } from "../../../runtime/agent/fence.ts";
+import { deadlineMs } from "../../../runtime/agent/infer.ts";
 import { RunIds } from "../../../runtime/agent/run-ids.ts";
 
 describe("a fence", () => {

@@ -35,7 +35,7 @@ test("a worker takes what another has kept, and gives what it makes of it to a t
   const sent = await first.client.keep("m", rows);
   expect(sent).toMatchObject({ status: 200, json: { outputs: [{ name: "y", shape: [2, 4] }] } });
   expect(sent.json.outputs[0]).not.toHaveProperty("data");
-  await first.client.untilMetric("stratagem_agent_kept_bytes", 32);
+  await first.client.untilMetric('stratagem_buffered_bytes{what="kept_tensors"}', 32);
   const at = { key: keyOf(sent), source: first.url, rows: 2 };
   const passed = await second.client.keep("m", at);
   expect(passed.status).toBe(200);

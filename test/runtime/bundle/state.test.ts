@@ -1,7 +1,7 @@
 /** State of models in bundles: what is refused, and what its tensors are to a server. */
 import { expect, test } from "vitest";
 import type { ModelFile, RamsisBundle, TensorInfo } from "../../../runtime/bundle/schema.ts";
-import { readRamsisBundle } from "../../../runtime/methods/ramsis/bundle/read.ts";
+import { readRamsisBundle } from "../../../runtime/methods/ramsis/bundle/fields.ts";
 import { StateTensors } from "../../../runtime/server/sequences/state-tensors.ts";
 import { signatureOf } from "../../../runtime/server/tensors/signature.ts";
 import { LARGE, SMALL } from "../../support/tiny-bundle.ts";

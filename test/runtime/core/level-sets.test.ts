@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { POOLED_LEVEL_CHOICE } from "../../../runtime/core/level-choice.ts";
-import { LevelSets } from "../../../runtime/core/level-sets.ts";
+import { LevelSets, POOLED_LEVEL_CHOICE } from "../../../runtime/core/level-choice.ts";
 
 const LEVELS = [{ loadQps: 100 }, { loadQps: 200 }, { loadQps: 400 }];
 const PACED = [

@@ -1,6 +1,6 @@
 /** Letters are the same wherever a variant is told. */
 import { expect, test } from "vitest";
-import { variantKeys as lokiKeys } from "../../../compiler/methods/loki/report/variant-keys.ts";
+import { variantKeys as lokiKeys } from "../../../compiler/methods/loki/report/report.ts";
 import { variantKeys } from "../../../compiler/report/palette.ts";
 import type { RamsisBundle } from "../../../runtime/bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../runtime/describe/letters.ts";

@@ -5,7 +5,7 @@ import { exposition } from "../../../runtime/base/exposition.ts";
 import { describeDevice } from "../../../runtime/devices/describe-device.ts";
 import { drmMemoryBytes } from "../../../runtime/devices/drm-memory.ts";
 import { nameOf } from "../../../runtime/devices/names.ts";
-import { HeldOutput } from "../../../runtime/exec/process/held-output.ts";
+import { HeldOutput } from "../../../runtime/exec/process/spawn-worker.ts";
 import { gpuLines } from "../../../runtime/server/metrics/gpu-lines.ts";
 
 test("processors have a name and no driver", async () => {

@@ -47,20 +47,20 @@ function cuda(libraries: DeviceFacts["libraries"], reason = NO_CUDA): string | n
 
 test("Vulkan's loader is named with the command that installs it", () => {
   expect(webgpu({ libraries: { [VULKAN_LOADER]: needs(VULKAN_LOADER) } })).toBe(
-    "libvulkan.so.1 is not there: apt-get install libvulkan1 (elsewhere vulkan-loader)",
+    "libvulkan.so.1 is missing: apt-get install libvulkan1 (elsewhere vulkan-loader)",
   );
 });
 
 test("without a driver of Vulkan, the folders are named that were looked at", () => {
   expect(webgpu({})).toBe(
     "no Vulkan driver is in /etc/vulkan/icd.d, /usr/share/vulkan/icd.d; install a newer " +
-      "driver of the GPU, such as mesa-vulkan-drivers, or name one in VK_DRIVER_FILES",
+      "driver of the GPU, such as mesa-vulkan-drivers, or set VK_DRIVER_FILES",
   );
 });
 
 test("NVIDIA's driver without its part for graphics is what containers often have", () => {
   expect(webgpu({ libraries: { [CUDA_DRIVER]: null } })).toMatch(
-    /in a container set NVIDIA_DRIVER_CAPABILITIES=all$/,
+    /in a container, set NVIDIA_DRIVER_CAPABILITIES=all$/,
   );
 });
 
@@ -68,8 +68,8 @@ test("a driver that is named and not there is", () => {
   const named = ["/nonexistent.json"];
   const drivers = { ...HERE.drivers, named, absent: named };
   expect(webgpu({ drivers })).toBe(
-    "VK_ICD_FILENAMES names /nonexistent.json, which is not there: name the file of a Vulkan " +
-      "driver",
+    "VK_ICD_FILENAMES names /nonexistent.json, which does not exist: set it to the file of a " +
+      "Vulkan driver",
   );
 });
 
@@ -77,7 +77,7 @@ test("drivers that find no GPU are named", () => {
   const found = ["/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"];
   const drivers = { ...HERE.drivers, found };
   expect(webgpu({ drivers })).toMatch(
-    /^the Vulkan drivers \/usr\/share.*radeon_icd.* have no GPU that WebGPU accepts; look whether/,
+    /^the Vulkan drivers \/usr\/share.*radeon_icd.* have no GPU that WebGPU accepts; check whether/,
   );
 });
 
@@ -96,7 +96,7 @@ test("onnxruntime's own libraries come by one command", () => {
   const install =
     "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12";
   const name = "libonnxruntime_providers_shared.so";
-  expect(cuda({ [name]: ABSENT })).toBe(`${name} is not there: ${install}`);
+  expect(cuda({ [name]: ABSENT })).toBe(`${name} is missing: ${install}`);
   // The note that an install without CUDA leaves in its place.
   expect(cuda({ [name]: "Failed to load shared library: file too short" })).toBe(
     `${name} cannot be loaded (file too short): ${install}`,
@@ -114,17 +114,17 @@ test.each([
 ])("of what those need, %s is named", (library, packages) => {
   const owner = "libonnxruntime_providers_cuda.so";
   expect(cuda({ [owner]: needs(library) })).toBe(
-    `${library}, which ${owner} needs, is not there: apt-get install ${packages} ` +
+    `${library}, which ${owner} needs, is missing: apt-get install ${packages} ` +
       "(from NVIDIA's repository)",
   );
   // Where only onnxruntime told it.
   const reason = `Failed to load library x.so: ${library}: cannot open shared object file`;
-  expect(cuda({}, reason)).toMatch(new RegExp(`^${library} is not there: apt-get install`));
+  expect(cuda({}, reason)).toMatch(new RegExp(`^${library} is missing: apt-get install`));
 });
 
 test("libraries without a driver, and a driver without a GPU, are told apart", () => {
   expect(cuda({ [CUDA_DRIVER]: ABSENT }, "CUDA failure 35: driver version is insufficient")).toBe(
-    "NVIDIA's driver (libcuda.so.1) is not there: apt-get install nvidia-driver, or run the " +
+    "NVIDIA's driver (libcuda.so.1) is missing: apt-get install nvidia-driver, or run the " +
       "container with --gpus all",
   );
   const there = { [CUDA_DRIVER]: null };

@@ -158,7 +158,7 @@ test.skipIf(process.platform === "win32")("asks the helper that keeps them", asy
   expect(await ask({ credsStore: "keeps", auths: { "r.example:5000": {} } })).toEqual(
     password("get r.example:5000", "s"),
   );
-  await expect(of("fails")).rejects.toThrow(/^docker-credential-fails: .* ended with 3$/);
+  await expect(of("fails")).rejects.toThrow(/^docker-credential-fails: .* exited with code 3$/);
   await expect(of("babbles")).rejects.toThrow(/^docker-credential-babbles: expected JSON/);
   await expect(of("gone")).rejects.toThrow("got: no such program");
   await expect(of("../evil")).rejects.toThrow("expected the name of a helper");

@@ -153,11 +153,11 @@ test.each<[string, Sent[], RegExp]>([
   ["two bundles", [...layersOf({}), ...layersOf({}, "b")], /with one bundle, got 4 layers/],
   ["a model that is not among the layers", layersOf({}).slice(0, 1), /a layer with m\.onnx/],
   ["another model", layersOf({ sha256: "0".repeat(64) }), /a layer with m\.onnx, SHA-256 0{64}/],
-  ["a model in the bundle's place", layersOf({ file: "TINY.msgpack" }), /names of their own/],
+  ["a model in the bundle's place", layersOf({ file: "TINY.msgpack" }), /expected model names other than/],
   [
     "a model in the signature's place",
     layersOf({ file: "tiny.msgpack.dsse.json" }),
-    /names of their own, got "tiny\.msgpack\.dsse\.json"/,
+    /names other than those of the bundle and its sidecars, got "tiny\.msgpack\.dsse\.json"/,
   ],
 ])("refuses %s, and writes nothing", async (_, layers, message) => {
   const { at } = await started();
@@ -269,6 +269,6 @@ test("says which folder cannot be written to", async () => {
   writeFileSync(file, "");
   await expect(pullPolicy(at(), join(file, "in"))).rejects.toMatchObject({
     code: "RUNTIME_UNWRITABLE",
-    message: expect.stringContaining(`${join(file, "in")}: expected a folder`),
+    message: expect.stringContaining(`${join(file, "in")}: expected a writable folder`),
   });
 });

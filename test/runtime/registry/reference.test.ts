@@ -1,11 +1,6 @@
 /** How artifacts of registries are named. */
 import { expect, test } from "vitest";
-import {
-  formatReference,
-  isRegistryReference,
-  parseReference,
-  wantedOf,
-} from "../../../runtime/registry/reference.ts";
+import { formatReference, parseReference, wantedOf } from "../../../runtime/registry/reference.ts";
 
 const DIGEST = `sha256:${"0a".repeat(32)}`;
 
@@ -59,10 +54,4 @@ test.each([
 
 test("does not tell a password that somebody has put into one", () => {
   expect(() => parseReference("oci://user:secret@registry.example/p")).not.toThrow(/secret/);
-});
-
-test("tells places of registries from files and other addresses", () => {
-  expect(["oci://r.example/p", "oci+http://r/p"].map(isRegistryReference)).toEqual([true, true]);
-  const others = ["bundle.msgpack", "https://r.example/p", "./oci/bundle", "ocip://r/p"];
-  expect(others.filter(isRegistryReference)).toEqual([]);
 });

@@ -72,5 +72,5 @@ test("URLs of a pool that there is not, or of none among several, are refused", 
   };
   expect(asked("cpu")).not.toThrow();
   expect(asked("tpu")).toThrow(/expected a pool \(cpu, gpu\), got "tpu"/);
-  expect(asked(null)).toThrow(/expected a pool \(cpu, gpu\), got http:.* without one/);
+  expect(asked(null)).toThrow(/expected a pool \(cpu, gpu\), got http:.* without a pool/);
 });

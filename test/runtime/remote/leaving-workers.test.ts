@@ -79,7 +79,7 @@ test("one that leaves ends its batch, gets no other, and makes room for the next
   workers.set([{ ...first, isLeaving: true }, second]);
   const refused = executor.run(0, batchOf(1));
   await expect(refused).rejects.toBeInstanceOf(WorkerLostError);
-  await expect(refused).rejects.toThrow(/it was not asked/);
+  await expect(refused).rejects.toThrow(/the batch was not sent/);
   expect(workers.used).toEqual(["first begins"]);
   for (const answer of worker.open) answer();
   expect((await running).outputs).toHaveLength(1);
@@ -87,7 +87,7 @@ test("one that leaves ends its batch, gets no other, and makes room for the next
   expect(worker.ids).toHaveLength(1);
   // The second may have been there before the first was out, or after.
   const event = await told.next();
-  expect(event).toMatch(/^(lost|replaced) 0: .* it is another front end's$/);
+  expect(event).toMatch(/^(lost|replaced) 0: .* it was handed to another front end$/);
   if (event.startsWith("lost")) expect(await told.next()).toBe("ready 0");
   await executor.run(0, batchOf(1));
   expect(other.ids).toHaveLength(1);
@@ -120,9 +120,9 @@ test("so it is where workers hold what they are assigned", async () => {
   const running = executor.run(0, batchOf(1));
   await worker.asked();
   workers.set([{ ...member("first", worker.url), isLeaving: true }]);
-  await expect(executor.run(0, batchOf(1))).rejects.toThrow(/it was not asked/);
+  await expect(executor.run(0, batchOf(1))).rejects.toThrow(/the batch was not sent/);
   for (const answer of worker.open) answer();
   expect((await running).outputs).toHaveLength(1);
-  expect(await told.next()).toMatch(/^lost 0: .* it is another front end's$/);
+  expect(await told.next()).toMatch(/^lost 0: .* it was handed to another front end$/);
   expect(worker.ids).toHaveLength(1);
 });

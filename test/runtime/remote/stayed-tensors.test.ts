@@ -84,7 +84,7 @@ test("what is kept no more costs the batch its worker, and the next one runs", a
   if (stayed === undefined) return;
   const gone = { ...stayed, key: "01234567-89ab-cdef-0123-456789abcdef" };
   const batch = { variant: 0, rows: 2, inputs: [[]], stayed: [gone] };
-  await expect(executor.run(1, batch)).rejects.toThrow("it said 424");
+  await expect(executor.run(1, batch)).rejects.toThrow("status 424");
   expect((await executor.run(0, SENT)).outputs[0]?.shape).toEqual([2, WIDTH]);
 });
 

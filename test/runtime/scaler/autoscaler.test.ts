@@ -1,6 +1,6 @@
 /** What the horizontal pod autoscaler makes of the scaler's answers, for every count up to 200. */
 import { expect, test } from "vitest";
-import { past } from "../../../runtime/scaler/tolerance.ts";
+import { past } from "../../../runtime/scaler/trigger.ts";
 
 const MOST = 200;
 const TOLERANCE = 0.1;

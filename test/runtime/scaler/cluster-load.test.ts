@@ -81,7 +81,7 @@ async function pass(
 test("sums what all front ends counted, what they turned away included", async () => {
   const at = watched();
   const [a, b] = [new Beating(at.bucket, "a"), new Beating(at.bucket, "b")];
-  expect(at.load.whyUnknown(at.clock.ms)).toContain("has been heard yet");
+  expect(at.load.whyUnknown(at.clock.ms)).toContain("has been received yet");
   await pass(
     9,
     [
@@ -163,7 +163,7 @@ test("a store that is away makes the load unknown, and nobody dead", async () =>
     b.serve(20);
     await at.load.look();
   }
-  expect(at.load.whyUnknown(at.clock.ms)).toContain("no front end of the cluster is heard");
+  expect(at.load.whyUnknown(at.clock.ms)).toContain("no front end of the cluster sends beats");
   at.store.link = "whole";
   await a.beat();
   await at.load.look();
@@ -178,7 +178,7 @@ test("front ends of another application are not taken for its load", async () =>
   const traffic = { rows: 5, dropped: 0, requests: 5, rejected: 0 };
   await other.beat({ another: traffic });
   await Promise.resolve();
-  expect(at.load.whyUnknown(at.clock.ms)).toContain(`tells of "${APPLICATION}"`);
+  expect(at.load.whyUnknown(at.clock.ms)).toContain(`serves "${APPLICATION}"`);
 });
 
 test("the plan of the load of all front ends is wanted", async () => {

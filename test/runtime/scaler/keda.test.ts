@@ -5,7 +5,7 @@ import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { FrontEnds } from "../../../runtime/scaler/front-ends.ts";
 import { type KedaServer, openKeda } from "../../../runtime/scaler/keda.ts";
 import { LoadWatch } from "../../../runtime/scaler/load-watch.ts";
-import { past } from "../../../runtime/scaler/tolerance.ts";
+import { past } from "../../../runtime/scaler/trigger.ts";
 import { Clock, pass, ToldTraffic } from "../../support/told-traffic.ts";
 
 const open: { server: KedaServer; client: Client }[] = [];
@@ -107,7 +107,7 @@ test("names what there is to a trigger that asks for something else", async () =
     code: status.INVALID_ARGUMENT,
   });
   await expect(call("IsActive", ref({ tolerance: "0.1" }))).rejects.toMatchObject({
-    details: expect.stringContaining("expected a statefulSet beside it"),
+    details: expect.stringContaining("tolerance needs statefulSet"),
   });
   await expect(call("IsActive", Uint8Array.of(0xff, 0xff))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,

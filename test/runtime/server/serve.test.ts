@@ -5,7 +5,7 @@ import type { ExecutorHandlers } from "../../../runtime/exec/models/executor.ts"
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { ofOneModel } from "../../support/metrics-text.ts";
 import {
   call,
@@ -64,7 +64,7 @@ describe("description", () => {
     expect(text).toContain('nv_inference_count{model="tiny",version="1"} 2\n');
     expect(text).toContain('stratagem_queries_total{outcome="satisfied"} 2\n');
     // Both rows arrive together, so one batch answers them.
-    expect(text).toContain('stratagem_decisions_total{variant="large"} 1\n');
+    expect(text).toContain('stratagem_batch_size_count{variant="large"} 1\n');
     expect(text).toContain(`sha256="${"ab".repeat(32)}"} 1\n`);
     for (const line of text.trimEnd().split("\n")) {
       expect(line).toMatch(

@@ -46,6 +46,10 @@ describe("a setting", () => {
     ["policy", "a,b", ["a", "b"]],
     ["meansCheck", "false", false],
     ["http", "[::1]:80", { host: "::1", port: 80 }],
+    ["tls", "cert=a.pem,key=b.pem", { cert: "a.pem", key: "b.pem" }],
+    ["tls", "cert=a,key=b,client-ca=c", { cert: "a", key: "b", clientCa: "c" }],
+    ["log", "json", { level: "info", format: "json" }],
+    ["log", "json,debug", { level: "debug", format: "json" }],
   ])("%s: %j is %j", async (key, written, read) => {
     const { values } = await servedSettings({ [key]: written }, {}, undefined);
     expect(values).toMatchObject({ [key]: read });
@@ -81,6 +85,10 @@ describe("what is not allowed is refused with its place", () => {
     [{ limit: ["maxRows=0"] }, {}, "RUNTIME_USAGE --limit maxRows: expected a whole number, at"],
     [{ limit: ["drainTimeout=5 days"] }, {}, "--limit drainTimeout: expected a time such as"],
     [{ http: "8000" }, {}, "RUNTIME_USAGE --http: expected HOST:PORT such as 127.0.0.1:8000"],
+    [{ tls: "cert=a,client-ca=c" }, {}, "--tls: expected cert=FILE,key=FILE or"],
+    [{ log: "loud" }, {}, "RUNTIME_USAGE --log: expected error, warn, info, debug, text, json, or"],
+    [{ log: "info,warn" }, {}, "RUNTIME_USAGE --log: expected error"],
+    [{}, { STRATAGEM_TLS_KEY: "a" }, "STRATAGEM_TLS_KEY was removed: use --tls cert=FILE,key=FILE"],
     [
       { device: "tpu" },
       {},

@@ -1,7 +1,4 @@
-/**
- * Time of a query against its batch for each number of places, and which number of places a batch
- * needs.
- */
+/** Time of a query by batch for each number of places, and the number of places a batch needs. */
 import * as Plot from "@observablehq/plot";
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -12,15 +9,15 @@ import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText } from "../../../report/number-text.ts";
 import { fewestPlaces, largestBatch, leastLatencies } from "./depths.ts";
 
-/** Lines beyond that are left out. */
+/** Maximum number of lines. */
 const MAX_LINES = 8;
 /** Points of a line. */
 const MAX_POINTS = 65;
-/** Times above the SLO that are still drawn. */
+/** Largest drawn time, relative to the SLO. */
 const TOP_OF_SLO = 1.5;
-/** Where all times are so many times below the SLO, its line is left out. */
+/** If the SLO exceeds all times by this factor, its line is left out. */
 const FAR_BELOW_SLO = 4;
-/** Of the axis of times: labels keep it from each other. */
+/** Minimum distance of labels, as a fraction of the time axis. */
 const LABEL_GAP = 0.062;
 
 interface BatchPoint {
@@ -29,7 +26,7 @@ interface BatchPoint {
   readonly ms: number;
 }
 
-/** A line for each number of places, with a ring where it meets the SLO for the last time. */
+/** Draws a line for each number of places, with a ring at the largest batch that meets the SLO. */
 export function drawBatches(
   bundle: AccordionBundle,
   model: MalleableVariant,
@@ -56,7 +53,7 @@ export function drawBatches(
     title: `Time of a query of ${model.name} against its batch`,
     description:
       most === 0
-        ? `No batch is done within the SLO of ${msText(sloMs)}.`
+        ? `No batch meets the SLO of ${msText(sloMs)}.`
         : `Within the SLO of ${msText(sloMs)}, ${each.join(", ")} instances.`,
   };
   return drawFigure(text, {
@@ -98,7 +95,7 @@ export function drawBatches(
   });
 }
 
-/** The SLO, or where it would be. */
+/** Draws the SLO, or marks its direction beyond the frame. */
 function sloMarks(sloMs: number, topMs: number): Plot.Markish[] {
   if (sloMs <= topMs) return limitMarks("SLO", sloMs);
   return [
@@ -116,7 +113,7 @@ interface BatchFrame {
   readonly topMs: number;
 }
 
-/** As far as times are near the SLO: there it is decided how many places a query needs. */
+/** Limits the frame to times near the SLO, which decide how many places a query needs. */
 function frameOf(
   lines: readonly { readonly latencyMs: Float64Array }[],
   sloMs: number,
@@ -124,11 +121,11 @@ function frameOf(
   const slowest = lines[0]?.latencyMs ?? new Float64Array(1);
   const firstMs = slowest[0] ?? sloMs;
   const highestMs = slowest.at(-1) ?? sloMs;
-  // An SLO that is far above all would press the lines on the axis.
+  // An SLO far above all times would press the lines onto the axis.
   if (highestMs < sloMs / FAR_BELOW_SLO) {
     return { maxBatch: slowest.length, topMs: highestMs * 1.08 };
   }
-  // With an SLO that not even one instance meets, the first batches are shown all the same.
+  // If not even one instance meets the SLO, the first batches are shown all the same.
   const topMs = Math.max(sloMs * 1.08, Math.min(highestMs, TOP_OF_SLO * Math.max(sloMs, firstMs)));
   const within = Math.max(
     ...lines.map(({ latencyMs }) => latencyMs.findLastIndex((ms) => ms <= topMs) + 1),
@@ -136,7 +133,7 @@ function frameOf(
   return { maxBatch: Math.min(slowest.length, within + 1), topMs };
 }
 
-/** Of a line until it leaves the frame. */
+/** Points of a line until it leaves the frame. */
 function pointsOf(
   places: number,
   latencyMs: Float64Array,
@@ -152,13 +149,14 @@ function pointsOf(
   if (last > 0 && points.at(-1)?.batch !== last) points.push(end);
   const next = latencyMs[last] ?? Number.NaN;
   if (last === 0 || last >= maxBatch || Number.isNaN(next)) return points;
-  // Times are linear between two batches: the line goes on to the edge.
+  // Times are linear between two batches: the line continues to the edge.
   const share = (topMs - end.ms) / (next - end.ms);
   return [...points, { places, batch: last + share, ms: topMs }];
 }
 
 /**
- * Numbers of places where their lines end: above those that leave at the top, beside the others.
+ * Labels the lines with their numbers of places at their ends: above those that leave at the top,
+ * beside the others.
  */
 function endNames(points: readonly BatchPoint[], { topMs, maxBatch }: BatchFrame): Plot.Markish[] {
   const ends = [...new Set(points.map(({ places }) => places))].flatMap(
@@ -186,8 +184,8 @@ function endNames(points: readonly BatchPoint[], { topMs, maxBatch }: BatchFrame
 }
 
 /**
- * One label for all that are so close that theirs would meet. @param gap that labels keep from each
- * other.
+ * Merges labels that would overlap.
+ * @param gap minimum distance of labels.
  */
 function gathered(
   ends: readonly BatchPoint[],
@@ -209,7 +207,7 @@ function gathered(
   });
 }
 
-/** The first and the last, and between them powers of two. */
+/** Returns the first and the last line, and powers of two between them. */
 function someOf<Line extends { readonly places: number }>(lines: readonly Line[]): Line[] {
   if (lines.length <= MAX_LINES) return [...lines];
   return lines.filter(
@@ -218,7 +216,7 @@ function someOf<Line extends { readonly places: number }>(lines: readonly Line[]
 }
 
 /**
- * A row for each number of places, a column for each model: the batches that need so many to meet
+ * A row for each number of places, a column for each model: the batches that need this many to meet
  * the SLO.
  */
 export function needTable(bundle: AccordionBundle, keys: readonly PipelineVariantKey[]): Markup {

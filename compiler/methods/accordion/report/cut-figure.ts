@@ -1,7 +1,4 @@
-/**
- * How a model is cut for each number of places: stages as bars of their time, and the same in
- * numbers.
- */
+/** Cuts of a model for each number of places: stages as bars of their time, and a table. */
 import * as Plot from "@observablehq/plot";
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -13,8 +10,8 @@ import { type Depth, fastestOf, pipelinesOf } from "./depths.ts";
 import { spread } from "./spread.ts";
 
 /**
- * With more shapes, each number of places is shown by its fastest and its fastest of several pools;
- * and some are left out if that is still too many.
+ * If there are more shapes, each number of places is shown by its fastest shape and its fastest of
+ * several pools; if that is still too many, some are left out.
  */
 const MAX_ROWS = 16;
 const ROW_HEIGHT = 24;
@@ -32,7 +29,7 @@ interface StageBar {
   readonly title: string;
 }
 
-/** The pipelines that are told of a model. */
+/** Returns the pipelines to show of a model. */
 export function shownDepths(bundle: AccordionBundle, model: MalleableVariant): Depth[] {
   const all = pipelinesOf(bundle, model);
   if (all.length <= MAX_ROWS) return all;
@@ -44,7 +41,7 @@ export function shownDepths(bundle: AccordionBundle, model: MalleableVariant): D
   );
 }
 
-/** A row for each number of places. Null where the profile has no layers. */
+/** Draws a row for each number of places. Null if the profile has no layers. */
 export function drawCuts(
   bundle: AccordionBundle,
   model: MalleableVariant,
@@ -114,7 +111,7 @@ function stageRects(bars: readonly StageBar[], color: string, dash: string): Plo
   });
 }
 
-/** White with an edge on the heaviest, in ink on the pale ones. */
+/** Marks the heaviest stage with an outline; labels on light bars are dark. */
 function labelsOf(bars: readonly StageBar[]): Plot.Markish[] {
   const middle = (bar: StageBar): number => (bar.fromMs + bar.toMs) / 2;
   const channels = { x: middle, y: "row", text: "label", fontSize: 10, pointerEvents: "none" };
@@ -175,7 +172,7 @@ function sumOf(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-/** The same in numbers, and what the profile knows where it has no layers. */
+/** Table of the cuts, or of what the profile states if it has no layers. */
 export function cutTable(bundle: AccordionBundle, model: MalleableVariant): Markup {
   const depths = shownDepths(bundle, model);
   const hasLayers = model.layerCount > 0;
@@ -208,7 +205,7 @@ tabindex="0"><table class="pipelines"><thead><tr><th>places</th><th>an instance 
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** Layers of each stage, and where there are several pools what its place is. */
+/** Layers of each stage and, with several pools, the pool of its place. */
 function cutText({ cluster }: AccordionBundle, { cut, pools }: Depth["pipeline"]): string {
   if (cluster.pools.length === 1) return cut.join(" + ");
   return cut

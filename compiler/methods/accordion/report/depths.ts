@@ -1,7 +1,4 @@
-/**
- * What a model does with so many places: the pipelines of a bundle by number of places, and which
- * of them meet the SLO.
- */
+/** Pipelines of a bundle by number of places, and which of them meet the SLO. */
 import type {
   AccordionBundle,
   LayerPipeline,
@@ -14,18 +11,18 @@ export interface Depth {
   /** Places of each pool. */
   readonly counts: readonly number[];
   readonly pipeline: LayerPipeline;
-  /** Of a query of b instances at index b − 1. */
+  /** Latency of a query of b instances at index b − 1. */
   readonly latencyMs: Float64Array;
 }
 
-/** Batches that so many places meet the SLO with and fewer do not, `from` to `to`. */
+/** Batches, `from` to `to`, that meet the SLO with this many places and not with fewer. */
 interface BatchRange {
   readonly places: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Every pipeline that the model has, in the order of the shapes. */
+/** Every pipeline of the model, in the order of the shapes. */
 export function pipelinesOf(
   { shapes, policy }: Pick<AccordionBundle, "shapes" | "policy">,
   model: MalleableVariant,
@@ -50,7 +47,10 @@ export function depthsOf(
   return fastestOf(pipelinesOf(bundle, model));
 }
 
-/** Of each number of places the first one with the least time between two instances. Ascending. */
+/**
+ * For each number of places the first pipeline with the least time between two instances.
+ * Ascending.
+ */
 export function fastestOf(pipelines: readonly Depth[]): Depth[] {
   const best = new Map<number, Depth>();
   for (const one of pipelines) {

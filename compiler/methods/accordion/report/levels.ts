@@ -1,4 +1,4 @@
-/** All levels in one table, and what its numbers mean. */
+/** Table of all levels, and the meaning of its numbers. */
 import { type AccordionBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
 import { definitionList } from "../../../report/definition-list.ts";
@@ -58,7 +58,7 @@ export function meanings({ levels, slo }: AccordionBundle): Markup {
     ],
     [
       "Of capacity",
-      `Load over the ${decimalText(capacityQps, 2)} queries/s that no schedule carries ` +
+      `Load over the capacity of ${decimalText(capacityQps, 2)} queries/s, an upper bound for ` +
         "more than: every query on the places that it takes least of.",
     ],
     [
@@ -66,16 +66,16 @@ export function meanings({ levels, slo }: AccordionBundle): Markup {
       "Share of the queries that are late or dropped; red above " +
         `${ratioText(violationCeiling(slo))}.`,
     ],
-    ["Dropped", "Share of the queries that are given up: those of low priority alone."],
+    ["Dropped", "Share of the queries that are dropped; only those of low priority are."],
     [
       "p50, p99",
       "Time from a query's arrival to its last instance, of the queries that are served; " +
         `red above ${msText(slo.latencyMs)}.`,
     ],
-    ["Places busy", "Share of the places that queries have, in the mean over time."],
-    ["Active queries", "Queries that run at a time, in the mean."],
-    ["Changes a query", "How often a running query gets other places, in the mean over queries."],
-    ["Queries", "Of the simulation that the expected numbers are from."],
+    ["Places busy", "Mean share of the places that run queries."],
+    ["Active queries", "Mean number of queries that run at a time."],
+    ["Changes a query", "Mean number of times that a running query gets other places."],
+    ["Queries", "Number of queries in the simulation of the expected numbers."],
   ];
   return definitionList(entries);
 }

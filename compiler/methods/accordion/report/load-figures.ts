@@ -1,6 +1,6 @@
 /**
- * What load does: to violations, latency, places and queries, under the bundle's scheduler and the
- * others.
+ * Figures over the load: violations, latency, places and queries, under the bundle's scheduler and
+ * the others.
  */
 import * as Plot from "@observablehq/plot";
 import {
@@ -19,7 +19,7 @@ import { capacityMarks, queryAxis } from "./query-axis.ts";
 import { schedulerLine } from "./scheduler-marks.ts";
 import { SCHEDULERS, type ScheduledRun } from "./simulated-schedulers.ts";
 
-/** A bundle, and what simulations of its levels give. */
+/** A bundle, and the simulations of its levels. */
 export interface LoadEvidence {
   readonly bundle: AccordionBundle;
   readonly runs: readonly ScheduledRun[];
@@ -31,7 +31,7 @@ interface Curve {
 }
 
 /**
- * Late or dropped, of all queries: what the bundle states of its scheduler, and the simulated
+ * Late or dropped queries as a share of all: stated for the bundle's scheduler, simulated for the
  * others.
  */
 export function drawViolations(evidence: LoadEvidence): Markup {
@@ -70,7 +70,7 @@ export function drawViolations(evidence: LoadEvidence): Markup {
   });
 }
 
-/** The bundle's scheduler alone, by the priority that clients ask for. */
+/** Violations under the bundle's scheduler, by requested priority. */
 export function drawPriorities({ bundle, runs }: LoadEvidence): Markup {
   const own = runs.filter(({ scheduler }) => scheduler === bundle.policy.scheduler);
   const lines = (["high", "low"] as const).map((name) => ({
@@ -125,9 +125,7 @@ export function drawPriorities({ bundle, runs }: LoadEvidence): Markup {
   });
 }
 
-/**
- * Names at the ends of lines on a logarithmic axis, apart by a share of it where they would meet.
- */
+/** Places names at the ends of lines on a logarithmic axis, at least a share of it apart. */
 function apart(
   lines: readonly { readonly name: string; readonly points: readonly Point[] }[],
 ): (Point & { readonly name: string })[] {
@@ -189,7 +187,7 @@ export function drawLatency(evidence: LoadEvidence): Markup {
   });
 }
 
-/** Share of the places that queries have. */
+/** Share of the places that run queries. */
 export function drawOccupancy(evidence: LoadEvidence): Markup {
   const own = pointsOf(evidence.bundle.levels, ({ expected }) => expected.occupancy);
   const others = otherCurves(evidence, ({ occupancy }) => occupancy);
@@ -208,7 +206,7 @@ export function drawOccupancy(evidence: LoadEvidence): Markup {
   });
 }
 
-/** How often a running query gets other places. */
+/** Number of times that a running query gets other places. */
 export function drawChanges(evidence: LoadEvidence): Markup {
   const own = pointsOf(evidence.bundle.levels, ({ expected }) => expected.reconfigurations);
   const text = {
@@ -266,7 +264,7 @@ function drawCompared(
   });
 }
 
-/** Of the schedulers that the bundle does not follow. */
+/** Curves of the schedulers that the bundle does not follow. */
 function otherCurves(
   { bundle, runs }: LoadEvidence,
   read: (result: AccordionSimulationResult) => number,
@@ -281,10 +279,10 @@ function otherCurves(
   );
 }
 
-function othersText(others: readonly Curve[], tell: (value: number) => string): string {
+function othersText(others: readonly Curve[], format: (value: number) => string): string {
   const texts = others
     .filter(({ points }) => points.length > 0)
-    .map(({ scheduler, points }) => `${scheduler} at most ${tell(mostOf(points))}`);
+    .map(({ scheduler, points }) => `${scheduler} at most ${format(mostOf(points))}`);
   return texts.length === 0 ? "" : `${texts.join(", ")}.`;
 }
 
@@ -292,7 +290,7 @@ function mostOf(points: readonly Point[]): number {
   return Math.max(0, ...points.map(({ value }) => value).filter((value) => value > 0));
 }
 
-/** A logarithmic axis of rates, whose lowest line also stands for none at all. */
+/** A logarithmic axis of rates, whose lowest line also stands for 0. */
 function rateScale(bundle: AccordionBundle, points: readonly Point[]) {
   const rates = points.map(({ value }) => value);
   const floor = floorOf(rates, violationCeiling(bundle.slo));
@@ -317,7 +315,7 @@ function rateScale(bundle: AccordionBundle, points: readonly Point[]) {
   };
 }
 
-/** 1, 2 and 5 times the powers of ten, or these powers alone where there are many. */
+/** Returns 1, 2 and 5 times the powers of ten, or only the powers if there are many. */
 function roundTicks(from: number, to: number): number[] {
   const steps = to / from < 100 ? [1, 2, 5] : [1];
   const ticks: number[] = [];

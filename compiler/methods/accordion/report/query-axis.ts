@@ -1,4 +1,4 @@
-/** What the figures over the load of an Accordion bundle have in common. */
+/** Common marks of the figures over the load of an Accordion bundle. */
 import * as Plot from "@observablehq/plot";
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
@@ -13,7 +13,7 @@ export function queryAxis(bundle: Pick<AccordionBundle, "levels">): Plot.ScaleOp
   };
 }
 
-/** The loads that no schedule carries, if levels come near them. */
+/** Marks the loads above capacity, if levels come near it. */
 export function capacityMarks(bundle: Pick<AccordionBundle, "levels">): Plot.Markish[] {
   const capacityQps = bundle.levels[0]?.capacityQps ?? Number.POSITIVE_INFINITY;
   const [, end = 0] = [...(loadAxis(bundle).domain ?? [])] as number[];

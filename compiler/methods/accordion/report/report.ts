@@ -1,6 +1,6 @@
 /**
- * A bundle of malleable pipelines as one page for people: what load does and under which scheduler,
- * how the models are cut, and which places a query needs.
+ * Report page of malleable pipelines: figures over the load for every scheduler, how the models are
+ * cut, and how many places a query needs.
  */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { modelLetters } from "stratagem-runtime/internal/methods/accordion/describe/letters";
@@ -33,7 +33,7 @@ import { drawSpeedups } from "./speedup-figure.ts";
 import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
 interface AccordionReportContent extends LoadEvidence {
-  /** Of the file that held the bundle. */
+  /** The bundle's file. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
 }
 
@@ -101,7 +101,7 @@ function loadSection(evidence: LoadEvidence): Markup {
 ${captionedFigure(
   "Violations",
   drawViolations(evidence),
-  "Late or dropped, on a logarithmic scale; the lowest line also stands for none at all. The " +
+  "Late or dropped, on a logarithmic scale; the lowest line also stands for 0. The " +
     `thin line is what ${scheduler} drops.`,
 )}
 ${captionedFigure(
@@ -110,7 +110,7 @@ ${captionedFigure(
   "From arrival to the last instance, of the queries that are served: median (p50) and 99th " +
     `percentile of ${scheduler}, 99th of the others.`,
 )}
-${captionedFigure("Places that are busy", drawOccupancy(evidence), "In the mean over time.")}
+${captionedFigure("Busy places", drawOccupancy(evidence), "Mean over time.")}
 ${captionedFigure("Active queries", drawActive(evidence), "Queries that run at a time.")}
 ${captionedFigure(
   "High and low priority",
@@ -147,7 +147,7 @@ function needSection(bundle: AccordionBundle, keys: readonly PipelineVariantKey[
 <li>${lineSample(`stroke-width="1.2" stroke-dasharray="2 3"`, false)}as fast as there are
 places</li><li>${circleSample()}hollow: not measured</li></ul>`;
   const isMixed = bundle.cluster.pools.length > 1;
-  const best = isMixed ? " Of shapes with as many places the best one counts." : "";
+  const best = isMixed ? " Shapes with the same number of places are represented by the best." : "";
   return html`<div class="figures"><div><h3>Fewest places that meet the SLO</h3><p>Instances of a
 query that is done within ${msText(slo.latencyMs)} when it starts at once; queries of the
 simulations have ${decimalText(policy.meanBatch, 1)} in the
@@ -212,26 +212,23 @@ function stageFilesText({ stages }: MalleableVariant): string {
     : counted(stages.length, "stage file");
 }
 
-/** Where the times are from. */
+/** Source of the times. */
 function originText(bundle: AccordionBundle, model: MalleableVariant): string {
   const measured = shownDepths(bundle, model).filter(({ pipeline }) => pipeline.isMeasured);
   const count = shownDepths(bundle, model).length;
   if (model.layerCount === 0) {
     return (
-      "The profile gives speed-ups and no layers, so there is nothing to cut; speed-ups " +
-      "between those given are interpolated."
+      "The profile has speed-ups and no layers, so the model is not cut; speed-ups " +
+      "between the given ones are interpolated."
     );
   }
   if (measured.length === count)
-    return (
-      "All stages were measured as they are cut: the bars are 95th percentiles, the steps " +
-      "means."
-    );
+    return "All stages were measured as cut: the bars are 95th percentiles, the steps " + "means.";
   if (measured.length === 0)
-    return "Dashed: stages are added up from their layers, not measured as they are cut.";
+    return "Dashed: times of stages are sums of their layers, not measured as cut.";
   return (
-    `Stages of ${measured.length} of ${count} rows were measured as they are cut (bars are ` +
-    "95th percentiles, steps means); the others, dashed, are added up from their layers."
+    `Stages of ${measured.length} of ${count} rows were measured as cut (bars are ` +
+    "95th percentiles, steps means); those of the others, dashed, are sums of their layers."
   );
 }
 
@@ -262,7 +259,7 @@ function modelKeys(bundle: Pick<AccordionBundle, "tasks">): PipelineVariantKey[]
   const letters = modelLetters(bundle);
   return bundle.tasks.flatMap(({ name: taskName, variants }) =>
     variants.map(({ name }, index) => ({
-      // Every model has the hue that tasks have elsewhere.
+      // Every model has the hue that tasks have in other reports.
       task: index,
       variant: index,
       taskName,

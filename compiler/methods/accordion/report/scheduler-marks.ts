@@ -1,6 +1,6 @@
 /**
- * How each scheduler looks in the figures over the load and in their key: a dash and a sign of its
- * own, without colour.
+ * Appearance of each scheduler in the figures over the load and in their key: a dash pattern and a
+ * symbol, without colour.
  */
 import * as Plot from "@observablehq/plot";
 import type { SchedulerName } from "stratagem-runtime/internal/bundle/schema";
@@ -10,7 +10,7 @@ import { Markup } from "../../../report/markup.ts";
 interface SchedulerStyle {
   readonly dash: string;
   readonly symbol: "circle" | "square" | "triangle" | "diamond" | "times";
-  /** Of the sign, in a box of 26 by 12. */
+  /** Path of the symbol, in a box of 26 by 12. */
   readonly path: string;
 }
 
@@ -26,10 +26,10 @@ const STYLES: Readonly<Record<SchedulerName, SchedulerStyle>> = {
   "one-stage": { dash: "1 2", symbol: "times", path: "M9.5 2.5l7 7M16.5 2.5l-7 7" },
 };
 
-/** Of the line of the bundle's own scheduler, and of the others. */
+/** Line widths of the bundle's own scheduler, and of the others. */
 const WIDTHS = { own: 2.4, other: 1.2 } as const;
 
-/** A line over the load with the signs of its scheduler. */
+/** A line over the load with the symbols of its scheduler. */
 export function schedulerLine(
   scheduler: SchedulerName,
   points: readonly Point[],
@@ -58,7 +58,7 @@ export function schedulerLine(
   ];
 }
 
-/** The line and the sign, for a key. */
+/** The line and the symbol, for a key. */
 export function schedulerSample(scheduler: SchedulerName, isOwn = false): Markup {
   const { dash, path } = STYLES[scheduler];
   const width = isOwn ? WIDTHS.own : WIDTHS.other;

@@ -1,4 +1,4 @@
-/** The schedulers beside each other: what each would make of the same queries. */
+/** Table that compares the schedulers on the same queries. */
 import {
   type AccordionBundle,
   type SchedulerName,
@@ -11,12 +11,12 @@ import { headRow } from "../../../report/table-row.ts";
 import { schedulerSample } from "./scheduler-marks.ts";
 import { SCHEDULERS, type ScheduledRun } from "./simulated-schedulers.ts";
 
-/** Means over the loads, each load counting as much. */
+/** Means over the loads, with equal weights. */
 export interface SchedulerSummary {
   readonly scheduler: SchedulerName;
   /**
-   * Highest load up to which no load that was simulated exceeds the ceiling on violations; null if
-   * the lowest does.
+   * Highest load below which every simulated load keeps the violation ceiling; null if the lowest
+   * exceeds it.
    */
   readonly heldQps: number | null;
   readonly violationRate: number;
@@ -28,7 +28,7 @@ export interface SchedulerSummary {
   readonly occupancy: number;
 }
 
-/** Of every scheduler that was simulated, the bundle's own first. */
+/** Summaries of the simulated schedulers, the bundle's own first. */
 export function comparedSchedulers(
   { policy, slo }: Pick<AccordionBundle, "policy" | "slo">,
   runs: readonly ScheduledRun[],

@@ -1,6 +1,6 @@
 /**
- * Short seeded simulations of the levels under every scheduler: what the one of the bundle is worth
- * beside those whose queries keep their places.
+ * Short seeded simulations of the levels under every scheduler: compares the bundle's with those
+ * whose queries keep their places.
  */
 import type {
   AccordionBundle,
@@ -11,7 +11,7 @@ import { steadyArrivals } from "../../../simulate/arrivals.ts";
 import { type AccordionSimulationResult, simulateAccordion } from "../simulate/simulate.ts";
 import { spread } from "./spread.ts";
 
-/** Whose queries go on with other places while they run. */
+/** The scheduler that moves running queries to other places. */
 const MALLEABLE: SchedulerName = "accordion";
 
 /** The malleable one, then the baselines. Source: Accordion §4.2. */
@@ -22,14 +22,16 @@ export const SCHEDULERS: readonly SchedulerName[] = [
   "bbs",
   "one-stage",
 ];
-/** Whether running queries may be given other places. */
+/** Returns whether running queries may get other places. */
 export function isMalleable(scheduler: SchedulerName): boolean {
   return scheduler === MALLEABLE;
 }
 
-/** Queries of all runs together; with more, every run gets shorter. That is about a second. */
+/**
+ * Maximum queries of all runs together, about a second of simulation; more make every run shorter.
+ */
 const MAX_QUERIES = 200_000;
-/** Levels that are compared, evenly spread. */
+/** Maximum number of compared levels, evenly spread. */
 const MAX_LEVELS = 12;
 
 export interface ScheduledRun {
@@ -45,8 +47,8 @@ interface PlannedSchedule {
 }
 
 /**
- * The runs of a report: at each load all schedulers have the same queries, those of the level's own
- * simulation or the first of them.
+ * Plans the runs of a report: at each load all schedulers get the same queries, those of the
+ * level's own simulation or the first of them.
  */
 export function planSchedules({ levels, policy }: AccordionBundle): PlannedSchedule[] {
   const own = policy.scheduler;
@@ -64,7 +66,7 @@ export function planSchedules({ levels, policy }: AccordionBundle): PlannedSched
 }
 
 /**
- * @param onRun called after each run; what it awaits lets signals through, what it throws ends the
+ * @param onRun called after each run; awaiting in it lets signals through, throwing in it ends the
  * work.
  */
 export async function runSchedules(

@@ -1,4 +1,4 @@
-/** Who misses the SLO under the bundle's own scheduler: by size and priority. */
+/** Violations under the bundle's own scheduler, by size and priority. */
 import { type AccordionBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { limited } from "../../../report/kit/limited-cell.ts";
 import { html, type Markup } from "../../../report/markup.ts";
@@ -15,7 +15,7 @@ interface Sizes {
   readonly bySize: readonly SizeOutcome[];
 }
 
-/** One row for each class of size that there is, over all loads; and load by load. */
+/** One row for each size class that occurs, over all loads; and load by load. */
 export function sizeTable(bundle: AccordionBundle, runs: readonly ScheduledRun[]): Markup | "" {
   const own = runs
     .filter(({ scheduler }) => scheduler === bundle.policy.scheduler)
@@ -34,7 +34,7 @@ export function sizeTable(bundle: AccordionBundle, runs: readonly ScheduledRun[]
     );
     return html`<tr><td>${sizeText(ofClass[0]?.places ?? null)}</td>${cells}</tr>\n`;
   });
-  return html`<h3>Who misses it</h3><p>Under ${bundle.policy.scheduler}, by the fewest places with
+  return html`<h3>Queries that miss the SLO</h3><p>Under ${bundle.policy.scheduler}, by the fewest places with
 which a query that starts at once is on time: no class of size should pay for the others. Of a
 class without a miss the bound is what its true rate hardly exceeds.</p><div class="scroll"
 role="region" aria-label="violations by size and priority" tabindex="0"><table

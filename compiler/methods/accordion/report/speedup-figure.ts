@@ -1,7 +1,4 @@
-/**
- * How many times as fast instances pass on so many places, against as many times as there are
- * places.
- */
+/** Speed-up by number of places, against a linear speed-up. */
 import * as Plot from "@observablehq/plot";
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -19,7 +16,9 @@ interface SpeedupPoint {
   readonly isMeasured: boolean;
 }
 
-/** A line for each model: filled dots are measured or given, hollow ones added up or between. */
+/**
+ * A line for each model: filled dots are measured or given, hollow ones added up or interpolated.
+ */
 export function drawSpeedups(bundle: AccordionBundle, keys: readonly PipelineVariantKey[]): Markup {
   const models = bundle.tasks.flatMap(({ variants }) => variants);
   const lines = models.flatMap((model, index) => {
@@ -80,10 +79,7 @@ export function drawSpeedups(bundle: AccordionBundle, keys: readonly PipelineVar
   });
 }
 
-/**
- * Of the models at the ends of their lines, moved apart where lines that end together would have
- * them meet.
- */
+/** Letters of the models at the ends of their lines, moved apart if they would overlap. */
 function letters(ends: readonly SpeedupPoint[], top: number): Plot.Markish[] {
   const aboveByPlaces = new Map<number, number>();
   const labels = [...ends]

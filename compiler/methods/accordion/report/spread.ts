@@ -1,4 +1,4 @@
-/** Up to `maxCount` of the items, evenly spread, the first and the last among them. */
+/** Up to `maxCount` of the items, evenly spread, including the first and the last. */
 export function spread<Item>(items: readonly Item[], maxCount: number): Item[] {
   if (items.length <= maxCount) return [...items];
   const step = (items.length - 1) / (maxCount - 1);

@@ -1,4 +1,4 @@
-/** What an Accordion bundle is and promises, in words and facts. */
+/** Summary of an Accordion bundle: its promises, and a list of facts. */
 
 import {
   type AccordionBundle,
@@ -17,8 +17,8 @@ import { comparedSchedulers, type SchedulerSummary } from "./scheduler-table.ts"
 import type { ScheduledRun } from "./simulated-schedulers.ts";
 import { isMalleable } from "./simulated-schedulers.ts";
 
-/** More levels than that are told by their ends. */
-const MAX_TOLD_LEVELS = 4;
+/** More levels than this are summarized by their ends. */
+const MAX_LISTED_LEVELS = 4;
 
 /** One paragraph. */
 export function leadText(bundle: AccordionBundle, runs: readonly ScheduledRun[]): string {
@@ -28,7 +28,7 @@ export function leadText(bundle: AccordionBundle, runs: readonly ScheduledRun[])
   const most = Math.min(policy.maxDepth, policy.executionPlaces);
   return [
     `${application} serves ${counted(models.length, "model")} on ` +
-      `${counted(policy.executionPlaces, "execution place")}, ${counted(most, "place")} at most ` +
+      `${counted(policy.executionPlaces, "execution place")}, at most ${counted(most, "place")} ` +
       `for one query; the goal is that ${ceiling} of the queries are done within ` +
       `${msText(slo.latencyMs)} of their arrival.`,
     ...heldTexts(levels, violationCeiling(slo)),
@@ -37,7 +37,7 @@ export function leadText(bundle: AccordionBundle, runs: readonly ScheduledRun[])
   ].join(" ");
 }
 
-/** At which loads the SLO is held, and what becomes of the others. */
+/** Loads at which the SLO is met, and violations at the others. */
 function heldTexts(levels: readonly AccordionLevel[], ceiling: number): string[] {
   const held = levels.filter(({ feasible }) => feasible);
   const missed = levels.filter(({ feasible }) => !feasible);
@@ -59,12 +59,12 @@ function heldTexts(levels: readonly AccordionLevel[], ceiling: number): string[]
 
 function loadsText(levels: readonly Pick<AccordionLevel, "loadQps">[]): string {
   const loads = levels.map(({ loadQps }) => decimalText(loadQps, 2));
-  return loads.length > MAX_TOLD_LEVELS
+  return loads.length > MAX_LISTED_LEVELS
     ? `${loads[0]} to ${loads.at(-1)} queries/s`
     : `${listText(loads)} queries/s`;
 }
 
-/** Queries that no number of places is fast enough for. */
+/** Queries that are too slow on any number of places. */
 function hopelessTexts(bundle: AccordionBundle): string[] {
   const { maxBatch } = bundle.policy;
   const limits = bundle.tasks.flatMap(({ variants }) =>
@@ -72,7 +72,7 @@ function hopelessTexts(bundle: AccordionBundle): string[] {
   );
   const short = limits.filter(({ most }) => most < maxBatch);
   if (short.length === 0) return ["Queries of every size can meet it when they start at once."];
-  const texts = short.slice(0, MAX_TOLD_LEVELS).map(({ model, most }) => {
+  const texts = short.slice(0, MAX_LISTED_LEVELS).map(({ model, most }) => {
     return most === 0
       ? `of ${model.name} none can meet it`
       : `of ${model.name} those of up to ${counted(most, "instance")} can`;
@@ -92,13 +92,13 @@ function comparisonTexts(summaries: readonly SchedulerSummary[]): string[] {
     (one) => `${ratioText(one.violationRate)} (${ratioText(one.highRate)}) under ${one.scheduler}`,
   );
   return [
-    "In simulations of the same queries, in the mean over the levels " +
+    "In simulations of the same queries, averaged over the levels, " +
       `${ratioText(own.violationRate)} miss it (${ratioText(own.highRate)} of those of high ` +
       `priority); ${listText(rates)}.`,
   ];
 }
 
-/** A description list of what the bundle is. */
+/** A description list of the bundle's facts. */
 export function bundleFacts(bundle: AccordionBundle, file: ReportedFile): Markup {
   const { policy, arrivals } = bundle;
   const facts: Facts = [
@@ -115,7 +115,7 @@ export function bundleFacts(bundle: AccordionBundle, file: ReportedFile): Markup
     ],
     [
       "Simulated queries",
-      `${arrivalText(arrivals)}; ${decimalText(policy.meanBatch, 1)} instances in the mean ` +
+      `${arrivalText(arrivals)}; ${decimalText(policy.meanBatch, 1)} instances on average ` +
         `(log-normal, σ ${decimalText(policy.batchSigma, 2)}), ${policy.maxBatch} at most; ` +
         `${ratioText(policy.lowShare)} of low priority`,
     ],
@@ -123,7 +123,7 @@ export function bundleFacts(bundle: AccordionBundle, file: ReportedFile): Markup
   return planFacts(bundle, "SLO", facts, file);
 }
 
-/** How many places, and of which pools. */
+/** Number of places, and their pools. */
 function placesText({ cluster, policy }: AccordionBundle): string {
   const used = placesByPool(cluster.pools, policy.executionPlaces);
   const total = cluster.pools.length > 1 ? `${decimalText(policy.executionPlaces)}: ` : "";
@@ -143,20 +143,20 @@ function reshapeText({ policy }: AccordionBundle): string {
   return policy.regrow
     ? `${cost}; it gets more when that saves one of high priority from being late, or when ` +
         "nothing waits and it ends earlier"
-    : `${cost}; once given up, places do not come back`;
+    : `${cost}; released places do not come back`;
 }
 
-/** What clients that ask for it get. */
+/** Treatment of clients' low-priority queries. */
 export function lowPriorityText({ policy, slo }: Pick<AccordionBundle, "policy" | "slo">): string {
   const behind = "waits behind all of high priority";
   const { dropAfterSlos } = policy;
-  if (dropAfterSlos === null) return `${behind}; never given up`;
+  if (dropAfterSlos === null) return `${behind}; never dropped`;
   const windowMs = dropAfterSlos * slo.latencyMs;
   const window =
     dropAfterSlos === 1
       ? "the SLO"
       : `${decimalText(dropAfterSlos, 2)} × SLO (${msText(windowMs)})`;
   return policy.dropout === "arrival"
-    ? `${behind}, and is given up on arrival when foretold to take longer than ${window}`
-    : `${behind}, and is given up once it is certain to take longer than ${window}`;
+    ? `${behind}, and is dropped on arrival if predicted to take longer than ${window}`
+    : `${behind}, and is dropped once it is certain to take longer than ${window}`;
 }

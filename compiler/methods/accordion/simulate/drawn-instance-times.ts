@@ -1,4 +1,4 @@
-/** Draws what stages take from what was measured, and lets instances pass them. */
+/** Draws stage times from measured distributions, and moves instances through the stages. */
 import type {
   AccordionBundle,
   LayerPipeline,
@@ -10,36 +10,34 @@ import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../../../spec/document/input-error.ts";
 import type { InstanceTimes } from "./instance-times.ts";
 
-/** Whether the times of every stage can be drawn. */
+/** Returns whether the times of every stage can be drawn. */
 export function haveStageSpreads({ tasks }: Pick<AccordionBundle, "tasks">): boolean {
   return tasks.every(({ variants }) => variants.every((variant) => hasSpreads(variant)));
 }
 
-/** Of one run; all from its start, ms. */
+/** State of one run; times from its start, ms. */
 interface Lane {
-  /** By stage, as `quantileKnots` has them. */
+  /** Per stage, in the form of `quantileKnots`. */
   knots: readonly Float64Array[];
-  /**
-   * By stage: when it was done with the last instance, and when it began that and the one before.
-   */
+  /** Per stage: when it finished the last instance, and when it began that and the one before. */
   readonly doneMs: Float64Array;
   readonly beganMs: Float64Array;
   readonly beganBeforeMs: Float64Array;
 }
 
 /**
- * Instances that pass the stages of their pipeline as they do in service: each stage runs one at a
- * time, in order, and begins none while two that it is done with wait for the next stage.
+ * Moves instances through the stages of their pipeline as in service: each stage runs one at a
+ * time, in order, and waits while two finished instances wait for the next stage.
  */
 export class DrawnInstanceTimes implements InstanceTimes {
-  /** By model, by shape, by stage; empty where there is no pipeline. */
+  /** Indexed by model, shape and stage; empty if there is no pipeline. */
   readonly #knots: readonly (readonly (readonly Float64Array[])[])[];
   readonly #maxDepth: number;
   readonly #rng: Rng;
   readonly #lanes = new Map<number, Lane>();
   readonly #free: Lane[] = [];
 
-  /** @throws InputError INPUT_CONFLICT where a model has a pipeline without quantiles. */
+  /** @throws InputError INPUT_CONFLICT if a model has a pipeline without quantiles. */
   constructor({ tasks, policy }: Pick<AccordionBundle, "tasks" | "policy">, rng: Rng) {
     this.#maxDepth = policy.maxDepth;
     this.#rng = rng;
@@ -67,7 +65,7 @@ export class DrawnInstanceTimes implements InstanceTimes {
     let readyMs = 0;
     for (let stage = 0; stage < knots.length; stage++) {
       const ofStage = knots[stage] ?? NO_KNOTS;
-      // Of the stage behind, still that of the last instance but one.
+      // The next stage still has the start of the last instance but one here.
       const roomMs = stage + 1 < knots.length ? (beganBeforeMs[stage + 1] ?? 0) : 0;
       const beginsMs = Math.max(readyMs, doneMs[stage] ?? 0, roomMs);
       beganBeforeMs[stage] = beganMs[stage] ?? 0;

@@ -1,21 +1,21 @@
-/** Tells when the instances of a run leave their pipeline. */
+/** Interface for the times at which the instances of a run leave their pipeline. */
 import type { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 
-/** Times of the instances of runs, each of which is a query on the same places; by slot. */
+/** Instance times of runs, by slot; a run is a query on the same places. */
 export interface InstanceTimes {
-  /** A run begins, after the end of the one before of the same slot, if there was one. */
+  /** Begins a run, after the end of the previous run of the slot, if any. */
   begin(slot: number, model: number, shape: number): void;
   /**
-   * When an instance is done, from the start of the run, if nothing takes its processors, ms. It is
-   * asked for the first, the second and so on.
+   * Returns when an instance is finished without contention, in ms from the start of the run.
+   * Instances must be requested in order.
    * @param instance from 1 on.
    */
   doneMs(slot: number, instance: number): number;
-  /** No more of the slot is asked for. */
+  /** Ends the run of a slot. */
   end(slot: number): void;
 }
 
-/** As the table says that schedulers look up. */
+/** Times of the latency table that schedulers look up. */
 export class TableTimes implements InstanceTimes {
   readonly #table: PipelineTable;
   readonly #model: Uint16Array;
@@ -34,7 +34,7 @@ export class TableTimes implements InstanceTimes {
 
   doneMs(slot: number, instance: number): number {
     const table = this.#table;
-    // What places take from each other is simulated by itself.
+    // Contention between places is simulated separately.
     return (
       table.latencyMs(this.#model[slot] ?? 0, this.#shape[slot] ?? 0, instance) / table.stretch
     );

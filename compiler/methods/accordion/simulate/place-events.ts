@@ -1,4 +1,4 @@
-/** Orders when instances leave their pipelines, on places that may take processors from others. */
+/** Orders when instances leave their pipelines, on places that may contend for processors. */
 import type { AccordionBundle, LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionCommands } from "stratagem-runtime/internal/methods/accordion/core/commands";
 import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
@@ -6,38 +6,38 @@ import type { MachinePaces } from "../../../simulate/serving/machine-state.ts";
 import { DEMAND_PARTS, type WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import type { RunningQueries } from "./running-queries.ts";
 
-/** What a pipeline keeps busy. */
+/** Processor use of a pipeline. */
 interface PipelineWork {
-  /** Of one instance in all stages, ms. */
+  /** Time of one instance in all stages, ms. */
   readonly instanceMs: number;
   readonly stepMs: number;
-  /** Places whose stages were measured beside each other. */
+  /** Places whose stages were measured side by side. */
   readonly measuredPlaces: number;
 }
 
 /**
- * The next instance of every query that runs. Where places contend, those of a query keep as many
- * processors busy as its work says, spread over its run: of n instances that take W in all stages
- * and follow each other in steps of τ, n W / (W + (n − 1) τ). Stages were measured beside each
- * other, as many as the machine has processors for, so what they took from each other then is taken
- * off before it is put on again.
+ * The next instance of every running query. If places contend, those of a query keep as many
+ * processors busy as its work needs, spread over its run: for n instances that take W in all stages
+ * and follow each other in steps of τ, n W / (W + (n − 1) τ). Stages were measured side by side, as
+ * many as the machine has processors for, so the contention in the measurement is removed before
+ * the simulated one is applied.
  */
 export class PlaceEvents {
   readonly #workers: WorkerEvents;
   readonly #running: RunningQueries;
-  /** By pipeline of the running queries; null where nothing contends. */
+  /** Indexed by pipeline of the running queries; null without contention. */
   readonly #work: readonly (PipelineWork | null)[] | null;
   /** [slotCount]: whether its run has yet to begin; processors that it keeps busy. */
   readonly #isDue: Uint8Array;
   readonly #demand: Float64Array;
-  /** Null where places are as profiled. */
+  /** Null if places are as profiled. */
   readonly #paces: MachinePaces | null;
   /** Places of each running query, by its slot. */
   readonly #places = new Map<number, number[]>();
 
   /**
    * @param workers one for each slot.
-   * @param paces of the places, whose slowest sets the step of a pipeline.
+   * @param paces of the places; the slowest sets the step of a pipeline.
    */
   constructor(
     { tasks, cluster }: Pick<AccordionBundle, "tasks" | "cluster">,
@@ -63,7 +63,7 @@ export class PlaceEvents {
     return this.#workers.nextMs;
   }
 
-  /** A query has the places of a command, a start or a reshape. */
+  /** Records the places of a query from a start or reshape command. */
   hold(slot: number, commands: AccordionCommands, command: number): void {
     const places = this.#places.get(slot) ?? [];
     places.length = commands.placeCount(command);
@@ -73,18 +73,18 @@ export class PlaceEvents {
     this.#places.set(slot, places);
   }
 
-  /** The query that has a place, NONE if none does. */
+  /** Returns the query on a place, or NONE. */
   holderOf(place: number): number {
     for (const [slot, places] of this.#places) if (places.includes(place)) return slot;
     return NONE;
   }
 
-  /** A query has no places any more. */
+  /** Records that a query has released its places. */
   end(slot: number): void {
     this.#places.delete(slot);
   }
 
-  /** A run has begun, or does at a time to come. */
+  /** Starts a run, now or at a future time. */
   begin(slot: number, nowMs: number, startMs: number): void {
     if (this.#work === null) {
       this.#workers.push(this.#running.nextMs(slot), slot);
@@ -97,13 +97,16 @@ export class PlaceEvents {
     } else this.#run(slot, nowMs);
   }
 
-  /** The next instance of a run is on its way. */
+  /** Starts the next instance of a run. */
   goOn(slot: number, nowMs: number): void {
     if (this.#work === null) this.#workers.push(this.#running.nextMs(slot), slot);
     else this.#run(slot, nowMs);
   }
 
-  /** Takes the next event. @returns whose instance has left the pipeline; NONE where none has. */
+  /**
+   * Takes the next event.
+   * @returns the slot whose instance has left the pipeline, or NONE.
+   */
   pop(nowMs: number): number {
     const slot = this.#workers.pop();
     if (this.#isDue[slot] !== 1) return slot;
@@ -112,7 +115,7 @@ export class PlaceEvents {
     return NONE;
   }
 
-  /** Forgets the next event of a slot. */
+  /** Cancels the next event of a slot. */
   cancel(slot: number, nowMs: number): void {
     this.#workers.cancel(slot, nowMs);
     if (this.#work !== null) this.#isDue[slot] = 0;
@@ -152,7 +155,7 @@ function workOf(pipeline: LayerPipeline | null, processors: number): PipelineWor
   const { pools, stageMs, stepMs, stageSpreads } = pipeline;
   const places = pools.length;
   const sum = (times: readonly number[]) => times.reduce((total, ms) => total + ms, 0);
-  // Stages may be known at a higher quantile than steps, of which each has at most one.
+  // Stages may be known at a higher quantile than steps; each step has at most one.
   const knownMs = sum(stageSpreads?.map(({ mean }) => mean) ?? stageMs);
   const mostMs = places * stepMs;
   const instanceMs = stageMs.length === 0 ? mostMs : Math.min(knownMs, mostMs);

@@ -5,11 +5,11 @@ import { Rng } from "stratagem-runtime/internal/core/rng";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import { drawArrivals } from "../../../simulate/graph/drawn-requests.ts";
 
-/** Queries of a simulation, in the order in which they come; arrays are by query. */
+/** Queries of a simulation in arrival order; arrays are by query. */
 export interface AccordionQueries {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
-  /** Index of the variant of the one task. */
+  /** Index of the variant of the only task. */
   readonly model: Uint16Array;
   /** Instances, from 1 to `policy.maxBatch`. */
   readonly batch: Uint16Array;
@@ -17,23 +17,23 @@ export interface AccordionQueries {
   readonly deadlineMs: Float64Array;
 }
 
-/** A process whose queries are drawn, or queries as they are. */
+/** A process whose queries are drawn, or recorded queries. */
 export type AccordionArrivals =
   | ArrivalProcess
   | { readonly kind: "queries"; readonly queries: AccordionQueries };
 
 /**
- * Streams of one seed; arrivals have the first. Other batches leave models and priorities as they
- * are.
+ * Random streams of one seed; arrivals have the first. Drawing other batches leaves models and
+ * priorities unchanged.
  */
 const MODEL_STREAM = 2;
 const BATCH_STREAM = 3;
 const PRIORITY_STREAM = 4;
 
 /**
- * The queries of a process that come before the end of a duration: models uniform, instances
- * log-normal (rounded, and at least 1 and at most `policy.maxBatch`, so their mean is a little
- * off), of low priority by chance, due one SLO after they come. Source: Accordion §4.3.
+ * Draws the queries of a process before the end of a duration: models uniform, instances log-normal
+ * (rounded, and clamped to 1 … `policy.maxBatch`, so their mean is slightly off), low priority at
+ * random, deadline one SLO after arrival. Source: Accordion §4.3.
  */
 export function drawQueries(
   { slo, tasks, policy }: Pick<AccordionBundle, "slo" | "tasks" | "policy">,
@@ -63,7 +63,7 @@ export function drawQueries(
   return queries;
 }
 
-/** The queries of a process, or those that are given. */
+/** Returns the queries of a process, or the recorded ones. */
 export function queriesOf(
   bundle: AccordionBundle,
   arrivals: AccordionArrivals,
@@ -82,7 +82,7 @@ export function queriesOf(
     queries.arrivalMs.every(
       (ms, query) => query === 0 || ms >= (queries.arrivalMs[query - 1] ?? 0),
     ),
-    "queries are in the order in which they come",
+    "queries are in arrival order",
   );
   return queries;
 }

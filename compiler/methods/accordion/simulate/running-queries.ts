@@ -1,12 +1,12 @@
-/** Keeps how far every running query of a simulation has come. */
+/** Progress of every running query of a simulation. */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { PipelineTable } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import type { InstanceTimes } from "./instance-times.ts";
 
 /**
- * How far every query has come: since when it runs on its places, and which of its instances is
- * next. Arrays are by slot.
+ * Progress of every query: when it started on its places, and its next instance. Arrays are by
+ * slot.
  */
 export class RunningQueries {
   shrinks = 0;
@@ -22,8 +22,8 @@ export class RunningQueries {
   readonly #batch: Uint32Array;
   readonly #shape: Uint16Array;
   /**
-   * Start of the run, which is a part of the query on the same places; instances done before it and
-   * in it, and those of it that have left the pipeline, done or not.
+   * Start of the run, which is the part of the query on the same places; instances finished before
+   * it and in it, and those of it that have left the pipeline, finished or not.
    */
   readonly #runMs: Float64Array;
   readonly #doneBefore: Uint32Array;
@@ -68,7 +68,10 @@ export class RunningQueries {
     this.#begin(slot, shape, resumeAt, startMs);
   }
 
-  /** The instances in flight are lost. @param startMs when it goes on. */
+  /**
+   * Moves a query to other places; the instances in flight are lost.
+   * @param startMs when it continues.
+   */
   reshape(slot: number, shape: number, resumeAt: number, nowMs: number, startMs: number): void {
     const change = this.#table.sizeOf(shape) - this.#table.sizeOf(this.#shape[slot] ?? 0);
     if (change < 0) this.shrinks++;
@@ -78,27 +81,30 @@ export class RunningQueries {
     this.#begin(slot, shape, resumeAt, startMs);
   }
 
-  /** Of the pipeline that it runs in: its place among those of all models and shapes. */
+  /** Index of its pipeline among those of all models and shapes. */
   pipeline(slot: number): number {
     return (this.#model[slot] ?? 0) * this.#table.shapeCount + (this.#shape[slot] ?? 0);
   }
 
-  /** Instances of the run, those included that are done. */
+  /** Instances of the run, including finished ones. */
   instances(slot: number): number {
     return (this.#batch[slot] ?? 0) - (this.#doneBefore[slot] ?? 0);
   }
 
-  /** When the next instance leaves the pipeline, if nothing takes its processors. */
+  /** When the next instance leaves the pipeline without contention. */
   nextMs(slot: number): number {
     return (this.#runMs[slot] ?? Number.NaN) + (this.#nextMs[slot] ?? Number.NaN);
   }
 
-  /** How long after the one before, or after the start of the run. */
+  /** Time since the previous instance, or since the start of the run. */
   stepMs(slot: number): number {
     return (this.#nextMs[slot] ?? Number.NaN) - (this.#lastMs[slot] ?? Number.NaN);
   }
 
-  /** The next instance has left the pipeline. @returns whether it was the last. */
+  /**
+   * Records that the next instance has left the pipeline.
+   * @returns whether it was the last.
+   */
   leavePipeline(slot: number): boolean {
     const out = (this.#outOfRun[slot] ?? 0) + 1;
     this.#outOfRun[slot] = out;
@@ -108,19 +114,19 @@ export class RunningQueries {
     return false;
   }
 
-  /** One more is done. */
+  /** Records that one more instance is finished. */
   finishInstance(slot: number): void {
     this.#doneInRun[slot] = (this.#doneInRun[slot] ?? 0) + 1;
   }
 
-  /** The query is over. */
+  /** Ends the query. */
   end(slot: number): void {
     this.#times.end(slot);
   }
 
   #begin(slot: number, shape: number, resumeAt: number, startMs: number): void {
     const done = (this.#doneBefore[slot] ?? 0) + (this.#doneInRun[slot] ?? 0);
-    assert(resumeAt === done, "a query goes on with the first instance that is not done");
+    assert(resumeAt === done, "a query resumes at its first unfinished instance");
     this.#shape[slot] = shape;
     this.#doneBefore[slot] = resumeAt;
     this.#doneInRun[slot] = 0;
@@ -131,7 +137,7 @@ export class RunningQueries {
     this.#nextMs[slot] = this.#times.doneMs(slot, 1);
   }
 
-  /** Instances that have begun and are not done: one begins with every step of the pipeline. */
+  /** Instances that have begun and are not finished: one begins with every step of the pipeline. */
   #inFlight(slot: number, nowMs: number): number {
     const ranMs = nowMs - (this.#runMs[slot] ?? Number.NaN);
     if (ranMs < 0) return 0;

@@ -18,8 +18,8 @@ import {
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
-import { Door } from "../../../simulate/serving/door.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
+import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   pacesOfMachine,
@@ -39,22 +39,22 @@ import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 export interface AccordionSimulationOptions {
   readonly arrivals: AccordionArrivals;
   /**
-   * Queries of a process come from time 0 until this time, exclusive; the simulation goes on until
-   * all of them are over.
+   * Queries of a process arrive from time 0 until this time, exclusive; the simulation runs until
+   * all of them have ended.
    */
   readonly durationMs: number;
   readonly seed: number;
-  /** Whether stages take what the table says, or draws from what was measured; p95 if left out. */
+  /** Whether stage times are those of the table, or drawn from measurements; default: p95. */
   readonly serviceTimes?: ServiceTimeMode;
-  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  /** Parts of the serving machine to simulate; default: all that the bundle describes. */
   readonly stations?: StationOptions;
-  /** Whether decisions follow the pace of the places; true unless said otherwise. */
+  /** Whether decisions follow the pace of the places; default: true. */
   readonly adapts?: boolean;
-  /** Steps of the timeline, above 0; left out: there is none. */
+  /** Step of the timeline, above 0; without it there is no timeline. */
   readonly timelineStepMs?: number;
   /** Whether the result has the latency of every query. */
   readonly withLatencies?: boolean;
-  /** In place of the bundle's own: one that is watched, say. */
+  /** Replaces the bundle's own scheduler, for instance by a watched one. */
   readonly schedulerOf?: (
     bundle: AccordionBundle,
     options: AccordionSchedulerOptions,
@@ -68,25 +68,22 @@ export interface AccordionSimulationResult extends QueryOutcome {
   readonly makespanMs: number;
   /** Queries served over the makespan; 0 without queries. */
   readonly throughputQps: number;
-  /** Mean over the makespan of the share of the places that queries have. */
+  /** Mean share of the places that run queries, over the makespan. */
   readonly occupancy: number;
-  /** Queries that run at a time: mean over the makespan. */
+  /** Number of running queries: mean over the makespan, and maximum. */
   readonly activeQueries: { readonly mean: number; readonly max: number };
-  /** Running queries that went on with other places; of them, with fewer and with more. */
+  /** Moves of running queries to other places; of them, those to fewer and to more. */
   readonly reconfigurations: number;
   readonly shrinks: number;
   readonly grows: number;
-  /** Instances that were in the pipeline when its query got other places, and began again. */
+  /** Instances that were in the pipeline when their query moved, and restarted. */
   readonly instancesRedone: number;
   readonly timeline: PlaceTimelineSteps | null;
-  /**
-   * Latencies are in the order of the arrivals, NaN for a query that was dropped; null unless asked
-   * for.
-   */
+  /** Latencies in arrival order, NaN for a dropped query; null unless requested. */
   readonly latencyMsByQuery: Float64Array | null;
 }
 
-/** Queries that wait or run at most; one that finds no room is dropped. */
+/** Maximum number of waiting and running queries; further queries are dropped. */
 const QUERY_CAPACITY = 2 ** 20;
 
 /** Random streams of one seed; those of the queries go up to 4. */
@@ -94,20 +91,21 @@ const PATH_STREAM = 5;
 const SERVICE_STREAM = 6;
 
 /**
- * Serves simulated queries with the table of a bundle, on a virtual clock, with the scheduler that
- * serves real ones.
+ * Serves simulated queries with the table of a bundle, on a virtual clock, with the production
+ * scheduler.
  *
- * All places are up at time 0. The k-th instance of a run is done when the table says; a query that
- * gets other places goes on `reconfigurationMs` later. Of what happens at one time, instances that
- * are done come first, since the places they free serve who comes then; then arrivals, then what
- * the scheduler woke for. Same bundle, options and seed give the same result.
+ * All places are ready at time 0. The k-th instance of a run is finished when the table says; a
+ * query that gets other places continues `reconfigurationMs` later. Of simultaneous events,
+ * finished instances come first, since the places they free serve new arrivals; then arrivals, then
+ * scheduler wake-ups. The same bundle, options and seed give the same result.
  *
- * Where the bundle says what serving takes, queries pass the server before the scheduler sees them,
- * and so does the last instance of each, with its answer; the way to a place and back is a part of
- * what stages took when they were measured, so no other instance passes it. Places take processors
- * from each other, and those that slept wake for the first instance.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
- * quantiles. Source: Accordion §3, §4.
+ * If the bundle has a serving path, queries pass the server before the scheduler sees them, and so
+ * does the last instance of each, with its answer; the hop to a place and back is part of the
+ * measured stage times, so no other instance passes the server. Places contend for processors, and
+ * sleeping ones wake up for the first instance.
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
+ * quantiles.
+ * Source: Accordion §3, §4.
  */
 export function simulateAccordion(
   bundle: AccordionBundle,
@@ -121,9 +119,7 @@ export function simulateAccordion(
   return { seed, durationMs, ...simulation.outcome() };
 }
 
-/**
- * The virtual cluster. A query is named by its slot, which is free again once the query is over.
- */
+/** The virtual cluster. A query is named by its slot, which is free again after its end. */
 class PlaceSimulation {
   readonly #queries: AccordionQueries;
   readonly #scheduler: AccordionScheduler;
@@ -131,29 +127,29 @@ class PlaceSimulation {
   readonly #stations: Stations;
   readonly #marginMs: number;
   readonly #reconfigurationMs: number;
-  /** The next instance of every query that runs. */
+  /** The next instance of every running query. */
   readonly #instances: PlaceEvents;
-  /** Null where nobody knows what waking takes. */
+  /** Null if the wake-up delay is not known. */
   readonly #sleeping: SleepingPlaces | null;
-  /** [slotCount]: whether its last instance is at the server; such that are to be ignored. */
+  /** [slotCount]: whether its last instance is at the server; and instances to ignore. */
   readonly #isLastBack: Uint8Array;
   readonly #staleCount: Uint16Array;
   readonly #running: RunningQueries;
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
-  /** Places that are lost for good; null for none, or once they are. */
+  /** Places that are lost permanently; null for none, or after the loss. */
   #lost: MachineState["lost"];
-  /** Null where there is no server that would refuse. */
-  readonly #door: Door | null;
-  /** [slotCount] index of the query, and a stack of the slots without one. */
+  /** Null without a server that rejects queries. */
+  readonly #admission: PriorityAdmission | null;
+  /** [slotCount] index of the query, and a stack of the free slots. */
   readonly #queryBySlot: Uint32Array;
   readonly #freeSlots: Uint32Array;
   #freeCount: number;
   #nextQuery = 0;
   #overCount = 0;
   #makespanMs = 0;
-  /** Handed in anew with every query: nothing is allocated for one. */
+  /** Reused for every query, to avoid allocation. */
   readonly #ask = { model: 0, batch: 0, isHigh: false, deadlineMs: 0 };
 
   constructor(
@@ -175,7 +171,7 @@ class PlaceSimulation {
     this.#scheduler = schedulerOf?.(bundle, named) ?? new AccordionScheduler(bundle, named);
     const { cluster, policy } = bundle;
     const pathRng = new Rng(options.seed, PATH_STREAM);
-    // Slots run on the places of their queries, and those have the paces of the machine.
+    // Slots run on the places of their queries, which have the paces of the machine.
     const { machine, ...parts } = options.stations ?? {};
     this.#stations = stationsOf(cluster, slotCount, pathRng, parts, false);
     this.#lost = machine?.lost ?? null;
@@ -193,9 +189,9 @@ class PlaceSimulation {
     this.#tally = new AccordionTally(queries, bundle);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
-    this.#door = server === null ? null : doorOf(bundle, slotCount);
+    this.#admission = server === null ? null : doorOf(bundle, slotCount);
     this.#queryBySlot = new Uint32Array(slotCount);
-    // The lowest is on top.
+    // The lowest slot is on top.
     this.#freeSlots = Uint32Array.from({ length: slotCount }, (_, at) => slotCount - 1 - at);
     this.#freeCount = slotCount;
   }
@@ -207,7 +203,7 @@ class PlaceSimulation {
     }
     const count = this.#queries.arrivalMs.length;
     while (this.#overCount < count) this.#step();
-    assert(this.#scheduler.activeCount === 0, "no query runs that is over");
+    assert(this.#scheduler.activeCount === 0, "no query runs after its end");
   }
 
   outcome(): Omit<AccordionSimulationResult, "seed" | "durationMs"> {
@@ -231,19 +227,19 @@ class PlaceSimulation {
     };
   }
 
-  /** The next thing that happens. */
+  /** Handles the next event. */
   #step(): void {
     const scheduler = this.#scheduler;
     const { server, toServerMs } = this.#stations;
     const sentMs = this.#queries.arrivalMs[this.#nextQuery] ?? Number.POSITIVE_INFINITY;
     const comesMs = sentMs + toServerMs;
-    // The server may begin something by this, which tells when instances are computed.
+    // Reading it may start server work, which delays instances.
     const serverMs = server === null ? Number.POSITIVE_INFINITY : server.nextMs;
     const instanceMs = this.#instances.nextMs;
     const { wakeMs } = scheduler;
     const lostMs = this.#lost?.atMs ?? Number.POSITIVE_INFINITY;
     const nowMs = Math.min(instanceMs, serverMs, comesMs, wakeMs, lostMs);
-    assert(nowMs < Number.POSITIVE_INFINITY, "a query that waits is started some time");
+    assert(nowMs < Number.POSITIVE_INFINITY, "every waiting query starts eventually");
     if (lostMs === nowMs) this.#losePlaces(nowMs);
     else if (instanceMs === nowMs) this.#leavePipeline(nowMs);
     else if (serverMs === nowMs) this.#passServer(nowMs);
@@ -260,10 +256,10 @@ class PlaceSimulation {
     this.#timeline.observe(nowMs, busyPlaceCount, activeCount, waitingCount);
   }
 
-  /** The server is done with a query that came, or with the last instance of one. */
+  /** Takes a query that arrived, or the last instance of one, out of the server. */
   #passServer(nowMs: number): void {
     const { server } = this.#stations;
-    assert(server !== null, "what passes the server has one");
+    assert(server !== null, "a server exists");
     const isRequest = server.nextKind === REQUEST;
     const id = server.pop();
     if (isRequest) this.#arrive(id, nowMs);
@@ -275,7 +271,7 @@ class PlaceSimulation {
     }
   }
 
-  /** The last places go down for good. A query that has none any more waits again. */
+  /** Loses the last places permanently. A query without places waits again. */
   #losePlaces(nowMs: number): void {
     const { placeCount } = this.#scheduler;
     const workers = this.#lost?.workers ?? 0;
@@ -292,7 +288,7 @@ class PlaceSimulation {
   }
 
   #arrive(query: number, nowMs: number): void {
-    if (this.#freeCount === 0 || this.#door?.isShut === true) {
+    if (this.#freeCount === 0 || this.#admission?.isFull === true) {
       this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
@@ -303,17 +299,17 @@ class PlaceSimulation {
     ask.model = model[query] ?? 0;
     ask.batch = batch[query] ?? 0;
     ask.isHigh = isHigh[query] === 1;
-    // As a server has it, whose clock starts when a query is taken up.
+    // The server's clock for a query starts when the query is taken up.
     const onTheWayMs = nowMs - (arrivalMs[query] ?? Number.NaN);
     ask.deadlineMs = (deadlineMs[query] ?? Number.NaN) + onTheWayMs - this.#marginMs;
     this.#queryBySlot[slot] = query;
-    this.#door?.enter(slot, ask.isHigh, nowMs);
+    this.#admission?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
 
-  /** An instance is computed; the last of a query is done once the server has it. */
+  /** Handles a computed instance; the last one of a query ends after passing the server. */
   #leavePipeline(nowMs: number): void {
     const slot = this.#instances.pop(nowMs);
     if (slot === NONE) return;
@@ -337,7 +333,7 @@ class PlaceSimulation {
     if (isLast) this.#release(slot, this.#answeredMs(nowMs), nowMs);
   }
 
-  /** When the client has the answer that is written now. */
+  /** Time when the client has the answer that is written now. */
   #answeredMs(nowMs: number): number {
     const { server, toClientMs } = this.#stations;
     return server === null ? nowMs : server.answer(nowMs) + toClientMs();
@@ -377,7 +373,7 @@ class PlaceSimulation {
     this.#instances.cancel(slot, nowMs);
     this.#sleeping?.take(slot, commands, command, nowMs);
     if (this.#isLastBack[slot] === 1) {
-      // As a server does, which does not hear any more of what is on its way.
+      // Ignores what is on its way, as a server does.
       this.#isLastBack[slot] = 0;
       this.#staleCount[slot] = (this.#staleCount[slot] ?? 0) + 1;
     }
@@ -389,7 +385,7 @@ class PlaceSimulation {
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
-    this.#door?.leave(slot, Number.isNaN(endMs), nowMs);
+    this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
     this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
@@ -405,9 +401,12 @@ class PlaceSimulation {
   }
 }
 
-function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): Door {
+function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): PriorityAdmission {
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  return new Door({ maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs }, slotCount);
+  return new PriorityAdmission(
+    { maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs },
+    slotCount,
+  );
 }
 
 function instanceTimesOf(

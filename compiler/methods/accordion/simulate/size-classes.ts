@@ -1,16 +1,16 @@
-/** Sorts queries into classes of size: by how many places they need to be on time. */
+/** Classifies queries by the number of places they need to meet their deadline. */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 
 /**
- * Queries that need so many places at least to be on time when they start at once, `from` to `to`;
- * null: those that no number of places makes be on time.
+ * Queries that need at least `from` and at most `to` places to meet their deadline if they start at
+ * once; null: those too slow on any number of places.
  */
 export type SizeClass = { readonly from: number; readonly to: number } | null;
 
-/** Bounds are powers of two: 1, 2, 3 to 4, 5 to 8 … places, and at last those that have no way. */
+/** Bounds are powers of two: 1, 2, 3 to 4, 5 to 8 … places; the last class is too slow on any. */
 export class SizeClasses {
   readonly classes: readonly SizeClass[];
-  /** By model, for each class of places the largest batch that is on time with them. */
+  /** Indexed by model, for each class the largest batch that meets its deadline. */
   readonly #largest: readonly (readonly number[])[];
 
   constructor(bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">) {
@@ -35,7 +35,9 @@ function boundsTo(maxDepth: number): number[] {
   return bounds;
 }
 
-/** For each bound the largest batch that some shape of so many places at most has time for. */
+/**
+ * For each bound the largest batch that some shape of at most this many places finishes in time.
+ */
 function largestBatches(
   { shapes, slo, policy }: Pick<AccordionBundle, "shapes" | "policy" | "slo">,
   { latencyMs }: MalleableVariant,
@@ -55,7 +57,7 @@ function largestBatches(
   return largest;
 }
 
-/** How many of ascending values are at most a limit. */
+/** Number of ascending values that are at most a limit. */
 function countUpTo(ascending: ArrayLike<number>, limit: number): number {
   let [low, high] = [0, ascending.length];
   while (low < high) {
@@ -66,7 +68,7 @@ function countUpTo(ascending: ArrayLike<number>, limit: number): number {
   return low;
 }
 
-/** In words, as tables have it. */
+/** Text for tables. */
 export function sizeText(size: SizeClass): string {
   if (size === null) return "too slow on any";
   return size.from === size.to ? String(size.from) : `${size.from}–${size.to}`;

@@ -1,4 +1,4 @@
-/** Keeps which places have nothing to do, and since when. */
+/** Tracks which places are idle, and since when. */
 import {
   type AccordionCommands,
   RESHAPE,
@@ -6,7 +6,7 @@ import {
 import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import { SLEEPS_AFTER_MS } from "../../../simulate/serving/worker-events.ts";
 
-/** Places by the query that has them; those that nobody had for a while sleep. */
+/** Places by the query that uses them; places that were idle for a while sleep. */
 export class SleepingPlaces {
   readonly #slot: Int32Array;
   readonly #freeSinceMs: Float64Array;
@@ -16,7 +16,10 @@ export class SleepingPlaces {
     this.#freeSinceMs = new Float64Array(placeCount).fill(Number.NEGATIVE_INFINITY);
   }
 
-  /** A query gets places: a start or a reshape. @returns how many of them slept. */
+  /**
+   * Gives places to a query: a start or a reshape.
+   * @returns how many of them slept.
+   */
   take(slot: number, commands: AccordionCommands, command: number, nowMs: number): number {
     if (commands.kind(command) === RESHAPE) this.leave(slot, nowMs);
     let asleep = 0;
@@ -28,7 +31,7 @@ export class SleepingPlaces {
     return asleep;
   }
 
-  /** A query has no places any more. */
+  /** Records that a query has released its places. */
   leave(slot: number, nowMs: number): void {
     for (let place = 0; place < this.#slot.length; place++) {
       if (this.#slot[place] !== slot) continue;

@@ -1,4 +1,4 @@
-/** Counts what becomes of simulated queries, by model, priority and size. */
+/** Counts the outcomes of simulated queries, by model, priority and size. */
 import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/internal/bundle/schema";
 import { toleranceMsOf } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
@@ -7,20 +7,20 @@ import type { AccordionQueries } from "./queries.ts";
 import { type SizeClass, SizeClasses } from "./size-classes.ts";
 
 /**
- * What became of the queries of one simulation. Ratios of nothing are null, except violation rates,
- * which are then 0.
+ * Outcomes of the queries of one simulation. Ratios with denominator 0 are null, except violation
+ * rates, which are then 0.
  */
 export interface QueryOutcome {
   readonly queries: number;
   /** Served by their deadline. */
   readonly satisfied: number;
-  /** Served after it. */
+  /** Served after their deadline. */
   readonly late: number;
   /** Never served. */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
-  /** Mean over satisfied queries of the accuracy of the models that they name. */
+  /** Mean accuracy, over satisfied queries, of the models that they name. */
   readonly accuracyPerSatisfied: number | null;
   /** The same sum over all queries: a violation counts as accuracy 0. */
   readonly accuracyPerQuery: number | null;
@@ -28,13 +28,13 @@ export interface QueryOutcome {
   readonly latencyMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, ModelOutcome>>;
   readonly byPriority: { readonly high: PriorityOutcome; readonly low: PriorityOutcome };
-  /** Every class of size, from the smallest queries on; there may be none of a class. */
+  /** Every size class, smallest first; classes may be empty. */
   readonly bySize: readonly SizeOutcome[];
-  /** Of all queries, dropped ones included. */
+  /** Instances of all queries, including dropped ones. */
   readonly instances: number;
 }
 
-/** Of the queries that name a model. */
+/** Outcomes of the queries of one model. */
 interface ModelOutcome {
   readonly queries: number;
   readonly satisfied: number;
@@ -45,7 +45,7 @@ interface ModelOutcome {
   readonly accuracy: number;
 }
 
-/** Of some of the queries; the rate of none is 0. */
+/** Outcomes of a group of queries; the rate of an empty group is 0. */
 export interface GroupOutcome {
   readonly queries: number;
   readonly satisfied: number;
@@ -58,7 +58,7 @@ interface PriorityOutcome extends GroupOutcome {
   readonly latencyMs: LatencySummary | null;
 }
 
-/** Of the queries that need so many places to be on time. */
+/** Outcomes of the queries of one size class. */
 export interface SizeOutcome {
   readonly places: SizeClass;
   readonly high: GroupOutcome;
@@ -80,7 +80,7 @@ class Group {
   }
 }
 
-/** Counts what becomes of queries as it happens. */
+/** Counts the outcomes of queries as they end. */
 export class AccordionTally {
   readonly #queries: AccordionQueries;
   readonly #toleranceMs: number;
@@ -94,7 +94,7 @@ export class AccordionTally {
   ];
   readonly #latency = new LatencySample();
   readonly #sizes: SizeClasses;
-  /** By class of size, low and high. */
+  /** Indexed by size class, low and high. */
   readonly #bySize: readonly (readonly [Group, Group])[];
 
   constructor(
@@ -109,12 +109,16 @@ export class AccordionTally {
     this.#bySize = this.#sizes.classes.map(() => [new Group(), new Group()]);
   }
 
-  /** A query that is over, as are all of them once. @param endMs NaN for one that was dropped. */
+  /**
+   * Counts the end of a query, once per query.
+   * @param endMs NaN for a dropped query.
+   */
   countOver(query: number, endMs: number): void {
     const { arrivalMs, deadlineMs, isHigh } = this.#queries;
     const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
-    // As the scheduler counts, which starts on shapes that end when a query is due.
+    // Uses the tolerance of the scheduler, which starts queries on shapes that end exactly at their
+    // deadline.
     const isLate = endMs > (deadlineMs[query] ?? Number.NaN) + this.#toleranceMs;
     count(this.#priorities[priority], batch, endMs, isLate);
     for (const group of [

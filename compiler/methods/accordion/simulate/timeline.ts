@@ -1,20 +1,20 @@
-/** How busy the places were; arrays are by step, from time 0 to the end of the last query. */
+/** Occupancy of the places; arrays are by step, from time 0 to the end of the last query. */
 export interface PlaceTimelineSteps {
   readonly stepMs: number;
-  /** Means over each step; of the last, over what there is of it. */
+  /** Means over each step; the last step may be incomplete. */
   readonly busyPlaces: readonly number[];
   readonly activeQueries: readonly number[];
   readonly waitingQueries: readonly number[];
 }
 
-/** Adds a step function of time up, over all the time and over each of equal steps. */
+/** Integrates step functions of time, in total and over equal steps. */
 export class PlaceTimeline {
   /** ∫ busy places dt, ∫ active queries dt so far. */
   busyMs = 0;
   activeMs = 0;
   mostActive = 0;
   readonly #stepMs: number;
-  /** Integrals by step: busy, active, waiting; a step is there once time has got to it. */
+  /** Integrals by step: busy, active, waiting; a step is added once time reaches it. */
   readonly #steps: [number[], number[], number[]] = [[], [], []];
   #nowMs = 0;
   #busy = 0;
@@ -26,7 +26,7 @@ export class PlaceTimeline {
     this.#stepMs = stepMs;
   }
 
-  /** What holds from now on. Times do not go back. */
+  /** Records the values from now on. Times do not go back. */
   observe(nowMs: number, busy: number, active: number, waiting: number): void {
     if (nowMs > this.#nowMs) this.#passUntil(nowMs);
     this.#busy = busy;
@@ -35,7 +35,7 @@ export class PlaceTimeline {
     if (active > this.mostActive) this.mostActive = active;
   }
 
-  /** The steps until now; null without. */
+  /** Steps so far; null without steps. */
   steps(): PlaceTimelineSteps | null {
     const stepMs = this.#stepMs;
     if (stepMs === Number.POSITIVE_INFINITY) return null;

@@ -1,28 +1,28 @@
-/** The load that no schedule carries more of, whatever it gives to whom. */
+/** Capacity: an upper bound on the load of any schedule. */
 
 import { placesByPool } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import { itemsOf, viewOf } from "../../../model/table-view.ts";
 import { minimise } from "../../../numeric/nelder-mead.ts";
 
-/** Evaluations for each pool; any price gives a bound, better ones a lower. */
+/** Evaluations for each pool; any price gives a bound, better ones a lower bound. */
 const EVALUATIONS = 200;
 
-/** What queries of one model take on one shape. */
+/** Occupation of one shape by queries of one model. */
 interface Occupation {
   /** Places of each pool. */
   readonly places: readonly number[];
-  /** Of a query of the mean batch. */
+  /** Time of a query of the mean batch. */
   readonly ms: number;
 }
 
 /**
- * Queries per second, models uniform and of the mean batch. A place of pool k has a price p_k for
- * each ms; a query takes the shape that is cheapest for its model. All places together earn no more
- * than their number times their prices, so the load is at most Σ n_k p_k over the mean cost of a
- * query: the dual of the linear programme that shares places out. With one pool the price cancels,
- * and where no pipeline is more than n times as fast on n places, every query has a place of its
- * own.
+ * Capacity in queries per second, models uniform and of the mean batch. A place of pool k has a
+ * price p_k for each ms; a query takes the shape that is cheapest for its model. All places
+ * together earn no more than their number times their prices, so the load is at most Σ n_k p_k over
+ * the mean cost of a query: the dual of the linear programme that divides places among queries.
+ * With one pool the price cancels, and if no pipeline is more than n times as fast on n places,
+ * every query runs on one place.
  */
 export function capacityQps(frame: AccordionFrame): number {
   const { cluster, policy } = frame;
@@ -35,7 +35,7 @@ export function capacityQps(frame: AccordionFrame): number {
   };
   const alike = places.map(() => 1);
   if (places.filter((count) => count > 0).length === 1) return boundAt(alike);
-  // Only ratios of prices matter, and they are above 0: their logarithms, the first of them 0.
+  // Only ratios of prices matter, and they are above 0: uses their logarithms, the first of them 0.
   const steps = places.slice(1).map(() => 1);
   const { value } = minimise(
     (logs) => boundAt([1, ...logs.map(Math.exp)]),
@@ -46,7 +46,7 @@ export function capacityQps(frame: AccordionFrame): number {
   return value;
 }
 
-/** By model. */
+/** Indexed by model. */
 function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] {
   const [shapeCount = 0] = shapes.shape;
   const placesByPool = viewOf(shapes);
@@ -59,8 +59,8 @@ function occupations({ tasks, shapes, policy }: AccordionFrame): Occupation[][] 
       return Array.from({ length: shapeCount }, (_, shape): Occupation => {
         const at = (instances: number): number =>
           times.get(shape, Math.min(maxBatch, instances) - 1);
-        // The table is linear in the batch, so a mean between two rows lies between their times; at
-        // a row alone, to avoid Infinity times 0.
+        // The table is linear in the batch, so a mean between two rows lies between their times;
+        // exactly on a row, only that row, to avoid Infinity times 0.
         const share = batch - below;
         return {
           places: itemsOf(placesByPool.pick(shape, null)),

@@ -1,5 +1,5 @@
 /**
- * From an application to the frame of an Accordion bundle: every table that its schedulers look up.
+ * From an application to the frame of an Accordion bundle: the tables that its schedulers look up.
  */
 import type {
   AccordionOptions,
@@ -28,7 +28,7 @@ import { pipelinesOf } from "./pipelines.ts";
 
 /**
  * @param application one without mistakes, whose method is accordion.
- * @returns no stages of models: they are cut where the files are read.
+ * @returns a frame without stages of models: these are cut where the files are read.
  */
 export function accordionFrame(
   application: Application<AccordionPolicy>,
@@ -61,7 +61,7 @@ export function accordionFrame(
   };
 }
 
-/** No more places than there are workers. */
+/** Uses no more places than workers. */
 function optionsOf(
   { method: _, ...options }: AccordionPolicy,
   { cluster }: Application,
@@ -72,7 +72,7 @@ function optionsOf(
 
 function arrivalsOf({ arrivals }: Application): ArrivalModel {
   if (arrivals.process !== "trace") return arrivals;
-  // Levels are simulated with random arrivals at their loads; the trace says what loads there are.
+  // Levels are simulated with random arrivals at their loads; the trace only gives the loads.
   return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
 }
 
@@ -85,7 +85,7 @@ function profilesOf({ cluster }: Application, variant: Variant): VariantProfile[
   });
 }
 
-/** Bundles that say what serving takes are simulated as they will be measured. */
+/** Bundles with a serving path are simulated with drawn times, as measurements will be. */
 function withSpreads(
   profiles: readonly VariantProfile[],
   pipelines: readonly (LayerPipeline | null)[],
@@ -108,7 +108,7 @@ function malleable(
   models: ModelFiles,
 ): MalleableVariant {
   const layerCount = pipelines[0]?.cut.reduce((sum, layers) => sum + layers, 0) ?? 0;
-  // Without layers a model cannot be cut, so none is promised.
+  // A model without layers cannot be cut, so it has no file.
   const isCut = model !== null && layerCount > 0;
   return {
     name,
@@ -126,7 +126,7 @@ function malleable(
 
 /**
  * Time of one instance through a pipeline.
- * @param first pipeline of the model, which stands for the whole where stages are not known.
+ * @param first pipeline of the model, which stands for the whole if stages are not known.
  */
 function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
   if (stageMs.length > 0) return stageMs.reduce((sum, ms) => sum + ms, 0);
@@ -134,8 +134,8 @@ function fillMs({ stageMs }: LayerPipeline, first: LayerPipeline): number {
 }
 
 /**
- * @returns float64 [shapeCount, maxBatch], ms; Infinity where there is no pipeline. Source:
- * Accordion §3, and its figures for the timing of the paper.
+ * @returns float64 [shapeCount, maxBatch], ms; Infinity if there is no pipeline.
+ * Source: Accordion §3, and its figures for the timing of the paper.
  */
 function latencyTable(
   pipelines: readonly (LayerPipeline | null)[],
@@ -167,9 +167,9 @@ interface MeasuredRange {
 }
 
 /**
- * Of each stage of a pipeline, as it was measured; of one that was not, as those of the measured
- * run of layers that has most in common with it, as many times as long as its p95 says. Undefined
- * where a pool has none of quantiles, and where stages are not known.
+ * Distribution of each stage of a pipeline, as measured; for an unmeasured stage that of the
+ * measured run of layers with the most in common, scaled to its p95. Undefined if a pool has no
+ * quantiles, or if stages are not known.
  * @param profiles of the pools, in their order.
  */
 function stageSpreadsOf(

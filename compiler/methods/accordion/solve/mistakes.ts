@@ -1,4 +1,4 @@
-/** What an application asks for that Accordion cannot do. */
+/** Mistakes: what an application asks for that Accordion does not support. */
 
 import {
   placeShapes,
@@ -14,13 +14,13 @@ import { sizeOf } from "./pipelines.ts";
 
 type AccordionApplication = Application<AccordionPolicy>;
 
-/** Most ways to have places of the pools. */
+/** Maximum ways to combine places of the pools. */
 const MAX_SHAPES = 1024;
-/** Most pipelines of all models: as many as a reader takes from one file. */
+/** Maximum pipelines of all models: as many as a reader takes from one file. */
 const MAX_PIPELINES = 4096;
-/** Most entries of the latency tables together: 32 MiB. */
+/** Maximum entries of the latency tables together: 32 MiB. */
 const MAX_ENTRIES = 2 ** 22;
-/** What is safe as part of a file name everywhere. */
+/** Characters that are safe in a file name on every system. */
 const FILE_NAME = /^[\p{L}\p{N}_-][\p{L}\p{N}_. -]*$/u;
 
 export function* accordionMistakes(application: AccordionApplication): Generator<Mistake> {
@@ -42,7 +42,7 @@ export function* accordionMistakes(application: AccordionApplication): Generator
 }
 
 /**
- * Models with another number of layers than was measured.
+ * Yields models with another number of layers than was measured.
  * @param layerCounts by path of the model file.
  */
 export function* layerCountMistakes(
@@ -76,7 +76,10 @@ function* loadMistakes({ loads }: AccordionApplication): Generator<Mistake> {
   };
 }
 
-/** One task, whose variants are the models; where there are edges there is a second. */
+/**
+ * Yields applications with several tasks; Accordion has one, whose variants are the models, so
+ * edges lead to a second.
+ */
 function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
   if (tasks.length === 1) return;
   const message =
@@ -85,12 +88,12 @@ function* taskMistakes(tasks: readonly Task[]): Generator<Mistake> {
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks", 1], message };
 }
 
-/** Stages are measured as who asks for them sees them. */
+/** Yields a stated communication latency: measured stages include the hop. */
 function* communicationMistakes({ cluster }: AccordionApplication): Generator<Mistake> {
   const { communicationLatencyMs } = cluster;
   if (communicationLatencyMs === 0) return;
   const message =
-    "stages of accordion are measured with the way to their places, " +
+    "measured stages of accordion include the hop to their places, " +
     `so it would count twice; allowed: 0 ms, got ${communicationLatencyMs} ms`;
   yield conflict(["cluster", "communicationLatency"], message);
 }
@@ -111,8 +114,8 @@ function* shapeMistakes(
     shapeCount++;
     if (shapeCount <= MAX_SHAPES) continue;
     const message =
-      `a query of up to ${policy.maxDepth} places of ${places.length} pools can have them in ` +
-      `more than ${MAX_SHAPES} ways, for each of which a pipeline is looked up; ` +
+      `a query can have up to ${policy.maxDepth} places of ${places.length} pools in ` +
+      `more than ${MAX_SHAPES} ways, each with a pipeline of its own; ` +
       `allowed: ${MAX_SHAPES}; lower maxDepth, or put equal workers into one pool`;
     return yield conflict(["policy", "maxDepth"], message);
   }
@@ -171,12 +174,12 @@ function* variantMistakes(
   const used = placesByPool(cluster.pools, policy.executionPlaces).filter((count) => count > 0);
   if (used.length === 1) return;
   const message =
-    `${first.file}#${first.variant} has speedups, which are of places that are alike, ` +
-    `and there are places of ${used.length} pools; expected layers`;
+    `${first.file}#${first.variant} has speedups, which assume identical places, ` +
+    `but places are of ${used.length} pools; expected layers`;
   yield conflict(at, message);
 }
 
-/** Models that cannot answer a query of one instance in time, however many places it has. */
+/** Yields models that cannot answer a query of one instance in time, however many places it has. */
 function* sloMistakes(application: AccordionApplication): Generator<Mistake> {
   const { slo } = application;
   const { tasks, shapes } = accordionFrame(application, new Map());

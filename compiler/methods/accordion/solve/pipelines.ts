@@ -1,13 +1,12 @@
 /**
- * How a model is cut for every shape, from what was measured of it.
+ * How a model is cut for every shape, from its measurements.
  *
  * Accordion §3.1 takes its pipeline configurations from another system; we solve for them. A shape
  * says how many places of each pool a pipeline has, N in all, and a model has L layers. Variables:
- *   0 = s(0) < s(1) < ... < s(N) = L   stage i has the layers s(i-1) to s(i) - 1
- *   k(i)                               pool of the place of stage i, each pool as often as the
- *                                      shape has it
+ * 0 = s(0) < s(1) < ... < s(N) = L, where stage i has the layers s(i-1) to s(i) - 1;
+ * k(i), the pool of the place of stage i, each pool as often as the shape has it.
  *
- *   min max_i  overhead(k(i)) + sum_{s(i-1) <= j < s(i)} layerMs(k(i), j)
+ * min max_i overhead(k(i)) + sum_{s(i-1) <= j < s(i)} layerMs(k(i), j)
  *
  * The optimum for every shape at once is a dynamic programme over (shape, layers so far):
  * `compiler/numeric/partition.ts`. The heaviest stage is the step between two instances of a query,
@@ -20,15 +19,16 @@ import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../sp
 type Shape = readonly number[];
 type Stages = Pick<LayerPipeline, "stageMs" | "stepMs" | "isMeasured">;
 
-/** Places of a shape. */
+/** Number of places of a shape. */
 export function sizeOf(shape: Shape): number {
   return shape.reduce((sum, count) => sum + count, 0);
 }
 
 /**
- * The pipeline of every shape; null where there are more places than layers, or than the speed-ups
- * tell of. Layers win over speed-ups: they can be cut.
- * @param profiles of the pools, in their order. @param shapes in the order of the bundle.
+ * The pipeline of every shape; null if there are more places than layers, or than the profile has
+ * speed-ups for. Layers take precedence over speed-ups: they can be cut.
+ * @param profiles of the pools, in their order.
+ * @param shapes in the order of the bundle.
  */
 export function pipelinesOf(
   profiles: readonly VariantProfile[],
@@ -51,8 +51,8 @@ function layeredPipelines(
   shapes: readonly Shape[],
 ): (Unsped | null)[] {
   const maxDepth = Math.max(...shapes.map(sizeOf));
-  // The profiler cuts for places that are alike, so that a shape of one pool finds its stages
-  // measured.
+  // The profiler cuts for identical places, so a shape of one pool uses that cut and finds its
+  // stages measured.
   const alike = layers.map(({ layerMs }) => layerPartitions(layerMs, maxDepth));
   const isMixed = shapes.some((shape) => poolsOf(shape).length > 1);
   const mixed = isMixed ? mixedPartitions(layers, shapes) : [];
@@ -86,8 +86,8 @@ function pipelineOf(
 }
 
 /**
- * The stages as they were measured: what a query waits for at the 95th percentile, the step between
- * two of its instances in the mean. Null unless all were.
+ * Measured stages: 95th percentiles for the latency of a query, means for the step between two of
+ * its instances. Null unless all were measured.
  */
 function measuredStages(
   profiles: readonly VariantProfile[],
@@ -112,7 +112,7 @@ function measuredStages(
   };
 }
 
-/** Of one instance; a bare number stands for all there is to know. */
+/** Quantiles of one instance; a bare number stands for all of them. */
 function wholeModel(profile: VariantProfile | undefined): LatencyQuantiles | null {
   const row = profile?.rows.find(({ batch }) => batch === 1);
   if (row === undefined) return null;
@@ -121,8 +121,8 @@ function wholeModel(profile: VariantProfile | undefined): LatencyQuantiles | nul
 }
 
 /**
- * Stages that were not measured: their layers added up, and stretched by what measured stages of
- * their pools take beyond that.
+ * Unmeasured stages: sums of their layers, scaled by the ratio of measured to summed times in their
+ * pools.
  */
 function addedStages(
   profiles: readonly VariantProfile[],
@@ -161,8 +161,8 @@ function addedMs(
 const UNSTRETCHED = { p95: 1, mean: 1 };
 
 /**
- * How many times as long as its layers add up to a pool's best pipeline of a depth takes, or the
- * whole model if that was not measured: stages alone, and the step.
+ * Ratio of measured to summed time of a pool's best pipeline of a depth, or of the whole model if
+ * that was not measured: for stages, and for the step.
  */
 function stretchOf(profile: VariantProfile | undefined, depth: number): typeof UNSTRETCHED {
   const layerMs = profile?.layers?.layerMs ?? [];
@@ -179,13 +179,13 @@ function stretchOf(profile: VariantProfile | undefined, depth: number): typeof U
   return UNSTRETCHED;
 }
 
-/** A pipeline whose stages nobody knows, only how fast it is. The places are of one pool. */
+/** Pipeline with unknown stages, given only its speed-up. The places are of one pool. */
 function spedPipeline(profiles: readonly VariantProfile[], shape: Shape): Unsped | null {
   const places = sizeOf(shape);
   const pools = poolOfEach(shape);
   const profile = profiles[pools[0] ?? 0];
   const aloneMs = wholeModel(profile)?.p95;
-  if (aloneMs === undefined) throw new TypeError("speed-ups are of a time that is known");
+  if (aloneMs === undefined) throw new TypeError("speed-ups need the time on one place");
   const known = [{ places: 1, speedup: 1 }, ...(profile?.speedups ?? [])];
   const upper = known.find((one) => one.places >= places);
   const lower = known.findLast((one) => one.places <= places);

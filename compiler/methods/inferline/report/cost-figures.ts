@@ -1,4 +1,4 @@
-/** What load does to cost, to replicas and to latency. */
+/** Figures over the load: cost, replicas and latency. */
 import * as Plot from "@observablehq/plot";
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -17,8 +17,8 @@ export function replicasOf({ plan }: InferlineLevel): number {
 }
 
 /**
- * What the plans cost, the greedy ones beside them, what is proven of them, and what tuned replicas
- * come to in a simulation.
+ * Cost of the plans, of the greedy ones, the proven lower bound, and the cost of tuned replicas in
+ * a simulation.
  */
 export function drawCost(bundle: InferlineBundle): Markup {
   const planned = pointsOf(bundle.levels, ({ plan }) => plan.costPerHour);

@@ -1,4 +1,4 @@
-/** What a day comes to: cost and misses by the minute, of whoever follows it. */
+/** Costs and misses of a day by the minute, for each way to follow it. */
 import * as Plot from "@observablehq/plot";
 import { type InferlineBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure } from "../../../report/captioned-figure.ts";
@@ -17,7 +17,7 @@ export interface NamedDayRun extends DayRun {
   readonly name: string;
 }
 
-/** Strokes of the ways, in their order, again from the first where there are more. */
+/** Strokes of the ways, in their order, repeated if there are more. */
 const STROKES = [
   { strokeWidth: 2.2, strokeDasharray: "none" },
   { strokeWidth: 1.2, strokeDasharray: "7 3" },
@@ -27,12 +27,12 @@ const STROKES = [
 ] as const;
 
 /**
- * @param given simulations of a day; where there are none the plans are followed through one from
- * the lowest load to the highest. Null where there is neither.
+ * @param given simulations of a day; without any, the plans are simulated over a day from the
+ * lowest load to the highest. Null without either.
  */
 export function daySection(bundle: InferlineBundle, given: readonly NamedDayRun[]): Markup | null {
   if (given.length > 0) {
-    return dayBody(bundle, given, "As simulate --json has it.");
+    return dayBody(bundle, given, "As recorded by simulate --json.");
   }
   const drawn = inferlineOverDay(bundle, null);
   if (drawn === null) return null;
@@ -42,14 +42,14 @@ export function daySection(bundle: InferlineBundle, given: readonly NamedDayRun[
     { name: "the plan of the highest load", ...peak },
   ];
   const known = {
-    name: "each minute's plan, known before",
+    name: "each minute's plan, known in advance",
     costPerHour: plannedCostPerHour,
     minutes: planned.map((costPerHour) => ({ costPerHour })),
   };
-  return dayBody(bundle, runs, `A day that nobody has recorded: ${of}.`, known);
+  return dayBody(bundle, runs, `A synthetic day: ${of}.`, known);
 }
 
-/** What has a cost by the minute, and no misses where nothing was served by it. */
+/** Curve with a cost by the minute; without misses if nothing was served by it. */
 interface Curve {
   readonly name: string;
   readonly costPerHour: number;
@@ -77,7 +77,11 @@ function dayBody(
       ? []
       : [tableRow([known.name, decimalText(known.costPerHour, 3), "–", "–"])];
   return html`<p>${about}</p>${keyOf(curves)}${figureGrid([
-    captionedFigure("Cost", drawDayCost(curves), "Of all replicas in an hour, minute by minute."),
+    captionedFigure(
+      "Cost",
+      drawDayCost(curves),
+      "Cost of all replicas per hour, minute by minute.",
+    ),
     captionedFigure(
       "Misses",
       drawDayMisses(runs, ceiling),

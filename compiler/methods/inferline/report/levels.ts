@@ -98,16 +98,16 @@ export function meanings({ slo }: InferlineBundle): Markup {
   const entries: readonly (readonly [string, string])[] = [
     [
       "Requests/s, planned for",
-      "The load that the level answers for, and the one that its plan is for: less where " +
-        "the pools cannot carry it.",
+      "The load of the level, and the load of its plan, which is lower if " +
+        "the pools cannot carry the level's.",
     ],
-    ["Cost", "Of all replicas in an hour, in the unit of the prices."],
-    ["Greedy", "What the plan of the greedy search alone would cost."],
+    ["Cost", "Cost of all replicas per hour, in the currency of the prices."],
+    ["Greedy", "Cost of the plan of the greedy search alone."],
     [
       "Proof",
       "Optimal if, by the estimator, no plan that meets the SLO less the margin on the " +
-        "sample is cheaper; a gap is how much cheaper one could be at most. It is of planned " +
-        "costs: what the tuner makes of them is simulated.",
+        "sample is cheaper; a gap is how much cheaper one could be at most. It compares planned " +
+        "costs; the cost with the tuner is simulated.",
     ],
     ["Margin", "Part of the SLO that the plan keeps free, for traffic unlike the sample."],
     [
@@ -118,14 +118,11 @@ export function meanings({ slo }: InferlineBundle): Markup {
     ],
     [
       "Held-out met",
-      "Traces that were drawn like the sample but not planned with, on which the plan " +
+      "Traces that were drawn like the sample but not used for planning, on which the plan " +
         "alone meets the SLO.",
     ],
     ["Violations", `Share of the requests that are late; red above ${ceiling}.`],
-    [
-      "Simulated cost",
-      "Mean over the simulation, of the replicas that the tuner keeps up or brings up.",
-    ],
+    ["Simulated cost", "Mean over the simulation of running and starting replicas."],
     [
       "Feasible",
       "Whether there is a plan for the load, and which limits it misses, by how much; " +
@@ -138,14 +135,14 @@ export function meanings({ slo }: InferlineBundle): Markup {
     ],
     [
       "Envelope",
-      "Highest rate of the sample in windows of every length: what is above the mean at " +
+      "Highest rate of the sample in windows of every length: values above the mean at " +
         "the left are bursts.",
     ],
   ];
   return definitionList(entries);
 }
 
-/** For each level a part that opens. */
+/** One expandable part for each level. */
 export function levelDetails(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   return levelParts(bundle.levels, (level, index) => {
     const { plan } = level;
@@ -172,10 +169,10 @@ function planText(bundle: InferlineBundle, level: InferlineLevel): string {
     : `The pools have no plan for this load: this one is for ${decimalText(capacityQps, 1)} ` +
       "requests/s. ";
   return (
-    `${other}The longest way takes ${msText(pathMs)} with whole batches and no waiting. ` +
+    `${other}The longest path takes ${msText(pathMs)} with whole batches and no waiting. ` +
     `The sample has ${counted(sample.requests, "request")} in ` +
     `${decimalText(sample.durationMs / 1000, 1)} s, ${decimalText(sample.meanQps, 1)} per ` +
-    `second in the mean and ${decimalText(sample.peakQps, 1)} in the busiest 5 s.`
+    `second on average and ${decimalText(sample.peakQps, 1)} in the busiest 5 s.`
   );
 }
 
@@ -245,7 +242,7 @@ function boundText(cheaper: CheaperHardware, limitMs: number): string {
   if (binds === "latency")
     return `too slow, ${decimalText(pathMs, 1)} of ${msText(limitMs)} at batch 1`;
   const least = `${counted(leastReplicas, "replica")} at least`;
-  if (binds === "workers") return `${least}, more than there are`;
+  if (binds === "workers") return `${least}, more than available`;
   return binds === "cost"
     ? `${least}, ${decimalText(leastCostPerHour, 3)} an hour`
     : `${least}, queues not counted`;
@@ -273,7 +270,7 @@ function drawEnvelope({ sample, loadQps }: InferlineLevel, index: number): Marku
     x: { type: "log", domain: [from, 80_000], label: "length of the window, logarithmic" },
     y: { domain: [0, highest * 1.1], label: "highest rate, requests/s", ticks: 5, grid: true },
     marks: [
-      // A logarithmic axis of its own would leave the text of 60 s out, which is no power of ten.
+      // The default logarithmic axis would leave out the text of 60 s, which is no power of ten.
       Plot.axisX(ticks, { text: ticks.map(timeText) }),
       Plot.ruleY([meanQps], { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 }),
       Plot.text(["mean"], {

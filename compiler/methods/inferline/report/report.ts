@@ -1,6 +1,6 @@
 /**
- * A bundle of provisioning plans as one page for people: the tasks, what load costs, and for every
- * load what runs where and why.
+ * Report page of provisioning plans: the tasks, the cost by load, and for every load what runs
+ * where and why.
  */
 import {
   type InferlineBundle,
@@ -37,7 +37,7 @@ import { bundleFacts, leadText } from "./summary.ts";
 interface InferlineReportContent {
   readonly bundle: InferlineBundle;
   readonly file: ReportedFile;
-  /** Simulations of a day, to be shown in place of one that nobody has recorded; left out: none. */
+  /** Simulations of a day, shown instead of a synthetic one; default: none. */
   readonly days?: readonly NamedDayRun[];
 }
 
@@ -83,7 +83,7 @@ function stageSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey
   )}</div></div>`;
 }
 
-/** What each task can run on; a letter marks what some plan uses. */
+/** Hardware that each task can run on; a letter marks hardware that some plan uses. */
 function hardwareTable(bundle: InferlineBundle, keys: readonly PipelineVariantKey[]): Markup {
   const rows = bundle.tasks.map((task, index) => hardwareRows(bundle, keys, task, index));
   return html`<div class="scroll"><table class="words">
@@ -138,7 +138,7 @@ function loadSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[
     captionedFigure(
       "Cost",
       html`${costKey(bundle)}${drawCost(bundle)}`,
-      "Of all replicas in an hour, in the unit of the prices.",
+      "Cost of all replicas per hour, in the currency of the prices.",
     ),
     captionedFigure(
       "Replicas",
@@ -153,7 +153,7 @@ function loadSection(bundle: InferlineBundle, keys: readonly PipelineVariantKey[
     captionedFigure(
       "Misses",
       html`${missKey()}${drawMisses(bundle)}`,
-      "On a logarithmic scale; the lowest line also stands for none at all.",
+      "On a logarithmic scale; the lowest line also stands for 0.",
     ),
   ]);
 }
@@ -193,7 +193,7 @@ function replicaCaption({ levels }: InferlineBundle): string {
 
 function footerText({ levels, arrivals }: InferlineBundle): string {
   return (
-    "Plans, estimates and proofs are what the planner found. Simulated values: each level " +
+    "Plans, estimates and proofs are those of the planner. Simulated values: each level " +
     `under its own load (arrivals: ${arrivalText(arrivals)}), ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.`
   );

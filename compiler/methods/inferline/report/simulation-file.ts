@@ -1,4 +1,4 @@
-/** Results that `stratagem simulate --json` printed of a day, to be shown beside the plans. */
+/** Reads results of a day from `stratagem simulate --json`, to be shown with the plans. */
 import { basename } from "node:path";
 import * as z from "zod";
 import { readDocument } from "../../../spec/document/document.ts";
@@ -10,7 +10,7 @@ import type { NamedDayRun } from "./day.ts";
 /** Three weeks. */
 const MAX_MINUTES = 21 * 1440;
 
-/** What the report uses of a result; a result has more. */
+/** The part of a result that the report uses. */
 const resultSchema = z.object(
   {
     costPerHour: amount(1e12),

@@ -1,4 +1,4 @@
-/** What the plans of an InferLine bundle are and do, in words and facts. */
+/** Summary of an InferLine bundle: its plans, and a list of facts. */
 
 import {
   type InferlineBundle,
@@ -40,7 +40,7 @@ export function leadText(bundle: InferlineBundle): string {
     .join(" ");
 }
 
-/** What the plans cost, what is proven of that, and what a simulation of them comes to. */
+/** Cost of the plans, the proven bound, and the simulated cost. */
 function costTexts(carried: readonly InferlineLevel[]): string[] {
   const [lowest] = carried;
   if (lowest === undefined) return [];
@@ -70,9 +70,9 @@ function simulatedCostTexts(carried: readonly InferlineLevel[]): string[] {
       ? `up to ${ratioText(most)} more than planned`
       : `up to ${ratioText(-least)} less than planned`;
   return [
-    "In the simulation, where the tuner adds and removes replicas as the traffic moves, " +
-      "they come " +
-      `to ${cost} an hour: ${than}.`,
+    "In the simulation, where the tuner adds and removes replicas with the traffic, " +
+      "they cost " +
+      `${cost} an hour: ${than}.`,
   ];
 }
 
@@ -118,17 +118,14 @@ function heldOutText(carried: readonly InferlineLevel[]): string {
   const traces = carried.reduce((sum, { expected }) => sum + expected.heldOut.traces, 0);
   const met = carried.reduce((sum, { expected }) => sum + expected.heldOut.met, 0);
   if (traces === 0) return "";
-  return (
-    `Of ${counted(traces, "trace")} that they were not planned with, ` +
-    `${ratioText(met / traces)} meet the SLO.`
-  );
+  return `Of ${counted(traces, "held-out trace")}, ` + `${ratioText(met / traces)} meet the SLO.`;
 }
 
 const TUNER: Readonly<Record<InferlineOptions["tuner"], string>> = {
-  joint: "with the level, as the last 40 s, what surely rises and what waits need it",
-  relative: "as much as the traffic exceeds the envelope of the sample",
-  paper: "by the rates of the envelope, as the paper prints it",
-  none: "never: they stay as planned",
+  joint: "with the level, by the last 40 s, the certain rise and the waiting queries",
+  relative: "in proportion to the traffic above the envelope of the sample",
+  paper: "by the rates of the envelope, as in the paper",
+  none: "never; they stay as planned",
 };
 
 function tunerText({ tuner, tolerance }: InferlineOptions): string {
@@ -136,7 +133,7 @@ function tunerText({ tuner, tolerance }: InferlineOptions): string {
   return beyond ? `${TUNER[tuner]}, beyond ${tolerance} standard deviations` : TUNER[tuner];
 }
 
-/** A description list of what the bundle is. */
+/** A description list of the bundle's facts. */
 export function bundleFacts(bundle: InferlineBundle, file: ReportedFile): Markup {
   const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
@@ -146,7 +143,7 @@ export function bundleFacts(bundle: InferlineBundle, file: ReportedFile): Markup
   );
   const margin =
     policy.margin === "auto"
-      ? "as little as makes held-out traces meet the SLO"
+      ? "the least with which held-out traces meet the SLO"
       : ratioText(policy.margin);
   const seconds = decimalText(policy.sampleDurationMs / 1000, 1);
   const { sampleRequests } = policy;
@@ -160,7 +157,7 @@ export function bundleFacts(bundle: InferlineBundle, file: ReportedFile): Markup
     ["Planned with", `${counted(policy.traces, "trace")}${length}`],
     ["Kept free of the SLO", margin],
     ["Replicas follow the traffic", tunerText(policy)],
-    ["A replica comes up in", `${msText(policy.activationMs)}${startOrigin(policy)}`],
+    ["A replica starts in", `${msText(policy.activationMs)}${startOrigin(policy)}`],
   ];
   return planFacts(bundle, "SLO", facts, file);
 }

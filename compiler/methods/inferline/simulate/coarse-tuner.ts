@@ -7,21 +7,21 @@ import {
 } from "stratagem-runtime/internal/methods/inferline/core/recent-rates";
 import type { ReplicaTuner } from "stratagem-runtime/internal/methods/inferline/core/replica-tuner";
 
-/** A unit goes when it has not been needed for so many beats: t_wait of AutoScale, 120 s. */
+/** Heartbeats without need after which a unit is removed: t_wait of AutoScale, 120 s. */
 const WAIT = 120;
 const WAIT_WINDOWS = WAIT / RATE_WINDOW;
 const ROUNDING = 1e-9;
 
 /**
  * The coarse-grained tuner that InferLine is compared with: the pipeline is scaled as a unit, a
- * replica of every task more or less, by what it is seen to be asked for. Source: Gandhi et al.,
- * "AutoScale", ACM TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
+ * replica of every task more or less, by the observed load. Source: Gandhi et al., "AutoScale", ACM
+ * TOCS 30(4), 2012, as InferLine §6 and §7.1 use it.
  *
- * Pinned: the rate is measured over windows of five beats that follow each other. When the rate of
- * the last one is above what all units carry with full batches, there are at once as many as carry
- * it. Units that none of the windows of the last 120 beats needed go; before they are over none
- * does. AutoScale's routing that packs requests on few servers has no counterpart with a central
- * queue, nor is the number of requests in the system looked at.
+ * Fixed here: the rate is measured over consecutive windows of five heartbeats. When the rate of
+ * the last one exceeds the capacity of all units with full batches, as many as carry it are added
+ * at once. Units that no window of the last 120 heartbeats needed are removed; none is removed
+ * before that. AutoScale's routing that packs requests on few servers has no counterpart with a
+ * central queue, nor is the number of requests in the system used.
  */
 export class CoarseTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -29,9 +29,9 @@ export class CoarseTuner implements ReplicaTuner {
   readonly #rates: RecentRates;
   readonly #windowMs: number;
   #stages: readonly StagePlan[] = [];
-  /** Units beyond the plan, less than 0 when there are fewer. */
+  /** Units beyond the plan, negative if there are fewer. */
   #extra = 0;
-  /** Ring of what the last windows needed, as `#extra`. */
+  /** Ring of the needs of the last windows, as `#extra`. */
   readonly #needed = new Float64Array(WAIT_WINDOWS);
   #windowCount = 0;
   #requests = 0;
@@ -105,7 +105,7 @@ export class CoarseTuner implements ReplicaTuner {
     const least = 1 - Math.max(...this.#stages.map(({ replicas }) => replicas));
     const perStage = this.#stages.map(({ scaleFactor, throughputQps, replicas }) => {
       const needed = Math.ceil((qps * scaleFactor * (1 - ROUNDING)) / throughputQps);
-      // A task keeps one however few units there are.
+      // A task keeps one replica however few units there are.
       return needed > 1 ? needed - replicas : least;
     });
     return Math.max(least, ...perStage);

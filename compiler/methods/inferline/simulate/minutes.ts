@@ -1,14 +1,14 @@
-/** Folds what happened in each second into minutes. */
+/** Aggregates seconds into minutes. */
 import type { InferlineTimelineSecond } from "./tally.ts";
 
 const MINUTE_S = 60;
 
-/** What happened in one minute; the last may be shorter. */
+/** Totals of one minute; the last may be shorter. */
 export interface InferlineMinute {
-  /** Requests that came, and those of them that were late or dropped. */
+  /** Requests that arrived, and those of them that were late or dropped. */
   readonly requests: number;
   readonly violations: number;
-  /** Mean of what the replicas cost at the ends of its seconds. */
+  /** Mean cost of the replicas at the ends of its seconds. */
   readonly costPerHour: number;
 }
 
@@ -25,7 +25,7 @@ export function minutesOf(seconds: readonly InferlineTimelineSecond[]): Inferlin
   return minutes;
 }
 
-/** The largest share of a minute's requests that was late; 0 of none. */
+/** Largest share of a minute's requests that was late; 0 without requests. */
 export function worstMinute(minutes: readonly InferlineMinute[]): number {
   return minutes.reduce((worst, { requests, violations }) => {
     return requests === 0 ? worst : Math.max(worst, violations / requests);

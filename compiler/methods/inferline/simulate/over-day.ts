@@ -1,20 +1,20 @@
-/** Says what the plans cost over a day, whose load changes, and not only at a load. */
+/** Cost of the plans over a day of changing load, and not only at one load. */
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import type { Trace } from "../../../spec/trace.ts";
 import { type InferlineMinute, minutesOf, worstMinute } from "./minutes.ts";
 import { simulateInferline } from "./simulate.ts";
 
-/** Not that of a level's simulation, nor of a sample. */
+/** Differs from the seeds of a level's simulation and of samples. */
 const SEED = 3_000;
-/** Requests of a day that nobody has recorded: enough for its cost, and quickly simulated. */
+/** Requests of a synthetic day: enough for its cost, and fast to simulate. */
 const DRAWN_REQUESTS = 100_000;
-/** What stands for an hour of it, s. */
+/** Seconds that stand for an hour of it. */
 const MOST_HOUR_S = 60;
 const LEAST_HOUR_S = 5;
 const HOURS = 24;
 
-/** What one way to follow a day comes to. */
+/** Outcome of one way to follow a day. */
 export interface DayRun {
   readonly costPerHour: number;
   readonly violationRate: number;
@@ -23,22 +23,25 @@ export interface DayRun {
 }
 
 export interface DayOutcome {
-  /** What day it is, in words. */
+  /** Description of the day. */
   readonly of: string;
   readonly durationMs: number;
-  /** The bundle's own way, and the plan of the highest load whatever comes. */
+  /** The bundle's own way, and the plan of the highest load at any load. */
   readonly followed: DayRun;
   readonly peak: DayRun;
-  /** Mean cost of the plan for each minute's requests, were it known before and there at once. */
+  /**
+   * Mean cost of the plan for each minute's requests, if they were known in advance and it took
+   * effect at once.
+   */
   readonly plannedCostPerHour: number;
-  /** By minute. */
+  /** Indexed by minute. */
   readonly planned: readonly number[];
 }
 
 /**
- * @param day null for one that nobody has recorded: it goes from the lowest load up to the highest
- * and back, an hour in a minute or less.
- * @returns null where there is no such day either, the levels being one.
+ * @param day null for a synthetic one: it goes from the lowest load up to the highest and back, an
+ * hour in a minute or less.
+ * @returns null for a single level without a day.
  */
 export function inferlineOverDay(
   bundle: InferlineBundle,
@@ -77,15 +80,15 @@ function runOf(bundle: InferlineBundle, trace: Trace, durationMs: number): DayRu
   return { costPerHour, violationRate, worstMinuteViolationRate, minutes };
 }
 
-/** The lowest level whose load a minute's rate may be, as chance has it. */
+/** The lowest level whose load covers a minute's rate, allowing for randomness. */
 function planFor({ levels }: InferlineBundle, qps: number): InferlineLevel {
   const sure = qps - 2 * Math.sqrt(qps / 60);
   const found = levels[levelForLoad(levels, sure)];
-  if (found === undefined) throw new RangeError("a bundle has a level");
+  if (found === undefined) throw new RangeError("bundle without levels");
   return found;
 }
 
-/** Up in a straight line from 0 to 12 o'clock and down again. */
+/** Linear rise from 0 to 12 o'clock and fall after it. */
 function drawnDay({ levels }: InferlineBundle): Trace | null {
   const [from, to] = [levels[0]?.loadQps ?? 0, levels.at(-1)?.loadQps ?? 0];
   if (!(to > from)) return null;

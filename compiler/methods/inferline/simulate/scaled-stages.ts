@@ -1,4 +1,4 @@
-/** Replicas as autoscalers want them: one for each stage, which knows of no other. */
+/** Replicas as independent autoscalers of each stage want them. */
 import type { InferlineBundle, InferlineLevel } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { longestPathMs } from "stratagem-runtime/internal/core/graph/longest-path";
@@ -8,11 +8,11 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 
 /**
  * A tuner that asks an autoscaler for each stage. The plan's hardware and batches stay; replicas
- * are at least 1 and at most what the pool of the plan has.
+ * are limited to 1 … the size of the plan's pool.
  */
 export class ScaledStages implements ReplicaTuner {
   readonly targets: Uint32Array;
-  /** The level stays: it is not for autoscalers to choose. */
+  /** The level stays: autoscalers do not choose it. */
   readonly recentMeanQps = Number.NaN;
   wakeMs: number;
   readonly #periodMs: number;
@@ -20,7 +20,7 @@ export class ScaledStages implements ReplicaTuner {
   readonly #watch: StageWatch;
   readonly #most: Uint32Array;
 
-  /** @param level whose plan there is at first. */
+  /** @param level whose plan is in place at first. */
   constructor(
     { cluster }: Pick<InferlineBundle, "cluster">,
     { plan }: Pick<InferlineLevel, "plan">,
@@ -48,8 +48,8 @@ export class ScaledStages implements ReplicaTuner {
     let isChanged = false;
     for (const [task, scaler] of this.#scalers.entries()) {
       const before = this.targets[task] ?? 1;
-      const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
-      assert(Number.isInteger(wanted), "an autoscaler wants a whole number of replicas");
+      const wanted = scaler.decide(this.#watch.state(task, before, nowMs));
+      assert(Number.isInteger(wanted), "an autoscaler wants an integer number of replicas");
       const target = Math.min(Math.max(1, wanted), this.#most[task] ?? 1);
       this.targets[task] = target;
       isChanged ||= target !== before;
@@ -61,7 +61,7 @@ export class ScaledStages implements ReplicaTuner {
   follow(): void {}
 }
 
-/** What autoscalers may be set up with, stage by stage. */
+/** Facts for autoscalers, per stage. */
 export function stageFactsOf(
   bundle: InferlineBundle,
   { plan }: Pick<InferlineLevel, "plan">,
@@ -73,7 +73,7 @@ export function stageFactsOf(
   );
   return plan.stages.map(({ variant, pool, batch, latencyMs, replicas }, task): StageFacts => {
     const profile = tasks[task]?.variants[variant]?.profiles[pool];
-    assert(profile != null, "a stage runs where its variant can");
+    assert(profile != null, "a stage's variant has a profile for its pool");
     const { data } = profile.serviceTimes.decisionMs;
     return {
       batchMs: Float64Array.from(data).subarray(0, batch),

@@ -47,32 +47,29 @@ import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 export interface InferlineSimulationOptions {
   readonly arrivals: RequestArrivals;
   /**
-   * Requests of a process arrive from time 0 until this time, exclusive, and are all served; money
+   * Requests of a process arrive from time 0 until this time, exclusive, and are all served; cost
    * and replicas are means over it.
    */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
-  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  /** Parts of the serving machine to simulate; default: all that the bundle describes. */
   readonly stations?: StationOptions;
-  /** Whether decisions follow the pace of the workers; left out for yes. */
+  /** Whether decisions follow the pace of the workers; default: true. */
   readonly adapts?: boolean;
-  /** How rows are drawn that a fan-out makes; rounded if left out. */
+  /** How rows of a fan-out are drawn; default: rounded. */
   readonly fanout?: FanoutMode;
-  /** Whether the result says what happened in each second. */
+  /** Whether the result has totals of each second. */
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
-  /**
-   * What the dispatcher is told of other front ends that share the workers; left out, there are
-   * none.
-   */
+  /** State of other front ends that share the workers; default: none. */
   readonly share?: LoadShare;
   /** Replaces the bundle's tuner; it is new, and made for the level that is followed first. */
   readonly tuner?: ReplicaTuner;
-  /** Is told what happens at the stages, for a tuner that goes by it. */
+  /** Receives the changes at the stages, for a tuner that needs them. */
   readonly watch?: StageWatch;
-  /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
+  /** Delay that an autoscaler adds to the start of replicas; default: none. */
   readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
@@ -81,26 +78,24 @@ export interface InferlineSimulationOptions {
 export interface InferlineSimulationResult extends InferlineOutcome {
   readonly seed: number;
   readonly durationMs: number;
-  /**
-   * Latencies are in the order of the arrivals, NaN for a request that was dropped; null unless
-   * asked for.
-   */
+  /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
   readonly latencyMsByRequest: Float64Array | null;
 }
 
 const SERVICE_STREAM = 2;
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
- * that serves real ones: the Estimator in its plain form.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the production
+ * dispatcher: the Estimator in its plain form.
  *
  * The cluster is warm: the replicas of the first plan are ready at time 0, later ones
- * `activationMs` after they are assigned. Queries take the communication latency to every task. All
- * that happens at one time is applied before batches start: arrivals, deliveries, then completions
- * by task and by start. Where the bundle says what serving takes, requests and batches pass the
- * server, and batches compute under contention. Same bundle, options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
- * quantiles. Source: InferLine §4.2.
+ * `activationMs` after they are assigned. Queries take the communication latency to every task.
+ * Simultaneous events are applied before batches start: arrivals, deliveries, then completions by
+ * task and by start. If the bundle has a serving path, requests and batches pass the server, and
+ * batches compute under contention. The same bundle, options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
+ * quantiles.
+ * Source: InferLine §4.2.
  */
 export function simulateInferline(
   bundle: InferlineBundle,
@@ -138,7 +133,7 @@ class StageSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
-  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  /** Workers that are lost permanently, the last ones, and how many of them are lost so far. */
   readonly #lost: MachineState["lost"];
   #lostCount = 0;
   #level: number;
@@ -231,7 +226,7 @@ class StageSimulation {
         continue;
       }
       if (wakeMs < nowMs) {
-        // Once nothing is under way only the tuner has events, and these matter until the duration
+        // Once no request is under way, only the tuner has events; they matter until the duration
         // ends.
         if (nowMs === Number.POSITIVE_INFINITY && wakeMs >= this.#durationMs) return;
         this.#wake(wakeMs);
@@ -260,7 +255,7 @@ class StageSimulation {
     } else if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);
   }
 
-  /** The last workers go down for good; what they ran waits again. */
+  /** Loses the last workers permanently; their queries wait again. */
   #lose(workers: number, nowMs: number): void {
     const { workerCount } = this.#shape;
     this.#lostCount = Math.min(workers, workerCount);
@@ -279,7 +274,7 @@ class StageSimulation {
     }
   }
 
-  /** What the server is done with now. */
+  /** Handles what the server has finished by now. */
   #takeBack(nowMs: number): void {
     const { flow } = this;
     for (let worker = flow.nextBatch(nowMs); worker !== NONE; worker = flow.nextBatch(nowMs)) {
@@ -293,7 +288,7 @@ class StageSimulation {
     const accuracy = this.#accuracyByVariant[this.#variantByWorker[worker] ?? -1] ?? Number.NaN;
     this.#watch?.atMs(nowMs);
     this.#watch?.batchEnds(this.#taskOf(worker), end - first);
-    // No batch starts before `onWake`, so those of the worker stay where they are.
+    // No batch starts before `onWake`, so those of the worker stay in place.
     if (worker < this.#shape.workerCount - this.#lostCount) {
       const ranMs = this.#workerEvents.ranMs(worker);
       this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
@@ -331,7 +326,7 @@ class StageSimulation {
     const pool = this.#shape.poolByWorker[worker] ?? 0;
     const model = this.#serviceTimes[variant * this.#shape.poolCount + pool];
     const serviceMs = model?.nextMs(0, batch) ?? Number.NaN;
-    assert(serviceMs >= 0, "a service time is a number, not negative");
+    assert(serviceMs >= 0, "a service time is at least 0");
     const first = worker * this.#maxBatch;
     for (let position = 0; position < batch; position++) {
       this.#batchQueries[first + position] = commands.query(command, position);
@@ -353,7 +348,7 @@ class StageSimulation {
     this.#count(worker, 1, nowMs);
   }
 
-  /** What a worker holds or loads, if anything, it holds no more. */
+  /** Unloads the model that a worker holds or loads, if any. */
   #release(worker: number, nowMs: number): void {
     if (this.#variantByWorker[worker] === -1) return;
     this.#count(worker, -1, nowMs);
@@ -368,7 +363,7 @@ class StageSimulation {
     this.#tally.replicas.change(this.#taskOf(worker), pool, change, nowMs);
   }
 
-  /** Of a worker that holds a model or loads it. */
+  /** Returns the task of a worker that holds a model or loads it. */
   #taskOf(worker: number): number {
     return this.#shape.taskByVariant[this.#variantByWorker[worker] ?? 0] ?? 0;
   }

@@ -13,7 +13,7 @@ import { type RequestOutcome, RequestTally } from "../../../simulate/graph/reque
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 import { Timeline } from "../../../simulate/graph/timeline.ts";
 
-/** What became of the requests of one simulation, and what served them. */
+/** Outcomes of the requests of one simulation, and the replicas that served them. */
 export interface InferlineOutcome extends RequestOutcome, ReplicaSummary {
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, TaskVariantOutcome>>;
@@ -26,15 +26,15 @@ interface InferlineTaskOutcome extends TaskBatches {
   readonly replicas: MeanAndMax;
 }
 
-/** What happened in one second. */
+/** Totals of one second. */
 export interface InferlineTimelineSecond {
-  /** Requests that came. */
+  /** Requests that arrived. */
   readonly requests: number;
-  /** Those of them that were late or dropped. */
+  /** Late or dropped requests among them. */
   readonly violations: number;
-  /** Replicas that run or come up, at the end of the second. */
+  /** Running and starting replicas, at the end of the second. */
   readonly servers: number;
-  /** What these cost. */
+  /** Their cost. */
   readonly costPerHour: number;
   /** Index of the level at the end of the second. */
   readonly level: number;
@@ -57,7 +57,7 @@ export class InferlineTally {
     this.replicas = new ReplicaCosts(bundle, durationMs);
   }
 
-  /** The replicas that there are and the level that is followed, from now on. */
+  /** Records the replicas and the level from now on. */
   observe(nowMs: number, level: number): void {
     const { servers, costPerHour } = this.replicas;
     this.#timeline?.observe(nowMs, [servers, costPerHour, level]);
@@ -90,17 +90,15 @@ export class InferlineTally {
 }
 
 interface ReplicaSummary {
-  /** Replicas that run or come up, over the duration. */
+  /** Running and starting replicas, over the duration. */
   readonly servers: MeanAndMax;
-  /** What they cost, mean over the duration; a whole number of millionths. */
+  /** Their cost, mean over the duration; an integer number of millionths. */
   readonly costPerHour: number;
   /** Replicas that were started and stopped. */
   readonly scaling: { readonly up: number; readonly down: number };
 }
 
-/**
- * Replicas that run or come up, and what they cost, as times pass until the end of the duration.
- */
+/** Running and starting replicas, and their cost, over time until the end of the duration. */
 class ReplicaCosts {
   up = 0;
   down = 0;
@@ -124,7 +122,10 @@ class ReplicaCosts {
     return this.#cost.value / MICROS;
   }
 
-  /** A replica more or one less. @param change 1 or −1. */
+  /**
+   * Adds or removes a replica.
+   * @param change 1 or −1.
+   */
   change(task: number, pool: number, change: number, nowMs: number): void {
     if (change > 0) this.up++;
     else this.down++;
@@ -134,7 +135,7 @@ class ReplicaCosts {
     this.#byTask[task]?.add(change, untilMs);
   }
 
-  /** The replicas that there are were there from the start. */
+  /** Excludes the initial replicas from the count of changes. */
   startCounting(): void {
     this.up = 0;
     this.down = 0;

@@ -1,6 +1,6 @@
 /**
- * Whether configurations meet the SLO on every sample trace; tasks that a configuration shares
- * with the one before are not served again.
+ * Checks whether configurations meet the SLO on every sample trace; tasks that a configuration
+ * shares with the previous one are not served again.
  */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
@@ -13,16 +13,16 @@ export class Evaluator {
   /** Queries that were served, of all tasks. */
   queries = 0;
   /**
-   * The task after which too many requests were sure to be late, where a configuration was not
-   * feasible; -1 where all ends together had too many.
+   * For an infeasible configuration, the task after which too many requests were certain to be
+   * late; -1 if only all ends together had too many.
    */
   failedAt = -1;
   readonly #problem: ProvisioningProblem;
   /**
-   * The configuration that made the outputs of each task, by trace; null where they are of no use.
+   * Configuration that produced the outputs of each task, by trace; null if these are out of date.
    */
   readonly #served: (TaskConfiguration | null)[][];
-  /** By task, of the trace on which it was served last. */
+  /** Per task, on the trace on which it was served last. */
   readonly #wereAllAtWork: boolean[];
 
   constructor(problem: ProvisioningProblem, traces: readonly FeedForward[]) {
@@ -37,13 +37,14 @@ export class Evaluator {
   }
 
   /**
-   * The percentile of the latency that has to meet the SLO, and the median, each of the worst
-   * trace, of a feasible configuration.
+   * Returns the latency percentile that must meet the SLO, and the median, each of the worst trace,
+   * of a feasible configuration.
    */
   latencyOf(configuration: Configuration): { percentileMs: number; p50Ms: number } {
     const worst = { percentileMs: 0, p50Ms: 0 };
     for (const [index, trace] of this.traces.entries()) {
-      if (!this.#isFeasibleOn(index, configuration)) throw new RangeError("it is feasible");
+      if (!this.#isFeasibleOn(index, configuration))
+        throw new RangeError("configuration is not feasible");
       worst.percentileMs = Math.max(worst.percentileMs, trace.percentileMs());
       worst.p50Ms = Math.max(worst.p50Ms, trace.medianMs());
     }
@@ -51,15 +52,14 @@ export class Evaluator {
   }
 
   /**
-   * Whether all replicas of a task were at work at some time on the trace on which it was served
-   * to the end last: if that did not meet the SLO, more of them would not either where they were
-   * not.
+   * Returns whether all replicas of a task were ever busy at once on the trace on which it was last
+   * served to the end: if they were not, and the SLO was missed, more replicas would not help.
    */
   wereAllAtWork(stage: number): boolean {
     return this.#wereAllAtWork[stage] ?? true;
   }
 
-  /** The traces were used otherwise. */
+  /** Invalidates all outputs, after the traces were used otherwise. */
   forget(): void {
     for (const served of this.#served) served.fill(null);
   }
@@ -67,7 +67,8 @@ export class Evaluator {
   #isFeasibleOn(index: number, configuration: Configuration): boolean {
     const trace = this.traces[index];
     const served = this.#served[index];
-    if (trace === undefined || served === undefined) throw new RangeError("a trace is one of them");
+    if (trace === undefined || served === undefined)
+      throw new RangeError("trace index out of range");
     const isNew: boolean[] = [];
     this.failedAt = -1;
     for (const [stage, wanted] of configuration.entries()) {
@@ -91,8 +92,8 @@ export class Evaluator {
   }
 
   /**
-   * Marks as out of date what follows a task that has changed and was not served again.
-   * @param isNew says which tasks were looked at; the others are added.
+   * Invalidates the tasks after one that has changed and was not served again.
+   * @param isNew tasks that were compared; the others are added.
    */
   #forgetAfter(served: (TaskConfiguration | null)[], isNew: boolean[]): void {
     while (isNew.length < served.length) {

@@ -5,9 +5,8 @@ import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-o
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
-import { nextMeasuredTimes } from "../../../model/next-measured-times.ts";
 import { aloneOf, poolProfileOf } from "../../../model/pool-profile.ts";
-import { serviceTimesByBatch } from "../../../model/service-time.ts";
+import { nextMeasuredTimes, serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
 import { profileFor } from "../../../spec/pool-profiles.ts";
 

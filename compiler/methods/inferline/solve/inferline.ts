@@ -27,7 +27,7 @@ import { hasTraces, SampleTraces } from "./sample-traces.ts";
 import { scaleFactorsOf } from "./scale-factors.ts";
 import { serviceTimeMs } from "./service-time.ts";
 
-/** A level as provisioned, before a simulation with the tuner has said what to expect of it. */
+/** A level as provisioned, before a simulation with the tuner has added its expected figures. */
 export type ProvisionedLevel = Omit<InferlineLevel, "expected"> & {
   readonly heldOut: InferlineLevel["expected"]["heldOut"];
 };
@@ -37,27 +37,27 @@ export const inferline = {
   frame: inferlineFrame,
   provisionLevel,
   estimateOf,
-  toldLevel,
+  statedLevel,
 };
 
-/** Traces that a margin is chosen with, and traces that judge a plan. */
+/** Number of traces that a margin is chosen with, and of held-out traces. */
 const CALIBRATION_TRACES = 200;
 const HELD_OUT_TRACES = 200;
 /** Windows whose highest rate the tuner scales down by: 5 s in InferLine §5, at 100 ms. */
 const RATE_WINDOW_SLOS = 50;
 /**
- * Queries of all tasks that are served in a millisecond of `solveLimit`: limits count them, so
- * that a bundle does not depend on the machine.
+ * Queries of all tasks that count as a millisecond of `solveLimit`: limits count queries, so that a
+ * bundle does not depend on the machine.
  */
 const QUERIES_PER_MS = 100_000;
-/** A search that only asks whether there is a plan may use one part in so many of the limit. */
+/** A search that only decides whether there is a plan may use this fraction of the limit. */
 const PROBE_PART = 20;
-/** Loads that are tried where the pools cannot carry one, each half of the one before. */
+/** Loads to try if the pools cannot carry one, each half of the one before. */
 const MOST_HALVINGS = 12;
-/** How closely the load that they carry is then found. */
+/** Bisection steps that then find the load they carry. */
 const BISECTIONS = 5;
 
-/** @param branches of its searches, where several machines search; left out for one. */
+/** @param branches of its searches, if several machines search. */
 function provisionLevel(
   frame: InferlineFrame,
   loadQps: number,
@@ -89,7 +89,9 @@ function planAt(
     : planWithMargin(problem, samples, margin, options);
 }
 
-/** The largest load that has a plan, about; if none has, one replica for each task. */
+/**
+ * Returns approximately the largest load that has a plan; if none has, one replica for each task.
+ */
 function mostCarried(
   frame: InferlineFrame,
   problem: ProvisioningProblem,
@@ -117,7 +119,7 @@ function mostCarried(
   return { capacityQps: low > 0 ? low / 2 : high, plan };
 }
 
-/** By a short search, and without a margin that would have to be chosen. */
+/** Decides by a short search, and without choosing a margin. */
 function isCarried(
   frame: InferlineFrame,
   problem: ProvisioningProblem,
@@ -145,7 +147,7 @@ function levelOf(
   { loadQps, capacityQps, plan }: Planned,
 ): ProvisionedLevel {
   const { configuration } = plan;
-  if (configuration === null) throw new TypeError("a level has a plan");
+  if (configuration === null) throw new TypeError("level without a plan");
   const sources = new SampleTraces(frame, capacityQps);
   const samples = sources.samples(frame.policy.traces);
   const sample = sampleOf(problem, configuration, samples, sources.lengthMs, plan.margin);
@@ -174,7 +176,7 @@ function sampleOf(
     configuration.map((one, stage) => wholeBatchMs(problem, stage, one)),
   );
   const { sloMs } = problem;
-  // The windows of a sample are no longer than itself.
+  // The windows of a sample are no longer than the sample.
   const windowMs = windowLengths(serviceMs, Math.min(HORIZON_SLOS * sloMs, durationMs));
   const envelopes = samples.map(({ arrivalMs }) => envelopeOf(arrivalMs, windowMs));
   const most = windowMs.map((_, window) => Math.max(...envelopes.map((one) => one[window] ?? 0)));
@@ -261,8 +263,11 @@ function reportOf(
   };
 }
 
-/** A level, its plan and sample as a frame has them: it may have been planned with longer times. */
-function toldLevel(frame: InferlineFrame, level: ProvisionedLevel): ProvisionedLevel {
+/**
+ * Returns the level, its plan and sample with the times of the given frame: it may have been
+ * planned with longer times.
+ */
+function statedLevel(frame: InferlineFrame, level: ProvisionedLevel): ProvisionedLevel {
   const problem = provisioningProblem(frame);
   const configuration = configurationOf(problem, level.plan);
   const sources = new SampleTraces(frame, level.capacityQps);

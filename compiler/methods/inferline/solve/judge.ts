@@ -1,4 +1,4 @@
-/** What the estimator says of one configuration on traces, one after the other. */
+/** Evaluates one configuration on traces, one after the other, with the estimator. */
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
@@ -6,11 +6,11 @@ import type { ProvisioningProblem } from "./problem.ts";
 
 interface Verdict {
   readonly traces: number;
-  /** Traces on which no more requests miss the SLO than may. */
+  /** Traces on which no more requests miss the SLO than allowed. */
   readonly met: number;
-  /** Ratio of all requests that miss it. */
+  /** Share of all requests that miss it. */
   readonly missRate: number;
-  /** The percentile of the latency that has to meet the SLO, on the trace where it is highest. */
+  /** The latency percentile that must meet the SLO, on the trace where it is highest. */
   readonly percentileMs: number;
 }
 

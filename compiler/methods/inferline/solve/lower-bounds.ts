@@ -1,6 +1,6 @@
 /**
- * Replicas below which no configuration of the other tasks can meet the SLO on a trace: proven,
- * unlike any simulation with fewer.
+ * Lower bounds on replicas: with fewer, no configuration of the other tasks can meet the SLO on a
+ * trace. Proven, unlike a simulation with fewer.
  */
 import type { FeedForward } from "../../../graph/feed-forward.ts";
 import { fastestMs, restOf } from "../../../graph/rest-time.ts";
@@ -8,40 +8,41 @@ import { aloneMs } from "../../../graph/served-tasks.ts";
 import { fluidMisses } from "../../../numeric/fluid-misses.ts";
 import { type ProvisioningProblem, type TaskHardware, throughputQps } from "./problem.ts";
 
-/** What rounding may add to a sum of times, relative. */
+/** Relative rounding error of a sum of times. */
 const SLACK = 1e-9;
 
-/** Of one task, where those before it take so long. */
+/** Bound of one task, given the time that the tasks before it take. */
 interface TaskBound {
-  /** Least replicas by hardware and position among its batches; Infinity where it cannot be. */
+  /** Least replicas by hardware and batch index; Infinity if infeasible. */
   readonly replicas: readonly (readonly number[])[];
   /** Least cost, millionths per hour. */
   readonly cost: number;
 }
 
 export interface LowerBounds {
-  /**
-   * Least replicas by task, hardware and position among its batches; Infinity where it cannot be.
-   */
+  /** Least replicas by task, hardware and batch index; Infinity if infeasible. */
   readonly replicas: readonly (readonly (readonly number[])[])[];
   /** Least cost of each task, millionths per hour. */
   readonly cost: readonly number[];
   /**
-   * Of a task, where each of those before it runs on some hardware: what they take at least is
-   * known, and what is left for the task is less.
+   * Returns the bound of a task, given hardware for tasks before it: their least time is known, and
+   * less time is left for the task.
    * @param before by task; those that are left out are on the fastest.
    */
   given(stage: number, before: readonly TaskHardware[]): TaskBound;
 }
 
-/** Parts of the SLO that the time before a task is rounded down to, so that bounds are few. */
+/**
+ * Parts of the SLO that the time before a task is rounded down to, which limits the number of
+ * bounds.
+ */
 const HEAD_PARTS = 64;
 
 /**
- * Replicas carry the queries of their task for ever. A query that is in time spends its batch
- * inside its window, the SLO less the fastest way before and after the task. Its part of the batch
- * is no less than that of the largest batch that fits. So a fluid queue with the speed of the
- * replicas has no more misses than they.
+ * Assumes that replicas must carry the queries of their task indefinitely. A query that is in time
+ * spends its batch inside its window, the SLO less the fastest path before and after the task. Its
+ * part of the batch is no less than that of the largest batch that fits. So a fluid queue with the
+ * speed of the replicas has no more misses than they.
  */
 export function lowerBoundsOf(
   problem: ProvisioningProblem,
@@ -75,7 +76,10 @@ export function lowerBoundsOf(
   };
 }
 
-/** @param qps that replicas carry. @param leftMs of the SLO after the way before the task. */
+/**
+ * @param qps that replicas carry.
+ * @param leftMs of the SLO after the path before the task.
+ */
 function boundOf(
   problem: ProvisioningProblem,
   stage: number,
@@ -99,19 +103,19 @@ function boundOf(
   return { replicas, cost: Math.min(...costs) };
 }
 
-/** What of a trace comes to a task. */
+/** Queries of a trace that reach a task. */
 interface Queries {
   readonly releaseMs: Float64Array;
-  /** Of its queries: all those of as many requests as may miss the SLO. */
+  /** Allowed misses among its queries: all those of as many requests as may miss the SLO. */
   readonly allowedMisses: number;
 }
 
 interface TaskQueries extends Queries {
-  /** What follows the task at least. */
+  /** Least time after the task. */
   readonly restMs: number;
 }
 
-/** What comes to a task, and how long each may take there. */
+/** Queries that reach a task, and the time that each may take there. */
 interface StageWindow extends Queries {
   readonly windowMs: number;
 }
@@ -122,7 +126,7 @@ function windowOf(problem: ProvisioningProblem, trace: FeedForward, stage: numbe
   return { releaseMs: releasesOf(trace, stage), restMs, allowedMisses };
 }
 
-/** Most queries of a task that those requests can have which may miss the SLO. */
+/** Most queries of a task that the requests which may miss the SLO can have. */
 function allowedQueries({ visits, allowedMisses, requestCount }: FeedForward, stage: number) {
   const { scope = 0, isVisited = null } = visits.stages[stage] ?? {};
   const requestByRow = visits.scopes[scope]?.request ?? null;
@@ -137,7 +141,7 @@ function allowedQueries({ visits, allowedMisses, requestCount }: FeedForward, st
     .reduce((sum, count) => sum + count, 0);
 }
 
-/** By position among the batches. */
+/** Indexed like the batches. */
 function leastReplicas(window: StageWindow, hardware: TaskHardware): number[] {
   const { releaseMs, windowMs, allowedMisses } = window;
   const count = releaseMs.length;
@@ -153,7 +157,7 @@ function leastReplicas(window: StageWindow, hardware: TaskHardware): number[] {
   });
 }
 
-/** @param most enough: what more work takes. */
+/** @param most sufficient number: the capacity bound with this work. */
 function leastForWork(
   { releaseMs, windowMs, allowedMisses }: StageWindow,
   workMs: number,
@@ -164,7 +168,7 @@ function leastForWork(
     fluidMisses(count, releaseMs, windowMs, workMs / replicas, allowedMisses) <= allowedMisses;
   const spanMs = (releaseMs[count - 1] ?? 0) - (releaseMs[0] ?? 0) + windowMs;
   // The replicas have no more time than from the first arrival to the last deadline; the search
-  // begins where that suffices.
+  // begins with the number that this requires.
   let low = Math.max(
     0,
     Math.min(most, Math.floor(((count - allowedMisses) * workMs) / spanMs)) - 1,
@@ -193,7 +197,7 @@ function leastWorkMs({ batchMs }: TaskHardware, batch: number, windowMs: number)
   return least * (1 - SLACK);
 }
 
-/** Arrivals of the requests of the queries that come to a task. */
+/** Arrival times of the requests whose queries reach a task. */
 function releasesOf({ visits, arrivalMs }: FeedForward, stage: number): Float64Array {
   const { scope = 0, isVisited = null } = visits.stages[stage] ?? {};
   const request = visits.scopes[scope]?.request ?? null;

@@ -1,17 +1,20 @@
-/** How much of the SLO a plan keeps free, so that it holds on traces that it was not made with. */
+/**
+ * Margin: how much of the SLO a plan keeps free, so that it holds on traces that it was not made
+ * with.
+ */
 import type { Configuration } from "../../../graph/served-tasks.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { judge } from "./judge.ts";
 import { costOf, type ProvisioningProblem } from "./problem.ts";
 import { type Provisioned, type ProvisionOptions, provision } from "./provision.ts";
 
-/** Of the limit of a search that each margin may use: there are several. */
+/** Divisor of the search limit for each margin: there are several. */
 const PROBE_PART = 4;
-/** Margins that are tried are whole multiples of this. */
+/** Margins are multiples of this. */
 const STEP = 0.01;
 const MOST_STEPS = 60;
 /**
- * Ratio of the calibration traces on which the SLO has to hold: more than is promised of others,
+ * Share of the calibration traces on which the SLO must hold: more than is promised for others,
  * since the margin is fitted to these.
  */
 const MET_RATIO = 0.98;
@@ -34,10 +37,10 @@ export function planWithMargin(
 type MarginOptions = Omit<ProvisionOptions, "sloMs" | "known">;
 
 /**
- * The plan with the least margin under which it meets the SLO on nearly all calibration traces;
- * margins in between are bisected, as if more always helped. Probes have a part of the limit; the
- * plan that is chosen is proven with all of it, as far as that goes.
- * @returns the plan with the largest margin that has one, if none of them does.
+ * Returns the plan with the least margin that meets the SLO on nearly all calibration traces;
+ * bisects margins on the assumption that more always helps. Probes have a part of the limit; the
+ * chosen plan is proven with all of it, as far as that goes.
+ * @returns the plan with the largest margin that has one, if no plan holds.
  */
 export function planWithLeastMargin(
   problem: ProvisioningProblem,
@@ -54,11 +57,13 @@ class LeastMargin {
   readonly #calibration: readonly RequestTrace[];
   readonly #missesAllowed: number;
   readonly #options: MarginOptions;
-  /** Neighbouring margins often have the same plan. */
+  /** Adjacent margins often have the same plan. */
   readonly #known = new Map<string, boolean>();
   /** The plan of the largest margin that is known to be too small. */
   #tooSmall: MarginPlan;
-  /** The cheapest plan that holds, of margins at which one that does not is cheaper still. */
+  /**
+   * The cheapest plan that holds, among margins at which a plan that does not hold is even cheaper.
+   */
   #fallback: MarginPlan | null = null;
 
   constructor(
@@ -83,9 +88,9 @@ class LeastMargin {
       const proven = this.#proven(found);
       if (proven.configuration === null || this.#holds(proven)) return this.#cheapest(proven);
       const kept = { ...found, lowerBound: proven.lowerBound };
-      // Of equal cost, one that holds is as good as proven.
+      // At equal cost, a plan that holds is as good as proven.
       if (this.#costOf(found) <= this.#costOf(proven)) return this.#cheapest(kept);
-      // With the whole limit the same margin has a cheaper plan, which does not hold.
+      // The whole limit finds a cheaper plan for the same margin, which does not hold.
       if (this.#holds(found)) this.#keep(kept);
       this.#tooSmall = proven;
       ({ steps, found } = this.#next(steps));
@@ -93,12 +98,12 @@ class LeastMargin {
     return this.#fallback ?? this.#tooSmall;
   }
 
-  /** The least margin above one whose plan holds, by probes; null if none does. */
+  /** The least margin above `tooFew` whose plan holds, by probes; null if none does. */
   #next(tooFew: number): { readonly steps: number; readonly found: MarginPlan | null } {
     let best: MarginPlan | null = null;
     let low = tooFew;
     let high = MOST_STEPS + 1;
-    // Doubled first, since small margins are the likely ones, then bisected.
+    // Doubles first, since small margins are likely, then bisects.
     for (let steps = 1; high - low > 1; steps = nextSteps(low, high, best !== null)) {
       if (steps <= low) continue;
       // A plan with more margin serves with less, and one with less margin costs no more.

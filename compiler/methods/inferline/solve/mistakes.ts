@@ -1,4 +1,4 @@
-/** What an application asks for that InferLine cannot do. */
+/** Mistakes: what an application asks for that InferLine does not support. */
 
 import { priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
@@ -31,7 +31,7 @@ export function* inferlineMistakes(application: Application<InferlinePolicy>): G
   yield* latencyMistakes(application);
 }
 
-/** Requests that a sample has at least: fewer say nothing of a 99th percentile. */
+/** Least requests of a sample: fewer do not determine a 99th percentile. */
 const LEAST_REQUESTS = 100;
 
 /** Length of one sample trace. */
@@ -59,7 +59,7 @@ function* loadMistakes(application: Application<InferlinePolicy>): Generator<Mis
         : arrivals.trace.arrivalMs.length < 2);
     if (isSilent) {
       const message =
-        "expected a trace of at least two requests, since its rate is brought to that of each load";
+        "expected a trace of at least two requests, since its rate is scaled to each load";
       yield conflict(["workload", "arrivals", "file"], message);
     }
     return;
@@ -73,7 +73,7 @@ function* loadMistakes(application: Application<InferlinePolicy>): Generator<Mis
   };
 }
 
-/** What plans are made and judged with, which has to be held in memory. */
+/** Yields samples that do not fit into memory, which holds the traces for planning and judging. */
 function* sampleMistakes(application: Application<InferlinePolicy>): Generator<Mistake> {
   const { qps } = highestLoad(application.loads);
   const why = "which are those of policy.traces × policy.sampleDuration";
@@ -88,24 +88,26 @@ function mostRequests(application: Application<InferlinePolicy>, qps: number): n
   return (qps * ms) / 1000;
 }
 
-/** Money decides, so every pool has a price. */
+/** Yields pools without a price: InferLine minimizes cost. */
 function* priceMistakes({ cluster }: Application): Generator<Mistake> {
   for (const [index, pool] of cluster.pools.entries()) {
     const { name, pricePerHour } = pool;
     const isNamed = cluster.pools.length > 1 || name !== "default";
     const path = isNamed ? ["cluster", "pools", index, "pricePerHour"] : ["cluster", "pools"];
     if (pricePerHour === null) {
-      const expected = "a price above 0, since inferline looks for the cheapest plan";
+      const expected = "a price above 0, since inferline minimizes cost";
       yield missing(path, isNamed ? expected : `pools, each with pricePerHour: ${expected}`);
     } else if (!(priceMicros(pool) > 0)) {
-      const allowed =
-        "a price above 0, at least a millionth, since inferline looks for the cheapest plan";
+      const allowed = "a price above 0, at least a millionth, since inferline minimizes cost";
       yield invalid(path, allowed, String(pricePerHour));
     }
   }
 }
 
-/** A task is one model: its variants are for different hardware. */
+/**
+ * Yields tasks with several models: a task is one model, and its variants are for different
+ * hardware.
+ */
 function* hardwareMistakes(
   { name, variants, passThrough }: Task,
   index: number,
@@ -134,7 +136,7 @@ function* hardwareMistakes(
   }
 }
 
-/** Every task needs a replica of its own. */
+/** Yields pools with too few workers: every task needs its own replica. */
 function* roomMistakes({ tasks, cluster }: Application): Generator<Mistake> {
   const working = tasks.filter(({ passThrough }) => !passThrough);
   const hardware = working.map((task) => poolsOf(task, cluster.pools));
@@ -166,15 +168,15 @@ function poolsOf(
 }
 
 /**
- * Source: InferLine §4.3, Algorithm 1 line 6: a path that takes as long as the SLO leaves no room,
- * even one that is rarely taken.
+ * Yields paths that take as long as the SLO, even rarely taken ones: nothing is left for waiting.
+ * Source: InferLine §4.3, Algorithm 1 line 6.
  */
 function* latencyMistakes(application: Application): Generator<Mistake> {
   const { slo, cluster } = application;
   const { tasks, entryBranch } = orderedTasks(application);
   const fastest = tasks.map(({ task }) => {
     const [first, ...others] = poolsOf(task, cluster.pools);
-    if (first === undefined) throw new RangeError("a task can run in some pool");
+    if (first === undefined) throw new RangeError("task without a pool");
     return others.reduce((best, one) => (one.aloneMs < best.aloneMs ? one : best), first);
   });
   const graph = taskGraphOf({

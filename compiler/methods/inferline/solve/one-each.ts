@@ -3,10 +3,8 @@ import type { Configuration, TaskConfiguration } from "../../../graph/served-tas
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * One replica for every task, each on hardware that has one left; by augmenting paths, since a
- * task may have to make room for another.
- * @returns tasks in their order, null where the pools have no replica left for one whatever the
- * others do.
+ * Places one replica for every task by augmenting paths, since a task may have to move for another.
+ * @returns hardware by task, null if no placement of the others leaves a replica for it.
  */
 export function placedOnce(
   hardwareByStage: readonly (readonly { readonly pool: number }[])[],
@@ -32,7 +30,7 @@ export function placedOnce(
 }
 
 /**
- * The smallest configuration, in batches of the smallest size.
+ * The smallest configuration, with batches of the smallest size.
  * @throws RangeError if the pools have fewer replicas than tasks.
  */
 export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configuration {
@@ -41,7 +39,7 @@ export function oneEach({ stages, workersByPool }: ProvisioningProblem): Configu
     workersByPool,
   );
   return placed.map((hardware, stage): TaskConfiguration => {
-    if (hardware === null) throw new RangeError("the pools have a replica for every stage");
+    if (hardware === null) throw new RangeError("the pools have fewer replicas than stages");
     return { hardware, batch: stages[stage]?.hardware[hardware]?.batches[0] ?? 1, replicas: 1 };
   });
 }

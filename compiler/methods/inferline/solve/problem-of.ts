@@ -1,4 +1,4 @@
-/** Turns a frame into the decision problem that the planner solves. */
+/** Converts a frame to the decision problem that the planner solves. */
 import { priceMicros, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { aloneMs } from "../../../graph/served-tasks.ts";
@@ -34,7 +34,7 @@ export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem 
 
 /**
  * Sizes with a higher throughput than every smaller one; a batch that serves no more and takes
- * longer is not worth trying. Source: the authors prune their profiles so.
+ * longer is not worth trying. Source: the authors prune their profiles in this way.
  */
 function efficientSizes(sizes: readonly number[], batchMs: Float64Array): number[] {
   let best = 0;

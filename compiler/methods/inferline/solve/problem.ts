@@ -1,5 +1,5 @@
 /**
- * Provisioning of a pipeline as data: what each task may run on, and what a plan is measured by.
+ * Provisioning of a pipeline as data: possible hardware of each task, and the criteria of a plan.
  */
 import type {
   BatchTimes,
@@ -11,22 +11,22 @@ import type {
 export interface ProvisioningProblem extends ServedTasks {
   /** In the order of the tasks. */
   readonly stages: readonly Stage[];
-  /** Most replicas of all tasks together, by pool. */
+  /** Maximum replicas of all tasks together, by pool. */
   readonly workersByPool: readonly number[];
   readonly sloMs: number;
 }
 
 interface Stage {
   readonly name: string;
-  /** By ascending price, then latency of a batch of one, then pool. */
+  /** Ascending by price, then latency of a batch of one, then pool. */
   readonly hardware: readonly TaskHardware[];
 }
 
-/** What a task can run on: a variant of its task in a pool. */
+/** Hardware option of a task: a variant of the task in a pool. */
 export interface TaskHardware extends BatchTimes {
   readonly variant: number;
   readonly pool: number;
-  /** Price of one replica per hour, millionths of the unit of prices: money is whole numbers. */
+  /** Price of one replica per hour, in integer millionths of the currency. */
   readonly price: number;
   /**
    * Largest batches to choose from, ascending: profiled sizes whose throughput exceeds that of all
@@ -41,11 +41,11 @@ export function hardwareOf(
   { hardware }: Pick<TaskConfiguration, "hardware">,
 ): TaskHardware {
   const chosen = stages[stage]?.hardware[hardware];
-  if (chosen === undefined) throw new RangeError("a configuration names hardware of its stage");
+  if (chosen === undefined) throw new RangeError("hardware index out of range");
   return chosen;
 }
 
-/** Per hour, in millionths. */
+/** Cost per hour, in millionths. */
 export function costOf(problem: ProvisioningProblem, configuration: Configuration): number {
   return configuration.reduce(
     (sum, one, stage) => sum + one.replicas * hardwareOf(problem, stage, one).price,
@@ -53,7 +53,7 @@ export function costOf(problem: ProvisioningProblem, configuration: Configuratio
   );
 }
 
-/** Replicas beyond what the pools have. */
+/** Replicas beyond the capacity of the pools. */
 export function excessOf(problem: ProvisioningProblem, configuration: Configuration): number {
   const used = problem.workersByPool.map(() => 0);
   for (const [stage, one] of configuration.entries()) {
@@ -65,7 +65,7 @@ export function excessOf(problem: ProvisioningProblem, configuration: Configurat
   }, 0);
 }
 
-/** Of one replica with whole batches, per second. */
+/** Throughput of one replica with whole batches, per second. */
 export function throughputQps({ batchMs }: TaskHardware, batch: number): number {
   return (1000 * batch) / (batchMs[batch - 1] ?? Number.POSITIVE_INFINITY);
 }

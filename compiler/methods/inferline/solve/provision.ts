@@ -1,23 +1,23 @@
 /**
- * The planner: greedy as the paper has it, then refined until nothing cheaper is left to try.
+ * The planner: greedy as in the paper, then refined until nothing cheaper is left to try.
  *
  * The paper states its program in words (InferLine §4.3: minimise cost greedily while the latency
  * constraint is satisfied). Variables, for every task i:
- *   h(i) hardware,  b(i) largest batch, of the profiled sizes,  r(i) >= 1 replicas, whole
+ * h(i) hardware, b(i) largest batch, of the profiled sizes, r(i) >= 1 replicas, an integer
  *
- *   min  sum_i r(i) price(h(i))
- *   s.t. late(h, b, r) <= allowed                  on every sample trace
- *        load(i) < r(i) throughput(h(i), b(i)) for every task; ours, a trace is short
- *        sum_{i: h(i) in pool P} r(i) <= W(P)      for every pool P; ours, the paper has no limit
+ * min sum_i r(i) price(h(i))
+ * s.t. late(h, b, r) <= allowed on every sample trace;
+ * load(i) < r(i) throughput(h(i), b(i)) for every task; ours, since a trace is short;
+ * sum_{i: h(i) in pool P} r(i) <= W(P) for every pool P; ours, the paper has no limit.
  *
  * late() is the number of requests over the SLO when the Estimator (§4.2) serves the trace, and
- * allowed is how many the SLO's percentile lets be late. late() has no closed form and is not
- * monotone in r, so the program is searched:
+ * allowed is the number that the SLO's percentile lets be late. late() has no closed form and is
+ * not monotone in r, so the program is searched:
  * - greedily, `greedy/initialize.ts` (Algorithm 1: a feasible start) and `greedy/minimize-cost.ts`
- *   (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most, the
- *   last to the next cheaper hardware, or to any where the options say so);
- * - then by `exact/branch-and-bound.ts`, which is ours: it proves that nothing is cheaper, or says
- *   how much cheaper a plan could be when its limit is reached.
+ * (Algorithm 2: the action of IncreaseBatch, RemoveReplica and DowngradeHW that saves most, the
+ * last to the next cheaper hardware, or to any if the options say so);
+ * - then by `exact/branch-and-bound.ts`, which is ours: it proves that nothing is cheaper, or how
+ * much cheaper a plan could be when its limit is reached.
  */
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
@@ -33,18 +33,18 @@ import { scaleFactorsOf } from "./scale-factors.ts";
 import { isFeasible, replaced, type SearchSpace } from "./search-space.ts";
 
 export interface ProvisionOptions {
-  /** What plans are held to, at most the SLO. */
+  /** Limit for plans, at most the SLO. */
   readonly sloMs: number;
-  /** Plans carry it for ever: a short trace is over before too few replicas fall behind. */
+  /** Load that plans carry indefinitely: a short trace ends before too few replicas fall behind. */
   readonly loadQps?: number;
   readonly refine: "exact" | "none";
-  /** Which cheaper hardware greedy tries; the next cheaper if left out. */
+  /** Cheaper hardware that greedy tries; default: the next cheaper. */
   readonly downgrade?: Downgrade | undefined;
   /** Queries that the refinement may serve, of all tasks. */
   readonly queryLimit: number;
-  /** What is known from elsewhere. */
+  /** Known results of other searches. */
   readonly known?: KnownPlan;
-  /** Of the exact search, where several machines search; left out for one. */
+  /** Branches of the exact search, if several machines search. */
   readonly branches?: RootBranches | undefined;
 }
 
@@ -60,7 +60,9 @@ export interface Provisioned {
   readonly configuration: Configuration | null;
   /** Millionths per hour; null if greedy found none. */
   readonly greedyCost: number | null;
-  /** No configuration costs less, millionths per hour; Infinity if there is none at all. */
+  /**
+   * No configuration costs less, millionths per hour; Infinity if there is no configuration at all.
+   */
   readonly lowerBound: number;
   /** Tasks that were served. */
   readonly evaluations: number;
@@ -89,14 +91,14 @@ export function provision(
   const { configuration, lowerBound } = branchAndBound(space, start, queryLimit, own);
   if (configuration === null) return found(null, Math.max(least, lowerBound));
   const isProven = lowerBound >= costOf(problem, configuration);
-  // A search that was cut short may leave something that a single action makes cheaper.
+  // A search that reached its limit may leave something that a single action makes cheaper.
   const cheapest = isProven
     ? leastLatency(space, configuration)
     : settled(space, minimizeCost(space, configuration, "any"), "any");
   return found(cheapest, Math.max(least, lowerBound));
 }
 
-/** The least latency at its cost; a cost that this lets fall falls. */
+/** Minimizes latency at the same cost, and takes cost reductions that this enables. */
 function settled(space: SearchSpace, start: Configuration, downgrade: Downgrade): Configuration {
   let configuration = leastLatency(space, start);
   for (;;) {
@@ -150,12 +152,13 @@ function greedyOf(space: SearchSpace, downgrade: Downgrade): Configuration | nul
 const QUERY_LIMIT = 5e6;
 
 /**
- * Changes the plan, one step at a time, as long as the percentile of the latency falls, or the
- * median at the same percentile: greedy and search stop at the first plan that serves at its cost,
- * often with a large batch that makes queries wait for each other. A step changes one task to
- * another batch, or to other hardware for as much money; or two tasks to other batches, with or
- * without a replica that moves from one to the other.
- * @param start feasible, within the pools. @returns a feasible configuration that costs as much.
+ * Changes the plan step by step while the latency percentile falls, or the median at the same
+ * percentile: greedy and search stop at the first plan that serves at its cost, often with a large
+ * batch that makes queries wait for each other. A step changes one task to another batch, or to
+ * other hardware at the same cost; or two tasks to other batches, with or without a replica that
+ * moves from one to the other.
+ * @param start feasible, within the pools.
+ * @returns a feasible configuration of the same cost.
  */
 function leastLatency(space: SearchSpace, start: Configuration): Configuration {
   const { problem, evaluator } = space;
@@ -197,7 +200,10 @@ function* steps(
 
 type Member = readonly [stage: number, task: TaskConfiguration];
 
-/** Two tasks with any batches, and a replica moved from the first to the second or not. */
+/**
+ * Yields changes of two tasks with any batches, with or without moving a replica from the first to
+ * the second.
+ */
 function* inPairs(
   problem: ProvisioningProblem,
   configuration: Configuration,
@@ -212,7 +218,7 @@ function* inPairs(
     for (const batch of one.batches) {
       const fewer = { ...giver, batch, replicas: giver.replicas - moved };
       for (const batchOfOther of other.batches) {
-        // One task alone was tried.
+        // Changes of one task alone were tried before.
         if (moved === 0 && (batch === giver.batch || batchOfOther === taker.batch)) continue;
         const more = { ...taker, batch: batchOfOther, replicas: taker.replicas + moved };
         yield replaced(replaced(configuration, from, fewer), to, more);

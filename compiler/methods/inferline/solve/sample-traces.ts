@@ -15,14 +15,14 @@ const CALIBRATION_SEEDS = 1_000_000;
 const HELD_OUT_SEEDS = 2_000_000;
 
 /**
- * Traces of the same length, that of their load: plans are made with samples, margins chosen with
- * calibration traces, and held-out ones only judge.
+ * Traces of the same length, that of their load: plans are made with samples, margins are chosen
+ * with calibration traces, and held-out traces only judge.
  */
 export class SampleTraces {
   readonly #frame: InferlineFrame;
   readonly #loadQps: number;
   readonly #graph: TaskGraph;
-  /** Of each trace. */
+  /** Length of each trace. */
   readonly lengthMs: number;
 
   constructor(frame: InferlineFrame, loadQps: number) {
@@ -40,14 +40,17 @@ export class SampleTraces {
     return [...this.#traces(CALIBRATION_SEEDS, this.#frame.policy.traces, count)];
   }
 
-  /** After the parts of a recorded trace that plans are made with; one at a time is in memory. */
+  /**
+   * Follows the parts of a recorded trace that plans are made with; holds one trace at a time in
+   * memory.
+   */
   heldOut(count: number, after: number): Iterable<RequestTrace> {
     return this.#traces(HELD_OUT_SEEDS, this.#frame.policy.traces + after, count);
   }
 
   /**
-   * @param part of a recorded trace, which has fewer parts than it may be asked for; those that
-   * hold no request are left out.
+   * @param part of a recorded trace, which may have fewer parts than requested; parts without
+   * requests are left out.
    */
   *#traces(firstSeed: number, part: number, count: number): Generator<RequestTrace> {
     for (let index = 0; index < count; index++) {
@@ -63,7 +66,7 @@ export class SampleTraces {
     const durationMs = this.lengthMs;
     const qps = this.#loadQps;
     if (arrivals.process === "trace") {
-      if (recorded === null) throw new RangeError("the recorded trace is at hand");
+      if (recorded === null) throw new RangeError("the recorded trace is missing");
       const fromMs = part * durationMs;
       if (recorded.kind === "arrivals") {
         return cut(recorded.arrivalMs, qps / meanQps(recorded), fromMs, fromMs + durationMs);
@@ -80,12 +83,14 @@ export class SampleTraces {
   }
 }
 
-/** Whether every trace can be drawn or read: a bundle alone does not hold a recorded one. */
+/**
+ * Returns whether every trace can be drawn or read: a bundle alone does not hold a recorded one.
+ */
 export function hasTraces({ arrivals, recorded }: InferlineFrame): boolean {
   return arrivals.process !== "trace" || recorded !== null;
 }
 
-/** Recorded arrivals at another speed, from one time to another, which is the new 0. */
+/** Replays recorded arrivals at another speed, from one time, the new 0, to another. */
 function cut(arrivalMs: Float64Array, speed: number, fromMs: number, toMs: number): Float64Array {
   return arrivalMs.map((ms) => ms / speed - fromMs).filter((ms) => ms >= 0 && ms < toMs - fromMs);
 }
@@ -93,7 +98,7 @@ function cut(arrivalMs: Float64Array, speed: number, fromMs: number, toMs: numbe
 function meanQps(trace: Trace): number {
   if (trace.kind === "arrivals") {
     const lastMs = trace.arrivalMs.at(-1) ?? 0;
-    // Gaps, of which there are one less than arrivals; a single arrival says nothing of a rate.
+    // Counts gaps, one fewer than arrivals; a single arrival gives no rate.
     return lastMs > 0 ? (1000 * (trace.arrivalMs.length - 1)) / lastMs : 1;
   }
   let queries = 0;

@@ -1,4 +1,4 @@
-/** What a search works with: the problem, the estimator, and what is proven about it beforehand. */
+/** Inputs of a search: the problem, the estimator, and proven bounds. */
 
 import type { FeedForward } from "../../../graph/feed-forward.ts";
 import type { Configuration, TaskConfiguration } from "../../../graph/served-tasks.ts";
@@ -8,7 +8,7 @@ import { hardwareOf, type ProvisioningProblem } from "./problem.ts";
 
 export interface SearchSpace {
   readonly problem: ProvisioningProblem;
-  /** What plans are held to: the SLO less the margin. */
+  /** Limit for plans: the SLO less the margin. */
   readonly sloMs: number;
   readonly evaluator: Evaluator;
   readonly bounds: LowerBounds;
@@ -16,7 +16,7 @@ export interface SearchSpace {
   readonly scaleFactors: readonly number[];
 }
 
-/** Whether a task is below the replicas that any feasible configuration has. */
+/** Returns whether a task has fewer replicas than any feasible configuration. */
 export function isBelowBounds(
   { problem, bounds }: SearchSpace,
   stage: number,
@@ -26,13 +26,16 @@ export function isBelowBounds(
   return one.replicas < (bounds.replicas[stage]?.[one.hardware]?.[position] ?? 0);
 }
 
-/** Feasible, as the estimator says; configurations that are proven not to be are not tried. */
+/**
+ * Returns whether a configuration is feasible by the estimator; proven infeasible ones are not
+ * tried.
+ */
 export function isFeasible(space: SearchSpace, configuration: Configuration): boolean {
   if (configuration.some((one, stage) => isBelowBounds(space, stage, one))) return false;
   return space.evaluator.isFeasible(configuration);
 }
 
-/** The same but for one task. */
+/** Returns a copy with one task changed. */
 export function replaced(
   configuration: Configuration,
   stage: number,
@@ -41,7 +44,7 @@ export function replaced(
   return configuration.map((other, index) => (index === stage ? one : other));
 }
 
-/** No query of the sample ever waits with as many. */
+/** Number of replicas with which no query of the sample ever waits. */
 export function unlimited({ evaluator }: SearchSpace): number {
   const most = ({ requestCount, visits }: FeedForward): number =>
     Math.max(requestCount, ...visits.stages.map(({ count }) => count));

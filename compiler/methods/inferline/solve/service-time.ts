@@ -1,9 +1,10 @@
-/** Tells what the longest path takes where nothing waits (InferLine §4.3). */
+/** Latency of the longest path without waiting (InferLine §4.3). */
 import type { ProvisioningProblem } from "./problem.ts";
 
 /**
- * Time of the longest path through the pipeline where nothing waits, ms.
- * @param stageMs of each task. Source: InferLine §4.3, ServiceTime.
+ * Time of the longest path through the pipeline without waiting, ms.
+ * @param stageMs of each task.
+ * Source: InferLine §4.3, ServiceTime.
  */
 export function serviceTimeMs(
   { graph, hopMs }: Pick<ProvisioningProblem, "graph" | "hopMs">,

@@ -100,7 +100,7 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
         "the load; accuracy: the most accurate mix of variants found that carries it on all " +
         "servers.",
     ],
-    ["Shed", "Share of the load that is beyond the capacity: so many requests are turned away."],
+    ["Shed", "Share of the load beyond the capacity: this share of the requests is rejected."],
     ["Planned accuracy", `Mean end-to-end accuracy of the paths that requests take${weighted}.`],
     [
       "Accuracy per satisfied",
@@ -145,7 +145,7 @@ export function meanings({ slo, leaves }: LokiBundle): Markup {
   return definitionList(entries);
 }
 
-/** For each level a part that opens: its instances, and the paths that requests take. */
+/** One expandable part for each level: its instances, and the paths that requests take. */
 export function levelDetails(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): Markup {
   const keyOf = new Map(keys.map((key) => [nameOf(key.taskName, key.name), key]));
   return levelParts(bundle.levels, (level) => {
@@ -164,7 +164,7 @@ accuracy ${ratioText(plan.accuracy)}${beyond}`,
 
 type KeyOf = ReadonlyMap<string, PipelineVariantKey>;
 
-/** Joined by a character that names cannot hold unescaped. */
+/** Key of a variant, joined by a character that names cannot hold unescaped. */
 function nameOf(task: string, variant: string): string {
   return JSON.stringify([task, variant]);
 }
@@ -173,7 +173,7 @@ function serversText(count: number): string {
   return `${decimalText(count)} ${count === 1 ? "server" : "servers"}`;
 }
 
-/** What the plan carries beyond its load, or how much it leaves. */
+/** Load that the plan carries beyond its level's, or that it leaves. */
 function planText({ loadQps, feasible, capacityQps, plan }: LokiLevel): string {
   if (!feasible) {
     return (
@@ -189,7 +189,7 @@ function planText({ loadQps, feasible, capacityQps, plan }: LokiLevel): string {
         "more than this load.";
 }
 
-/** Which tasks have a table that chooses the variant of every batch. */
+/** Tasks with a table that chooses the variant of every batch. */
 function stageText({ tasks }: LokiBundle, { stages }: LokiLevel): string {
   const tables = (stages ?? []).flatMap((stage, task) =>
     stage === null ? [] : [`${tasks[task]?.name ?? ""} (within ${msText(stage.budgetMs)})`],
@@ -218,7 +218,7 @@ function instanceTable(bundle: LokiBundle, level: LokiLevel, keyOf: KeyOf): Mark
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** By the task that the paths lead to; the shares of each of these sum to 1. */
+/** Paths by the task that they lead to; the shares of each group sum to 1. */
 function pathTable(bundle: LokiBundle, level: LokiLevel, keyOf: KeyOf): Markup {
   const paths = planView(bundle, level)
     .paths.map((path) => ({ ...path, leaf: Object.keys(path.variants).at(-1) ?? "" }))

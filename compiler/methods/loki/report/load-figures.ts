@@ -1,4 +1,4 @@
-/** What load does to accuracy, to violations and to latency. */
+/** Figures over the load: accuracy, violations and latency. */
 import * as Plot from "@observablehq/plot";
 import {
   type LokiBundle,
@@ -15,7 +15,7 @@ import { capacityMarks, stepMarks } from "./plan-marks.ts";
 
 const PER_REQUEST_STYLE = { stroke: "currentColor", strokeDasharray: "2 3", strokeWidth: 1.2 };
 
-/** Accuracy that the plans promise, and what a simulation of them gives. */
+/** Planned accuracy, and the result of a simulation. */
 export function drawAccuracy(bundle: LokiBundle): Markup {
   const planned = pointsOf(bundle.levels, ({ plan }) => plan.accuracy);
   const satisfied = pointsOf(bundle.levels, ({ expected }) => expected.accuracyPerSatisfied);
@@ -73,14 +73,14 @@ export function drawViolations(bundle: LokiBundle): Markup {
   });
 }
 
-/** A power of ten that is below the ceiling and that the longest simulation can tell from none. */
+/** A power of ten below the ceiling that the longest simulation can distinguish from 0. */
 function smallestRate(levels: readonly LokiLevel[], ceiling: number): number {
   const requests = levels.map(({ loadQps, expected }) => (loadQps * expected.durationMs) / 1000);
-  const told = 1 / Math.max(10, ...requests);
+  const resolution = 1 / Math.max(10, ...requests);
   const rates = levels.flatMap(({ expected: { violationRate } }) =>
     violationRate > 0 ? [violationRate] : [],
   );
-  const least = Math.min(told, ceiling > 0 ? ceiling / 2 : told, ...rates);
+  const least = Math.min(resolution, ceiling > 0 ? ceiling / 2 : resolution, ...rates);
   return 10 ** Math.max(Math.log10(NEGLIGIBLE_RATIO), Math.floor(Math.log10(least)));
 }
 

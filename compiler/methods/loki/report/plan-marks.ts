@@ -1,4 +1,4 @@
-/** Where the step of the plans changes, and where their capacity ends. */
+/** Marks for the loads where the step of the plans changes, and where their capacity ends. */
 import * as Plot from "@observablehq/plot";
 import type { LokiBundle, LokiLevel } from "stratagem-runtime/internal/bundle/schema";
 import { loadAxis, upright } from "../../../report/kit/load-axis.ts";
@@ -9,7 +9,7 @@ interface StepChange {
   readonly firstAccuracyQps: number;
 }
 
-/** Null where all levels have the same step. */
+/** Null if all levels have the same step. */
 export function stepChangeOf({ levels }: LokiBundle): StepChange | null {
   const lastHardware = levels.findLast(({ plan }) => plan.step === "hardware");
   const firstAccuracy = levels.find(({ plan }) => plan.step === "accuracy");
@@ -18,19 +18,19 @@ export function stepChangeOf({ levels }: LokiBundle): StepChange | null {
   return { lastHardwareQps: lastHardware.loadQps, firstAccuracyQps: firstAccuracy.loadQps };
 }
 
-/** The load that all plans of a bundle are bounded by. */
+/** The capacity of a bundle's plans. */
 export function capacityOf({ levels }: LokiBundle): number {
   return levels[0]?.capacityQps ?? 0;
 }
 
-/** Share of the requests that a level turns away because no plan carries them. */
+/** Share of the requests that a level rejects because no plan carries them. */
 export function shedShare({ feasible, loadQps, capacityQps }: LokiLevel): number {
   return feasible ? 0 : 1 - capacityQps / loadQps;
 }
 
 /**
- * The loads beyond the capacity, and the name of the line before them. @param frameAnchor where
- * nothing else is drawn.
+ * Marks the loads beyond the capacity, and names the line before them.
+ * @param frameAnchor where nothing else is drawn.
  */
 export function capacityMarks(
   bundle: LokiBundle,
@@ -54,8 +54,8 @@ export function capacityMarks(
 }
 
 /**
- * The gap between the last level of the one step and the first of the other. @param middle
- * accuracies above it are drawn in the upper half, and their names below.
+ * Marks the gap between the last level of the one step and the first of the other.
+ * @param middle accuracies above it are drawn in the upper half, and their names below.
  */
 export function stepMarks(bundle: LokiBundle, middle: number): Plot.Markish[] {
   const change = stepChangeOf(bundle);

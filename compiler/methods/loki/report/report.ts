@@ -1,9 +1,10 @@
 /**
- * A bundle of plans as one page for people: the pipeline, which servers every load takes, what the
- * plans promise and what a simulation gave.
+ * Report page of Loki's plans: the pipeline, the servers for every load, planned and simulated
+ * figures.
  */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { startOrigin } from "stratagem-runtime/internal/describe/pool-device";
+import { variantLetters } from "stratagem-runtime/internal/methods/loki/describe/letters";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { figureGrid } from "../../../report/figure-grid.ts";
 import {
@@ -12,7 +13,7 @@ import {
   secondsText,
   taskLegend,
 } from "../../../report/kit/plan-report.ts";
-import type { PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
+import { colored, type PipelineVariantKey } from "../../../report/kit/variant-keys.ts";
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText } from "../../../report/number-text.ts";
 import { levelDetails, meanings, planTable } from "./levels.ts";
@@ -21,7 +22,6 @@ import { shedShare, stepChangeOf } from "./plan-marks.ts";
 import { drawServers, drawTransitions, serverCount } from "./server-figures.ts";
 import { bundleFacts, leadText } from "./summary.ts";
 import { taskTree } from "./task-tree.ts";
-import { variantKeys } from "./variant-keys.ts";
 
 interface LokiReportContent {
   readonly bundle: LokiBundle;
@@ -46,7 +46,7 @@ query leads to there. ${unusedText(bundle, keys)}</p>`,
     ],
     levelTable: planTable(bundle),
     meanings: meanings(bundle),
-    plansLead: html`<p>Open a load to see what runs, and which ways the requests
+    plansLead: html`<p>Open a load to see what runs, and which paths the requests
 take.</p>`,
     levelDetails: levelDetails(bundle, keys),
     footer: footerText(bundle),
@@ -56,7 +56,7 @@ take.</p>`,
 
 function unusedText({ tasks }: LokiBundle, keys: readonly PipelineVariantKey[]): string {
   const count = tasks.reduce((sum, { variants }) => sum + variants.length, 0) - keys.length;
-  if (count === 0) return "Every variant has its place in some plan.";
+  if (count === 0) return "Every variant is in some plan.";
   return `A variant without a letter (${count} of ${count + keys.length}) is in no plan.`;
 }
 
@@ -72,7 +72,7 @@ function loadSection(bundle: LokiBundle, keys: readonly PipelineVariantKey[]): M
       "Violations",
       drawViolations(bundle),
       "Share of the requests that are late, dropped or shed in the simulation, on a logarithmic " +
-        "scale; the lowest line also stands for none at all.",
+        "scale; the lowest line also stands for 0.",
     ),
     captionedFigure(
       "Latency",
@@ -101,7 +101,7 @@ function serverCaption(bundle: LokiBundle): string {
     ? " Pale bars are beyond the capacity: the requests above it are shed."
     : "";
   return (
-    `Of the ${decimalText(serverCount(bundle))} there are, by task (hue) and variant ` +
+    `Of ${decimalText(serverCount(bundle))} servers, by task (hue) and variant ` +
     `(darker is more accurate).${shed}`
   );
 }
@@ -115,21 +115,21 @@ function stepCaption(bundle: LokiBundle): string {
   return (
     `In the grey band, between ${decimalText(lastHardwareQps, 2)} and ` +
     `${decimalText(firstAccuracyQps, 2)} requests/s, the most accurate variants stop ` +
-    "fitting: below it load is met with servers, above it with less accurate variants."
+    "fitting: below it load is met with more servers, above it with less accurate variants."
   );
 }
 
 function noTransitionText({ levels }: LokiBundle): string {
   return levels.length === 1
-    ? "There is one level, and so no change of level."
-    : "No change between neighbouring levels loads a model.";
+    ? "There is only one level."
+    : "No change between adjacent levels loads a model.";
 }
 
 function transitionCaption({ levels, policy }: LokiBundle): string {
   if (levels.length === 1) return "";
   const cost =
     policy.modelLoadMs === 0
-      ? "A model load is taken to need no time."
+      ? "A model load is assumed to take no time."
       : `A server needs ${msText(policy.modelLoadMs)} for a model load${startOrigin(policy)} ` +
         "and serves nothing meanwhile.";
   return (
@@ -143,8 +143,13 @@ function footerText({ levels, arrivals }: LokiBundle): string {
   const shed = levels.map(shedShare).filter((share) => share > 0);
   const mostShed = shed.length === 0 ? "" : ` Up to ${ratioText(Math.max(...shed))} is shed.`;
   return (
-    "Plans and proofs are what the solver found. Simulated values: each level under its " +
+    "Plans and proofs are those of the solver. Simulated values: each level under its " +
     `own load with ${process} arrivals, ${secondsText(levels)} with seed ` +
     `${levels[0]?.expected.seed ?? 0}, by the code that follows the plans.${mostShed}`
   );
+}
+
+/** Keys of the variants in the plan of some level: by task, and ascending in accuracy. */
+export function variantKeys(bundle: LokiBundle): PipelineVariantKey[] {
+  return colored(variantLetters(bundle));
 }

@@ -1,7 +1,4 @@
-/**
- * Which servers a level takes, and how many of them have to load another model when the level
- * changes.
- */
+/** Servers of each level, and how many of them load another model when the level changes. */
 import * as Plot from "@observablehq/plot";
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -71,8 +68,8 @@ function serverRange(bars: readonly LevelBar[], { levels }: LokiBundle, task: nu
 }
 
 /**
- * Model loads of a change up above the axis, of a change down below it. Null where no change loads
- * anything.
+ * Model loads of a change up above the axis, of a change down below it. Null if no change loads a
+ * model.
  */
 export function drawTransitions({ levels }: LokiBundle): Markup | null {
   const changes = levels.slice(1).map(({ loadQps, transition }, index) => ({

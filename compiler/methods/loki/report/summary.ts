@@ -1,4 +1,4 @@
-/** What the plans of a pipeline are and do, in words and facts. */
+/** Summary of a pipeline's plans, and a list of facts. */
 
 import {
   type LokiBundle,
@@ -46,7 +46,7 @@ function loadText({ loadQps }: LokiLevel): string {
   return `${decimalText(loadQps, 2)} requests/s`;
 }
 
-/** What gives way to load: servers, then accuracy. */
+/** Reaction to load: more servers, then less accuracy. */
 function stepText(bundle: LokiBundle, lowest: LokiLevel, highest: LokiLevel): string {
   const change = stepChangeOf(bundle);
   const accuracies = (from: LokiLevel): string =>
@@ -83,10 +83,7 @@ function shedText(levels: readonly LokiLevel[], capacity: string): string[] {
   ];
 }
 
-/**
- * Which levels that are within the capacity still miss the ceiling when they are simulated, and
- * what helps.
- */
+/** Carried levels that exceed the ceiling in their simulation, and a remedy. */
 function violationText({ levels, slo, policy }: LokiBundle): string {
   const ceiling = violationCeiling(slo);
   const carried = levels.filter(({ feasible }) => feasible);
@@ -100,8 +97,7 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
       `requests miss the deadline, of ${ratioText(ceiling)} allowed.`
     );
   }
-  const help =
-    policy.headroom === "auto" ? "" : " Plans with headroom: auto leave room for the queues.";
+  const help = policy.headroom === "auto" ? "" : " Plans with headroom: auto allow for queues.";
   const verb = over.length === 1 ? "exceeds" : "exceed";
   return (
     `In the simulation, ${whichText(over, levels.length)} ${verb} the ceiling of ` +
@@ -110,20 +106,20 @@ function violationText({ levels, slo, policy }: LokiBundle): string {
 }
 
 const ROUTING: Readonly<Record<LokiOptions["routing"], string>> = {
-  plan: "in the shares of the plan",
-  "most-accurate-first": "the most accurate path first",
-  auto: "in the shares of the plan near its load, else the most accurate path first",
+  plan: "by the shares of the plan",
+  "most-accurate-first": "most accurate first",
+  auto: "by the shares of the plan near its load, otherwise most accurate first",
 };
 
 const DROP: Readonly<Record<LokiOptions["drop"], string>> = {
   none: "never",
-  "last-task": "before the last task, if its time is not enough",
+  "last-task": "before the last task, if its time is too short",
   "per-task": "after a task that took longer than its budget",
-  reroute: "after a task that took longer than its budget, unless a faster server makes up for it",
-  deadline: "if no way left is fast enough for its deadline",
+  reroute: "after a task that took longer than its budget, unless a faster server compensates",
+  deadline: "if no remaining path is fast enough for its deadline",
 };
 
-/** A description list of what the bundle is. */
+/** A description list of the bundle's facts. */
 export function bundleFacts(bundle: LokiBundle, file: ReportedFile): Markup {
   const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
@@ -132,7 +128,7 @@ export function bundleFacts(bundle: LokiBundle, file: ReportedFile): Markup {
       onDevice(on),
   );
   const headroom =
-    policy.headroom === "auto" ? "as little as keeps the ceiling" : ratioText(policy.headroom);
+    policy.headroom === "auto" ? "the least that keeps the ceiling" : ratioText(policy.headroom);
   const facts: Facts = [
     ["Arrivals", arrivals.process === "gamma" ? `gamma, CV² ${arrivals.cv2}` : arrivals.process],
     ["Servers", pools.join("; ")],
@@ -143,7 +139,7 @@ export function bundleFacts(bundle: LokiBundle, file: ReportedFile): Markup {
       `${bundle.method}: execution may take ${ratioText(policy.sloFraction)} of the ` +
         `deadline; headroom ${headroom}`,
     ],
-    ["Requests take their paths", ROUTING[policy.routing]],
+    ["Paths of requests", ROUTING[policy.routing]],
     ["A query is dropped", DROP[policy.drop]],
     [
       "Variants of a batch",

@@ -10,7 +10,7 @@ import { chip, type PipelineVariantKey } from "../../../report/kit/variant-keys.
 import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, msText, ratioText, shareText } from "../../../report/number-text.ts";
 
-/** Leaves up to this many stand side by side where the page is wide enough. */
+/** Up to this many leaves are side by side if the page is wide enough. */
 const MAX_BESIDE = 3;
 
 /** Tasks come after their parents, so that going backwards every task finds its children drawn. */
@@ -54,12 +54,12 @@ ms</th>${heads}</tr></thead>
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** A long name that may be broken after the characters that join its words. */
+/** A long name with line breaks allowed after the characters that join its words. */
 function breakable(name: string): Markup[] {
   return name.split(/(?<=[_.-])/).map((part) => html`${part}<wbr>`);
 }
 
-/** Tasks behind one, in their order. */
+/** Children of a task, in their order. */
 function childrenOf(tasks: readonly PipelineTask[], index: number | null): number[] {
   return tasks.flatMap(({ parent }, task) => (parent === index ? [task] : []));
 }

@@ -3,7 +3,7 @@ import { pathAccuracy } from "stratagem-runtime/internal/bundle/path-accuracy";
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /**
- * End-to-end accuracy of requests: of each leaf the mean over its queries by the paths they took,
+ * End-to-end accuracy of requests: for each leaf the mean over its queries by the paths they took,
  * weighted over the leaves that were reached.
  */
 export class RequestAccuracy {
@@ -27,14 +27,17 @@ export class RequestAccuracy {
     return (this.#leafByTask[task] ?? -1) >= 0;
   }
 
-  /** A new request has the slot. */
+  /** Opens the slot for a new request. */
   open(request: number): void {
     const begin = request * this.#weight.length;
     this.#sum.fill(0, begin, begin + this.#weight.length);
     this.#count.fill(0, begin, begin + this.#weight.length);
   }
 
-  /** A query of a leaf task was served. @param cell of its path in the table of the leaf. */
+  /**
+   * Records a served query of a leaf task.
+   * @param cell of its path in the table of the leaf.
+   */
   record(request: number, task: number, cell: number): void {
     const leaf = this.#leafByTask[task] ?? 0;
     const at = request * this.#weight.length + leaf;

@@ -3,18 +3,15 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 
 const NONE = -1;
 
-/**
- * Requests that are open, as slots of flat arrays, and of each the queries that have come from it
- * and are not done.
- */
+/** Open requests, in slots of flat arrays, and the unfinished queries of each. */
 export class RequestTable {
-  /** When its client sent it. */
+  /** Time when its client sent it. */
   readonly sentMs: Float64Array;
-  /** Until when core is to have its queries served. */
+  /** Deadline for core to serve its queries. */
   readonly deadlineMs: Float64Array;
   /**
-   * When the last of its leaf queries was done; of a request that has reached no leaf, the last of
-   * all.
+   * End of the last of its leaf queries; for a request that has reached no leaf, the end of its
+   * last query.
    */
   readonly leafDoneMs: Float64Array;
   readonly doneMs: Float64Array;
@@ -38,7 +35,7 @@ export class RequestTable {
     return this.#free.length - this.#freeCount;
   }
 
-  /** @returns the slot of a new request, −1 when all are taken. */
+  /** @returns the slot of a new request, −1 if all are taken. */
   open(sentMs: number, deadlineMs: number): number {
     if (this.#freeCount === 0) return NONE;
     const slot = this.#free[--this.#freeCount] ?? NONE;
@@ -64,13 +61,15 @@ export class RequestTable {
 export class QuerySlots {
   readonly request: Int32Array;
   readonly task: Uint16Array;
-  /** Query that it came from, −1 for a request's own. */
+  /** Query that produced it, −1 for a request's own. */
   readonly parent: Int32Array;
   /** Index of the variants along its path, in the tables of path accuracies. */
   readonly pathCell: Uint32Array;
-  /** Holders of the slot: itself until it is done, and each child that is still on the way. */
+  /**
+   * Holders of the slot: the query until it is finished, and each child that is still on its way.
+   */
   readonly holders: Uint32Array;
-  /** Queries of the same request. */
+  /** Next query of the same request. */
   readonly next: Int32Array;
   readonly previous: Int32Array;
   readonly firstOfRequest: Int32Array;
@@ -114,7 +113,7 @@ export class QuerySlots {
     return slot;
   }
 
-  /** Takes a query out of the list of its request. */
+  /** Removes a query from the list of its request. */
   unlink(slot: number): void {
     const next = this.next[slot] ?? NONE;
     const previous = this.previous[slot] ?? NONE;
@@ -127,8 +126,8 @@ export class QuerySlots {
     this.holders[slot] = (this.holders[slot] ?? 0) + 1;
   }
 
-  /** The slot is free when nothing holds it any more. */
-  letGo(slot: number): void {
+  /** Releases a hold; the slot is free without holds. */
+  releaseHold(slot: number): void {
     const holders = (this.holders[slot] ?? 0) - 1;
     this.holders[slot] = holders;
     if (holders === 0) this.#free[this.#freeCount++] = slot;

@@ -42,25 +42,22 @@ import { type LokiOutcome, LokiTally } from "./tally.ts";
 export interface LokiSimulationOptions {
   readonly arrivals: ArrivalProcess;
   /**
-   * Requests arrive from time 0 until this time, exclusive; what they lead to is still served and
-   * counted.
+   * Requests arrive from time 0 until this time, exclusive; all of their queries are still served
+   * and counted.
    */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly fanout: FanoutMode;
-  /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
+  /** Parts of the serving machine to simulate, if the bundle describes them; default: all. */
   readonly stations?: StationOptions;
-  /** Whether decisions follow the pace of the workers; left out for yes. */
+  /** Whether decisions follow the pace of the workers; default: true. */
   readonly adapts?: boolean;
-  /** Whether the result says what happened in each second. */
+  /** Whether the result has totals of each second. */
   readonly timeline?: boolean;
-  /**
-   * What the dispatcher is told of other front ends that share the workers; left out, there are
-   * none.
-   */
+  /** State of other front ends that share the workers; default: none. */
   readonly share?: LoadShare;
-  /** Told of every request. */
+  /** Called for every request. */
   readonly onOutcome?: OnOutcome;
 }
 
@@ -69,17 +66,17 @@ export interface LokiSimulationResult extends LokiOutcome {
   readonly durationMs: number;
 }
 
-/** Random streams of one seed: decisions never change which requests they are compared on. */
+/** Random streams of one seed: decisions never change the requests they are compared on. */
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 const FANOUT_STREAM = 3;
 
-/** Queries and requests that are under way at most; a request that finds no room is dropped. */
+/** Maximum queries and requests under way; further requests are dropped. */
 const QUERY_CAPACITY = 2 ** 18;
-/** Of these, the ones that are left for queries that wait where very many can run. */
+/** Part of these that is reserved for waiting queries if very many can run. */
 const WAITING_CAPACITY = 2 ** 16;
 const REQUEST_CAPACITY = 2 ** 16;
-/** And where a simulation has fewer requests: more of these than are expected. */
+/** Capacity of a short simulation, as a multiple of its expected requests. */
 const SHORT_FACTOR = 2;
 const SHORT_REQUESTS = 1024;
 const QUERIES_PER_REQUEST = QUERY_CAPACITY / REQUEST_CAPACITY;
@@ -87,13 +84,13 @@ const QUERIES_PER_REQUEST = QUERY_CAPACITY / REQUEST_CAPACITY;
 const NONE = -1;
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
- * that serves real ones.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the production
+ * dispatcher.
  *
  * The cluster is warm: the demand at time 0 is known, and its plan's models are loaded. Queries
- * take the communication latency to every server. Same bundle, options and seed give the same
+ * take the communication latency to every server. The same bundle, options and seed give the same
  * result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
  * quantiles.
  */
 export function simulateLoki(
@@ -130,7 +127,7 @@ class PipelineSimulation {
   readonly #tally: LokiTally;
   readonly #accuracy: RequestAccuracy;
   readonly #sloMs: number;
-  /** What core may spend of it. */
+  /** Part of the SLO that core may spend. */
   readonly #decisionSloMs: number;
   readonly #hopMs: number;
   readonly #loadMs: number;
@@ -141,7 +138,7 @@ class PipelineSimulation {
   readonly #batchByWorker: Uint32Array;
   /** [workerCount + 1, maxBatch]; the last row is the batch whose outputs are handed in. */
   readonly #batchQueries: Uint32Array;
-  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  /** Workers that are lost permanently, the last ones, and how many of them are lost so far. */
   readonly #lost: MachineState["lost"];
   #lostCount = 0;
   #level: number;
@@ -213,7 +210,7 @@ class PipelineSimulation {
   }
 
   /**
-   * At equal times requests come before deliveries, these before what the server has done, and that
+   * At equal times requests come before deliveries, these before finished server work, and that
    * before the events of workers.
    */
   #step(): void {
@@ -251,10 +248,10 @@ class PipelineSimulation {
     else server.push(nowMs, REQUEST, 0, sentMs);
   }
 
-  /** The server's process has done something. */
+  /** Handles finished work of the server's process. */
   #handle(nowMs: number): void {
     const { server } = this.#stations;
-    assert(server !== null, "there is a server where it does something");
+    assert(server !== null, "a server exists");
     const { nextKind, nextSentMs } = server;
     const worker = server.pop();
     if (nextKind === REQUEST) this.#takeUp(nextSentMs, nowMs);
@@ -274,7 +271,7 @@ class PipelineSimulation {
     }
     const { entryTasks, entryShareByTask } = this.#shape;
     this.#accuracy.open(request);
-    // Held open while its queries are made: one may be dropped before the next has come.
+    // Held open while its queries are made: one may be dropped before the next has arrived.
     this.#requests.openCount[request] = 1;
     for (const task of entryTasks) {
       this.#send(request, task, this.#fanouts.rounded(entryShareByTask[task] ?? 0), NONE, nowMs);
@@ -282,7 +279,7 @@ class PipelineSimulation {
     this.#closeOne(request, nowMs);
   }
 
-  /** Sends queries to a task; with no way to go they are there at once. */
+  /** Sends queries to a task; without a hop they arrive at once. */
   #send(request: number, task: number, count: number, parent: number, nowMs: number): void {
     const queries = this.#queries;
     const requests = this.#requests;
@@ -315,7 +312,7 @@ class PipelineSimulation {
       this.#dispatcher.onQuery(query, task, from, deadlineMs, nowMs, this.#commands);
       this.#carryOut(nowMs);
     }
-    if (parent !== NONE) queries.letGo(parent);
+    if (parent !== NONE) queries.releaseHold(parent);
   }
 
   #workerEvent(nowMs: number): void {
@@ -329,7 +326,7 @@ class PipelineSimulation {
     else server.push(nowMs, BATCH, worker);
   }
 
-  /** The last workers go down for good; what they ran waits again. */
+  /** Loses the last workers permanently; their queries wait again. */
   #lose(workers: number, nowMs: number): void {
     const { workerCount } = this.#shape;
     this.#lostCount = Math.min(workers, workerCount);
@@ -358,8 +355,8 @@ class PipelineSimulation {
   }
 
   /**
-   * The worker may start its next batch before the outputs of this one are handed in, so its
-   * queries are set aside.
+   * Finishes a batch. The worker may start its next batch before the outputs of this one are handed
+   * in, so its queries are copied.
    */
   #finishBatch(worker: number, nowMs: number): void {
     const batch = this.#batchByWorker[worker] ?? 0;
@@ -381,7 +378,7 @@ class PipelineSimulation {
     }
   }
 
-  /** Counts the accuracy of a leaf query; sends on the queries that come from any other. */
+  /** Counts the accuracy of a leaf query; sends on the outputs of any other. */
   #handOn(query: number, variant: number, nowMs: number): void {
     const shape = this.#shape;
     const queries = this.#queries;
@@ -440,7 +437,7 @@ class PipelineSimulation {
     const pool = this.#shape.poolByWorker[worker] ?? 0;
     const model = this.#serviceTimes[variant * this.#shape.poolCount + pool];
     const ms = model?.nextMs(0, batch) ?? Number.NaN;
-    assert(ms >= 0, "a service time is a number, not negative");
+    assert(ms >= 0, "a service time is at least 0");
     const row = worker * this.#maxBatch;
     this.#variantByWorker[worker] = variant;
     this.#batchByWorker[worker] = batch;
@@ -465,7 +462,7 @@ class PipelineSimulation {
     this.#release(query, nowMs);
   }
 
-  /** The request has failed, and its client is told: what waits for it costs no more work. */
+  /** Fails a request and answers it: its waiting queries cost no more work. */
   #drop(request: number, nowMs: number): void {
     const queries = this.#queries;
     const requests = this.#requests;
@@ -481,11 +478,11 @@ class PipelineSimulation {
     }
   }
 
-  /** A query is done with. */
+  /** Ends a query. */
   #release(query: number, nowMs: number): void {
     const request = this.#queries.request[query] ?? 0;
     this.#queries.unlink(query);
-    this.#queries.letGo(query);
+    this.#queries.releaseHold(query);
     this.#closeOne(request, nowMs);
   }
 
@@ -507,7 +504,9 @@ class PipelineSimulation {
     this.#tally.countServed(sentMs, endMs - sentMs, satisfied, this.#accuracy.of(request));
   }
 
-  /** When its client has the answer; without a server that writes it, as soon as it is known. */
+  /**
+   * Time when its client has the answer; without a server that writes it, the time of the answer.
+   */
   #endMs(request: number, nowMs: number): number {
     const { server } = this.#stations;
     if (server !== null) return server.answer(nowMs) + this.#stations.toClientMs();

@@ -4,11 +4,11 @@ import { LatencySample, type LatencySummary } from "../../../simulate/latency-sa
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 
 /**
- * What became of the requests of one simulation. Ratios of nothing are null, except the violation
- * rate, which is then 0.
+ * Outcomes of the requests of one simulation. Ratios with denominator 0 are null, except the
+ * violation rate, which is then 0.
  */
 export interface LokiOutcome {
-  /** Requests. */
+  /** Number of requests. */
   readonly queries: number;
   /** Every leaf query was served by the deadline. */
   readonly satisfied: number;
@@ -18,10 +18,10 @@ export interface LokiOutcome {
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
-  /** Mean over satisfied requests that reached a leaf of the accuracy of their paths. */
+  /** Mean accuracy of the paths of satisfied requests that reached a leaf. */
   readonly accuracyPerSatisfied: number | null;
   /**
-   * The same sum over all requests but those that were satisfied without a leaf: a violation counts
+   * The same sum, divided by all requests except those satisfied without a leaf: a violation counts
    * as accuracy 0.
    */
   readonly accuracyPerQuery: number | null;
@@ -30,7 +30,7 @@ export interface LokiOutcome {
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, LokiVariantOutcome>>;
   readonly byTask: Readonly<Record<string, TaskOutcome>>;
-  /** Keyed by the load of the level, and its pace where it has one. */
+  /** Keyed by the load of the level, and its pace if it has one. */
   readonly byLevel: Readonly<Record<string, { readonly decisions: number }>>;
   /** Servers that the plan in force uses. */
   readonly servers: { readonly mean: number; readonly max: number };
@@ -49,20 +49,20 @@ interface LokiVariantOutcome {
 }
 
 interface TaskOutcome {
-  /** Queries that came to the task. */
+  /** Queries that reached the task. */
   readonly queries: number;
   readonly served: number;
-  /** Given up, or no longer wanted because another query of the request was. */
+  /** Dropped, or cancelled because another query of the request was dropped. */
   readonly dropped: number;
   readonly batches: number;
   readonly meanBatch: number | null;
 }
 
-/** By the second in which requests came. */
+/** Totals by the second in which requests arrived. */
 interface TimelineSecond {
   readonly requests: number;
   readonly violations: number;
-  /** Of the satisfied requests; null without any. */
+  /** Mean over the satisfied requests; null without any. */
   readonly accuracy: number | null;
   /** At the end of the second. */
   readonly servers: number;
@@ -137,7 +137,7 @@ export class LokiTally {
     this.decisionsByLevel[level] = (this.decisionsByLevel[level] ?? 0) + 1;
   }
 
-  /** Servers and level in force since the last event. */
+  /** Records the servers and the level in force since the last event. */
   observe(nowMs: number, servers: number, level: number): void {
     this.#serverMs += this.#servers * (nowMs - this.#observedMs);
     this.#observedMs = nowMs;
@@ -198,7 +198,7 @@ export class LokiTally {
   }
 }
 
-/** Requests by the second they came in. */
+/** Requests by the second in which they arrived. */
 class Timeline {
   readonly #requests: Float64Array;
   readonly #satisfied: Float64Array;
@@ -235,7 +235,7 @@ class Timeline {
     this.#second = second;
   }
 
-  /** Nothing happened in the seconds since the last one. */
+  /** Fills the seconds without events since the last one. */
   #stayUntil(second: number): void {
     this.#servers.fill(this.#servers[this.#second] ?? 0, this.#second + 1, second);
     this.#level.fill(this.#level[this.#second] ?? 0, this.#second + 1, second);

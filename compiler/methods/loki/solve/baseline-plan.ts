@@ -10,8 +10,8 @@ import { pipelineProblem } from "./problem.ts";
 export type LokiBaseline = "inferline" | "proteus";
 
 /**
- * InferLine scales the hardware of the most accurate variants; Proteus the accuracy of every task
- * by itself, and does not know what the pipeline can carry.
+ * InferLine scales the hardware of the most accurate variants; Proteus scales the accuracy of every
+ * task separately, without knowing the capacity of the pipeline.
  */
 const SYSTEMS = {
   inferline: {
@@ -23,13 +23,10 @@ const SYSTEMS = {
   proteus: { plan: proteusPlan, step: "accuracy", capacityQps: () => Number.POSITIVE_INFINITY },
 } as const;
 
-/** In the order that messages have them. */
+/** In the order of messages. */
 export const PIPELINE_BASELINES: readonly LokiBaseline[] = ["inferline", "proteus"];
 
-/**
- * @returns null if the baseline finds none: it knows no other variants, or latencies, that would
- * do.
- */
+/** @returns null if the baseline finds no plan: it considers no other variants or latencies. */
 export function baselinePlan(
   frame: LokiFrame,
   baseline: LokiBaseline,

@@ -1,8 +1,11 @@
-/** Plans in the terms of a bundle, and in those of the solver. */
+/** Converts plans between the terms of a bundle and those of the solver. */
 import type { PipelinePlan as BundledPlan } from "stratagem-runtime/internal/bundle/schema";
 import type { PipelinePlan, PipelineProblem } from "../../../model/pipeline.ts";
 
-/** A plan of the solver in the terms of a bundle. @param demandQps what it carries. */
+/**
+ * Converts a plan of the solver to that of a bundle.
+ * @param demandQps that it carries.
+ */
 export function bundledPlan(
   problem: PipelineProblem,
   { instances, nodes, accuracy, servers }: PipelinePlan,
@@ -15,14 +18,14 @@ export function bundledPlan(
     accuracy,
     instances: instances.map(({ task, variant, configuration, replicas }) => {
       const chosen = problem.tasks[task]?.variants[variant]?.configurations[configuration];
-      if (chosen === undefined) throw new RangeError("an instance has a configuration");
+      if (chosen === undefined) throw new RangeError("configuration index out of range");
       return { task, variant, ...chosen, replicas };
     }),
     nodes,
   };
 }
 
-/** A plan of a bundle in the terms of the solver. */
+/** Converts a plan of a bundle to that of the solver. */
 export function solverPlan(problem: PipelineProblem, plan: BundledPlan): PipelinePlan {
   const { servers, accuracy, nodes } = plan;
   const instances = plan.instances.map(({ task, variant, pool, batch, replicas }) => {

@@ -79,9 +79,9 @@ function taskOf(
   };
 }
 
-/** Mean queries that a query served by the variant sends to a task that follows. */
+/** Mean queries that a query served by the variant sends to a following task. */
 function fanoutTo(child: FlatTask | undefined, { fanout }: Variant): number {
-  if (child === undefined || child.edge === null) throw new RangeError("a child has an edge");
+  if (child === undefined || child.edge === null) throw new RangeError("child without an edge");
   const perQuery = typeof fanout === "number" ? fanout : (fanout?.[child.edge.first] ?? 1);
   return perQuery * child.edge.share;
 }

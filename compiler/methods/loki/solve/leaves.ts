@@ -17,7 +17,7 @@ export interface LeafAccuracies {
   readonly accuracies: Float64Array | null;
 }
 
-/** Most paths to a leaf in a table. Products of more paths are computed where they are needed. */
+/** Maximum paths to a leaf in a table. Products of more paths are computed when needed. */
 export const MAX_TABLE_PATHS = 100_000;
 
 export function leavesOf(tasks: readonly FlatTask[], policy: LokiPolicy): LeafAccuracies[] {
@@ -42,7 +42,7 @@ export function leavesOf(tasks: readonly FlatTask[], policy: LokiPolicy): LeafAc
   });
 }
 
-/** Index of the variant of each task of a path, from its place in a row-major table. */
+/** Returns the variant of each task of a path, from its index in a row-major table. */
 export function variantsOf(cell: number, shape: readonly number[]): number[] {
   const variants: number[] = [];
   let rest = cell;
@@ -74,7 +74,7 @@ function pathEvaluator(
   const names = tasks.map(({ task }) => task.name);
   const compiled = compileExpression(accuracyOf.expression, names);
   if (!compiled.ok) throw new TypeError("an expression was checked when it was read");
-  // A task that is not on the path does nothing to it: as one that is always right.
+  // A task that is not on the path has no effect: as if it were always right.
   const perfect = Object.fromEntries(names.map((name) => [name, 1]));
   return (variants) => {
     const own = accuracies(variants).map((accuracy, position) => [

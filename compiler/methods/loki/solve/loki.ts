@@ -18,7 +18,7 @@ import type { PlanOptions } from "./plan/plan-options.ts";
 import { planPipeline } from "./plan/plan-pipeline.ts";
 import { pipelineProblem } from "./problem.ts";
 
-/** A level as planned, before a simulation has said what to expect of it. */
+/** A level as planned, before a simulation has added its expected figures. */
 export type PlannedLevel = Omit<LokiLevel, "expected" | "stages" | "transition">;
 
 export const loki = {
@@ -28,12 +28,12 @@ export const loki = {
   settle,
 };
 
-/** The capacity is a supremum: at the load itself rounding decides. */
+/** The capacity is a supremum: at exactly this load rounding decides. */
 const CAPACITY_MARGIN = 1e-6;
 
 /**
- * The plan for a load and its headroom; beyond the capacity that for the capacity, the rest to be
- * shed.
+ * The plan for a load and its headroom; beyond the capacity the plan for the capacity, and the rest
+ * is shed.
  */
 async function planLevel(
   frame: LokiFrame,
@@ -50,7 +50,7 @@ async function planLevel(
     return {
       loadQps,
       feasible: true,
-      // The capacity is known to a gap; the load may lie within that.
+      // The capacity is known up to a gap; the load may lie within it.
       capacityQps: Math.max(capacityQps, loadQps),
       plan: bundledPlan(problem, found.plan, { step: found.step, demandQps: wantedQps }),
       solve: reportOf(found.report),
@@ -58,9 +58,9 @@ async function planLevel(
   }
   const demandQps = Math.min(capacityQps, wantedQps) * (1 - CAPACITY_MARGIN);
   const { report, step, ...most } = await planPipeline(problem, demandQps, options);
-  // The plan of the capacity serves the demand too, where a search ends without a plan.
+  // The plan of the capacity serves the demand too, if a search ends without a plan.
   const plan = most.plan ?? capacity.plan;
-  if (plan === null) throw new RangeError("an application with a capacity has a plan for it");
+  if (plan === null) throw new RangeError("no plan for the capacity");
   const isFound = most.plan !== null;
   const gap = isFound ? report.gap : Math.max(0, report.gap - plan.accuracy);
   return {
@@ -73,8 +73,7 @@ async function planLevel(
 }
 
 /**
- * The plan of a level with the fewest model loads from its neighbour's, among those that are as
- * good.
+ * The plan of a level with the fewest model loads from its neighbour's, among equally good ones.
  */
 async function settle(
   frame: LokiFrame,
@@ -95,7 +94,7 @@ async function settle(
 
 const capacities = new WeakMap<LokiFrame, Capacity>();
 
-/** A process solves many levels of one frame, whose capacity is the same. */
+/** Caches the capacity of a frame: a process solves many levels of one frame. */
 function capacityIn(frame: LokiFrame, problem: PipelineProblem, options: PlanOptions): Capacity {
   const known = capacities.get(frame) ?? capacityOf(problem, options);
   capacities.set(frame, known);
@@ -107,7 +106,7 @@ function optionsOf({ policy }: LokiFrame): PlanOptions {
 }
 
 function reportOf({ method, status, gap, rows, columns, nodes }: FoundReport): PlanReport {
-  if (status !== "optimal" && status !== "feasible") throw new TypeError("a plan was found");
+  if (status !== "optimal" && status !== "feasible") throw new TypeError("no plan was found");
   return { method, status, gap, rows, columns, nodes };
 }
 

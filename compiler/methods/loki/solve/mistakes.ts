@@ -1,4 +1,4 @@
-/** What an application asks for that Loki cannot do. */
+/** Mistakes: what an application asks for that Loki does not support. */
 
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
 import type { Application, LokiPolicy, Variant } from "../../../spec/application.ts";
@@ -7,9 +7,9 @@ import { poolWords, profileFor, profileWords } from "../../../spec/pool-profiles
 import { type LeafAccuracies, leavesOf, MAX_TABLE_PATHS, variantsOf } from "./leaves.ts";
 import { latencyLimitMs } from "./problem.ts";
 
-/** Most paths to one leaf where accuracies are products: the simulator numbers paths. */
+/** Maximum paths to one leaf if accuracies are products: the simulator numbers paths. */
 const MAX_PATHS = 2 ** 32;
-/** Most tasks on the way to one leaf. */
+/** Maximum tasks on the path to one leaf. */
 const MAX_DEPTH = 15;
 
 export function* lokiMistakes(application: Application<LokiPolicy>): Generator<Mistake> {
@@ -25,7 +25,7 @@ export function* lokiMistakes(application: Application<LokiPolicy>): Generator<M
   }
 }
 
-/** Source: Loki §2.1, a pipeline is a rooted tree. */
+/** Yields joins. Source: Loki §2.1, a pipeline is a rooted tree. */
 function* joinMistakes({ tasks }: Application): Generator<Mistake> {
   const parentOf = new Map<string, string>();
   for (const [index, { name, to }] of tasks.entries()) {
@@ -105,7 +105,7 @@ function* accuracyMistakes(
   );
 }
 
-/** A leaf that no choice of variants, batches and pools reaches in time. */
+/** Yields leaves that no choice of variants, batches and pools reaches in time. */
 function* latencyMistakes(
   { task, path }: LeafAccuracies,
   tasks: readonly FlatTask[],
@@ -119,7 +119,7 @@ function* latencyMistakes(
   const leaf = show(tasks[task]?.task.name ?? "");
   yield conflict(
     ["slo", "latency"],
-    `the leaf ${leaf} can never be reached in time: the fastest way, ${way}, ` +
+    `the leaf ${leaf} can never be reached in time: the fastest path, ${way}, ` +
       `takes ${ms(leastMs)}, ` +
       `${ms(leastMs - limitMs)} more than the ${ms(limitMs)} that sloFraction ` +
       `${policy.sloFraction} of ${slo.latencyMs} ms leaves for execution`,

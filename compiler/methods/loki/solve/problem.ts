@@ -44,9 +44,8 @@ export function pipelineProblem({
 }
 
 /**
- * Time that the batches of a path may take together, ms. Every server on the path costs one hop:
- * what comes before the first counts too. Source: Loki §4.1, waiting, and §4.2, communication
- * latency.
+ * Time that the batches of a path may take together, ms. Every server on the path costs one hop,
+ * including the one before the first. Source: Loki §4.1, waiting, and §4.2, communication latency.
  */
 export function latencyLimitMs(
   {
@@ -62,7 +61,7 @@ export function latencyLimitMs(
   return slo.latencyMs * policy.sloFraction - serversOnPath * cluster.communicationLatencyMs;
 }
 
-/** The profiled rows as they are. */
+/** The profiled rows, unchanged. */
 function configurationsOf({ profiles }: Task["variants"][number], pool: number): Configuration[] {
   const profile = profiles[pool];
   if (profile === undefined || profile === null) return [];

@@ -1,7 +1,4 @@
-/**
- * Classes of queries: what each has to keep, and what every level promises and was simulated to
- * give it.
- */
+/** Classes of queries: their limits, and the promised and simulated figures of every level. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { html } from "../../../report/markup.ts";
 import { decimalText, listText, msText, ratioText } from "../../../report/number-text.ts";
@@ -9,7 +6,10 @@ import type { PageSection } from "../../../report/page.ts";
 import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 
-/** None where all queries have the same SLO. @param results of the simulated policy, by load. */
+/**
+ * Empty if all queries have the same SLO.
+ * @param results of the simulated policy, by load.
+ */
 export function classSections(
   bundle: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
@@ -56,14 +56,14 @@ ${headRow([
   const lead =
     apart === 0
       ? "All classes wait in one queue, the earliest deadline first."
-      : `At ${apart} of ${bundle.levels.length} levels each class has a queue, a table and ` +
-        "workers of its own; workers that are idle are lent. While a class brings more than " +
+      : `At ${apart} of ${bundle.levels.length} levels each class has its own queue, table and ` +
+        "workers; idle workers are lent. While a class exceeds " +
         "its share, and at the other levels, all wait in one queue, the earliest deadline " +
         "first.";
   return [{ id: "classes", heading: "The classes", body: html`<p>${lead}</p>${table}` }];
 }
 
-/** The deadlines of a bundle in words. */
+/** Text of the deadlines of a bundle. */
 export function deadlineText({ slo }: RamsisBundle): string {
   if (slo.classes === undefined) return msText(slo.latencyMs);
   return listText(slo.classes.map(({ name, latencyMs }) => `${msText(latencyMs)} (${name})`));

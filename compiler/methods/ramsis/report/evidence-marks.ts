@@ -1,4 +1,4 @@
-/** What the figures of tables over the load are drawn from, and their axis, marks and letters. */
+/** Data of the figures of tables over the load, and their axis, marks and letters. */
 import * as Plot from "@observablehq/plot";
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { Point } from "../../../report/load-marks.ts";
@@ -7,7 +7,7 @@ import type { VariantKey } from "../../../report/palette.ts";
 import type { SimulatedRun } from "./simulated-levels.ts";
 import type { SimulationPoint } from "./simulation-file.ts";
 
-/** All that figures over the load are drawn from. */
+/** Data of all figures over the load. */
 export interface LoadEvidence {
   readonly bundle: RamsisBundle;
   readonly keys: readonly VariantKey[];
@@ -26,7 +26,7 @@ export interface VariantLine {
   readonly points: readonly Point[];
 }
 
-/** How the points of the files look, in their order: for Plot, and for the key. */
+/** Symbols of the points of the files, in their order: for Plot, and for the key. */
 const SIMULATION_SYMBOLS = [
   { symbol: "diamond", glyph: "◆" },
   { symbol: "triangle", glyph: "▲" },
@@ -47,7 +47,10 @@ function symbolOf(index: number): (typeof SIMULATION_SYMBOLS)[number] {
   return SIMULATION_SYMBOLS[index % SIMULATION_SYMBOLS.length] ?? SIMULATION_SYMBOLS[0];
 }
 
-/** The sign that the points of a file have in the figures. @param index of the file. */
+/**
+ * The symbol for the points of a file in the figures.
+ * @param index of the file.
+ */
 export function simulationGlyph(index: number): string {
   return symbolOf(index).glyph;
 }

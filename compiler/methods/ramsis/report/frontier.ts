@@ -1,4 +1,4 @@
-/** What goes with a tighter or looser ceiling on violations, at one load. */
+/** Effect of a tighter or looser ceiling on violations, at one load. */
 import * as Plot from "@observablehq/plot";
 import {
   type RamsisBundle,
@@ -11,10 +11,10 @@ import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, NEGLIGIBLE_RATIO, ratioText } from "../../../report/number-text.ts";
 import { headRow } from "../../../report/table-row.ts";
 
-/** Ceilings to solve for, beside the bundle's own. */
+/** Ceilings to solve for, in addition to the bundle's own. */
 const CEILINGS = [0.1, 0.01, 0.001, 1e-4] as const;
 const DECADES = [1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1] as const;
-/** Outcomes closer than that are the same policy. */
+/** Outcomes closer than this are the same policy. */
 const SAME = 1e-9;
 
 export interface Frontier {
@@ -39,7 +39,8 @@ export function frontierCeilings({ slo }: RamsisBundle): number[] {
 }
 
 /**
- * Solves one load again under every ceiling. @param solve as `Solver.solveLevel`, wherever it runs.
+ * Solves one load again under every ceiling.
+ * @param solve `Solver.solveLevel`, in any process.
  */
 export async function traceFrontier(
   bundle: RamsisBundle,
@@ -51,7 +52,7 @@ export async function traceFrontier(
   for (const ceiling of frontierCeilings(bundle)) {
     const own = ceiling === violationCeiling(bundle.slo);
     const looser = points.at(-1);
-    // What is best under a looser ceiling and keeps this one is best under this one.
+    // A policy that is best under a looser ceiling and keeps this one is best under this one.
     if (looser?.feasible && looser.violationRate <= ceiling) {
       points.push({ ...looser, ceiling, own });
       continue;
@@ -68,16 +69,16 @@ export async function traceFrontier(
 
 function levelAt({ levels }: RamsisBundle, loadQps: number): RamsisLevel {
   const level = levels.find((one) => one.loadQps === loadQps);
-  if (level === undefined) throw new RangeError("a frontier is traced at the load of a level");
+  if (level === undefined) throw new RangeError("no level at the load of the frontier");
   return level;
 }
 
-/** The load to trace when none is asked for: the highest that is feasible. */
+/** The default load to trace: the highest feasible one. */
 export function frontierLoadQps({ levels }: RamsisBundle): number | null {
   return levels.findLast((level) => level.feasible)?.loadQps ?? null;
 }
 
-/** Figure and table, or the sentence that says why there is none. */
+/** Figure and table, or the sentence that explains why they are missing. */
 export function frontierSection(frontier: Frontier): Markup {
   const { loadQps, points } = frontier;
   const load = `${decimalText(loadQps)} queries/s`;
@@ -101,7 +102,7 @@ the policy that the solver finds for each.</p>
 </div>`;
 }
 
-/** Why there is nothing to draw. */
+/** Explains why there is nothing to draw. */
 function unchangedText(load: string, points: readonly FrontierPoint[]): string {
   const [loosest] = points;
   const tightest = points.at(-1);

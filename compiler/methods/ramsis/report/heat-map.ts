@@ -1,5 +1,5 @@
 /**
- * An action table as a picture: queries waiting upwards, slack to the right, the variant as colour
+ * An action table as a picture: waiting queries upwards, slack to the right, the variant as colour
  * and letter.
  */
 import type * as Plot from "@observablehq/plot";
@@ -17,18 +17,17 @@ import type { VariantKey } from "../../../report/palette.ts";
 import { type Rectangle, rectanglesByValue, roomiestRectangle } from "./regions.ts";
 
 /**
- * With more rows than that, a square-root scale gives short queues, which are the usual ones, more
- * room.
+ * Above this number of rows, a square-root scale magnifies short queues, which are the common ones.
  */
 const MAX_LINEAR_ROWS = 20;
-/** A letter is as high as that, in units of the figure. */
+/** Height of a letter, in units of the figure. */
 const LETTER_SIZE = 12;
 
-/** Where cells are drawn. */
+/** Positions of cells. */
 interface Geometry {
-  /** Left edge of a column, the count of columns for the right edge of the last. */
+  /** Left edge of a column; the number of columns gives the right edge of the last. */
   readonly x: (column: number) => number;
-  /** Lower edge of a row, the count of rows for the upper edge of the last. */
+  /** Lower edge of a row; the number of rows gives the upper edge of the last. */
   readonly y: (row: number) => number;
 }
 
@@ -44,7 +43,7 @@ export function drawHeatMap(
   const { slackMs, maxQueue } = bundle.decisionSpace;
   const columnEdges = columnEdgesMs(slackMs);
   const rowCount = maxQueue + 1;
-  // A row reaches up to the next one's queries.
+  // A row extends to the next row's queue length.
   const rowEdges = [...Array.from(rowLengths(bundle.decisionSpace)), rowCount + 1];
   const type = rowCount > MAX_LINEAR_ROWS ? "sqrt" : "linear";
   const drawCells: DrawMarkup = (scales) => {
@@ -77,7 +76,7 @@ function columnEdgesMs({ data }: Table): number[] {
   return [...data, last + (last - (data.at(-2) ?? 0))];
 }
 
-/** Row counts to label: few, round, and the last one, which stands for a full queue. */
+/** Queue lengths to label: few, round, and the last one, which stands for a full queue. */
 function queueTicks(rowCount: number): number[] {
   const fractions = rowCount > MAX_LINEAR_ROWS ? [0.03, 0.12, 0.3, 0.6] : [0.25, 0.5, 0.75];
   const between = fractions.map((fraction) => {
@@ -115,7 +114,7 @@ function cellsMarkup(
     .join("");
 }
 
-/** The variant of an action; what is none stands for itself. */
+/** The variant of an action; special values stand for themselves. */
 function variantOf(action: number, actions: ArrayLike<number>): number {
   const isNone = action === NO_ACTION || action === GIVE_UP;
   return isNone ? action : (actions[2 * action] ?? NO_ACTION);
@@ -134,14 +133,14 @@ function titleOf(
   batch: number,
 ): string {
   const key = keys[variant];
-  if (variant === GIVE_UP) return "give the earliest query up";
+  if (variant === GIVE_UP) return "drop the earliest query";
   if (task === undefined || key === undefined) return "wait for more queries";
   const { data, shape } = task.serviceTimes.decisionMs;
   const serviceMs = data[variant * (shape[1] ?? 0) + batch - 1] ?? Number.NaN;
   return escapeText(`${key.letter} ${key.name}, batch of ${batch}: ${msText(serviceMs)}`);
 }
 
-/** The letter of a variant where there is most room for it, if there is any. */
+/** The letter of a variant in its roomiest rectangle, if it is large enough. */
 function letterMarkup(
   variantByCell: Uint16Array,
   columnCount: number,

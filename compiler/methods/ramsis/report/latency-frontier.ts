@@ -1,6 +1,4 @@
-/**
- * The median latency and the accuracy that policies have with other prices of latency, at one load.
- */
+/** Median latency and accuracy of policies with other prices of latency, at one load. */
 import * as Plot from "@observablehq/plot";
 import type { RamsisBundle, RamsisLevel } from "stratagem-runtime/internal/bundle/schema";
 import type { RamsisFrame } from "../../../model/frames.ts";
@@ -9,7 +7,7 @@ import { html, type Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 import { headRow } from "../../../report/table-row.ts";
 
-/** Prices to solve for, beside the bundle's own, in accuracy per SLO of mean latency. */
+/** Prices to solve for, in addition to the bundle's own, in accuracy per SLO of mean latency. */
 const PRICES = [0.003, 0.01, 0.03] as const;
 
 export interface LatencyFrontier {
@@ -33,8 +31,8 @@ export function latencyPrices({ policy }: RamsisBundle): number[] {
 }
 
 /**
- * Solves one load again with higher prices of latency; null where the bundle states no latencies.
- * @param solve as `Solver.solveLevel`, wherever it runs.
+ * Solves one load again with higher prices of latency; null if the bundle states no latencies.
+ * @param solve `Solver.solveLevel`, in any process.
  */
 export async function traceLatencies(
   bundle: RamsisBundle,

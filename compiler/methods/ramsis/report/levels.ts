@@ -28,7 +28,8 @@ import { drawHeatMap } from "./heat-map.ts";
 
 /**
  * One section per level behind a radio button; the style sheet shows the section of the chosen one,
- * and all of them in print. @param results of the simulated policy, by load.
+ * and all of them in print.
+ * @param results of the simulated policy, by load.
  */
 export function levelSections(
   bundle: RamsisBundle,
@@ -51,7 +52,7 @@ ${variantUse(bundle, keys, level, results.get(level.loadQps))}</div></section>`;
   return html`<div class="levels" role="group" aria-label="level">${sections}</div>`;
 }
 
-/** What follows the load of a level that is not feasible. */
+/** Heading suffix of a level that is not feasible. */
 function missedHeading(bundle: RamsisBundle, level: RamsisLevel): string {
   return level.feasible ? "" : `, not feasible: ${missedWords(ramsisMissed(bundle, level))}`;
 }
@@ -101,7 +102,7 @@ workers.</figcaption></figure>`;
 more than its share.</figcaption></figure>`;
 }
 
-/** Shares of the cells in words, for those who do not see the map. */
+/** Text alternative of a map: shares of the cells. */
 function mapDescription(bundle: RamsisBundle, { data }: Table): string {
   const actions = bundle.decisionSpace.actions.data;
   const counts = new Map<string, number>();
@@ -117,7 +118,7 @@ function mapDescription(bundle: RamsisBundle, { data }: Table): string {
   return `Of the states: ${shares.join(", ")}.`;
 }
 
-/** Which variants a table names, and what came of them in the simulation. */
+/** Variants in a table, and their use in the simulation. */
 function variantUse(
   bundle: RamsisBundle,
   keys: readonly VariantKey[],
@@ -155,7 +156,7 @@ function variantUse(
   const signs = [
     ...(waits ? [html`<span class="chip wait"></span> wait for more queries`] : []),
     ...(givesUp
-      ? [html`<span class="chip give-up"></span> give the earliest query up, to be ${late}`]
+      ? [html`<span class="chip give-up"></span> drop the earliest query, to be ${late}`]
       : []),
   ];
   const [sign, other] = signs;

@@ -1,4 +1,4 @@
-/** What load does to accuracy and violations, for the policy and for single variants. */
+/** Figures over the load: accuracy and violations, of the policy and of single variants. */
 import * as Plot from "@observablehq/plot";
 import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { drawFigure } from "../../../report/figure.ts";
@@ -151,8 +151,8 @@ function baselinesOf({ runs, keys }: LoadEvidence): Baseline[] {
 }
 
 /**
- * From a little below what the policy, stated and simulated, and the best single variant give, so
- * that their difference can be seen.
+ * Range of the accuracy axis: begins a little below the policy, stated and simulated, and the best
+ * single variant, so that differences are visible.
  */
 function accuracyDomain(
   policy: readonly number[],
@@ -209,7 +209,7 @@ function baselineMarks(
 }
 
 /**
- * Letters where the lines of single variants cross a rate, moved to the right where they would
+ * Letters where the lines of single variants cross a rate, moved to the right if they would
  * collide.
  */
 function crossingLabels(

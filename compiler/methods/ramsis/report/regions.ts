@@ -1,4 +1,4 @@
-/** The cells of an action table as few rectangles: neighbours with one action are one. */
+/** Cells of an action table as few rectangles: neighbours with one action are merged. */
 
 /** Rows `top` to `bottom` and columns `left` to `right`, both exclusive at the end. */
 export interface Rectangle {
@@ -9,8 +9,8 @@ export interface Rectangle {
 }
 
 /**
- * Rectangles by the value of their cells; every cell is in exactly one. @param cells [rowCount,
- * columnCount]
+ * Rectangles by the value of their cells; every cell is in exactly one.
+ * @param cells [rowCount, columnCount]
  */
 export function rectanglesByValue(
   cells: ArrayLike<number>,
@@ -43,9 +43,10 @@ export function rectanglesByValue(
 }
 
 /**
- * The rectangle of cells with `value` whose shorter side is longest, where there is most room for a
- * label. Null when no cell has the value. @param width of columns from left to right. @param height
- * of rows from top to bottom; both grow with the range.
+ * The rectangle of cells with `value` whose shorter side is longest: the best place for a label.
+ * Null if no cell has the value.
+ * @param width of columns from left to right.
+ * @param height of rows from top to bottom; both grow with the range.
  */
 export function roomiestRectangle(
   cells: ArrayLike<number>,
@@ -55,7 +56,7 @@ export function roomiestRectangle(
   height: (top: number, bottom: number) => number,
 ): Rectangle | null {
   const rowCount = cells.length / columnCount;
-  /** Rows with the value that end at the current one: [columnCount]. */
+  /** Number of consecutive rows with the value that end at the current one: [columnCount]. */
   const depth = new Uint32Array(columnCount + 1);
   let best: Rectangle | null = null;
   let bestScore = 0;
@@ -75,7 +76,7 @@ export function roomiestRectangle(
           right: column,
         };
         const sides = [width(top.left, column), height(candidate.top, row + 1)] as const;
-        // The longer side settles ties, and only those.
+        // The longer side only breaks ties.
         const score = Math.min(...sides) + 1e-3 * Math.max(...sides);
         if (top.depth > 0 && score > bestScore) {
           best = candidate;

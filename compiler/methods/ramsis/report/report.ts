@@ -1,7 +1,4 @@
-/**
- * A bundle as one page for people: what the policy does, what it promises, and what it was
- * simulated to give.
- */
+/** Report page of a bundle of tables: the policy, its promises, and simulated figures. */
 import { type RamsisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { captionedFigure, circleSample, lineSample } from "../../../report/captioned-figure.ts";
 import { paceSections } from "../../../report/kit/pace-section.ts";
@@ -22,13 +19,13 @@ import { facts, leadText, variantLegend } from "./summary.ts";
 
 interface RamsisReportContent {
   readonly bundle: RamsisBundle;
-  /** Of the file that held the bundle. */
+  /** The bundle's file. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
   readonly plan: SimulationPlan;
   readonly runs: readonly SimulatedRun[];
-  /** Null when no level is to be solved again. */
+  /** Null if no level is solved again. */
   readonly frontier: Frontier | null;
-  /** Null as `frontier`, and where the bundle states no latencies. */
+  /** Null like `frontier`, and if the bundle states no latencies. */
   readonly latencies: LatencyFrontier | null;
   readonly simulations: readonly SimulationPoint[];
 }
@@ -117,16 +114,16 @@ ${simulations.map(
 ${captionedFigure(
   "Accuracy",
   drawAccuracy(evidence),
-  "Per query, a late one counting as wrong. Lines that leave the frame below are variants " +
-    "that are less accurate, or that lose queries at this load.",
+  "Accuracy per query, a late one counting as wrong. Lines that leave the frame below are " +
+    "variants that are less accurate, or that lose queries at this load.",
 )}
 ${captionedFigure(
   "Violations",
   drawViolations(evidence),
   "Share of the queries that are late or dropped, on a logarithmic scale; the lowest line " +
-    "also stands for none at all.",
+    "also stands for 0.",
 )}
-${captionedFigure("Which variants", drawShares(evidence), "Of the queries in the simulation.")}
+${captionedFigure("Variants", drawShares(evidence), "Shares of the queries in the simulation.")}
 ${captionedFigure(
   "Latency",
   drawLatency(evidence),

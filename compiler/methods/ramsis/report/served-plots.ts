@@ -1,6 +1,4 @@
-/**
- * What came of the queries in the simulation: how long they took, and which variants answered them.
- */
+/** Figures of the simulated queries: latencies, and the variants that answered them. */
 import * as Plot from "@observablehq/plot";
 import { drawFigure } from "../../../report/figure.ts";
 import {

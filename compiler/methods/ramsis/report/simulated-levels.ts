@@ -1,6 +1,6 @@
 /**
- * Short seeded simulations of every level, by the policy and by single variants: what the figures
- * set beside the stated expectation.
+ * Short seeded simulations of every level, by the policy and by single variants, which the figures
+ * compare with the stated expectation.
  */
 import type { ArrivalModel, RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
@@ -8,16 +8,16 @@ import { simulateBaseline } from "../simulate/baselines/simulate-baseline.ts";
 import { isSampled } from "../simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "../simulate/simulate.ts";
 
-/** Queries of a run, whatever its load, when there is time for it. */
+/** Queries of a run at any load, if time allows. */
 const RUN_QUERIES = 30_000;
 /** Queries of all runs together; with more, every run gets shorter. */
 const MAX_QUERIES = 4_000_000;
-/** Single variants are run at no more loads than that, evenly spread. */
+/** Maximum loads at which single variants run, evenly spread. */
 const MAX_BASELINE_LEVELS = 16;
 const SEED = 1;
 
 export interface SimulationPlan {
-  /** Queries of each run, on average. */
+  /** Mean queries per run. */
   readonly queries: number;
   readonly seed: number;
   readonly runs: readonly PlannedRun[];
@@ -25,7 +25,7 @@ export interface SimulationPlan {
 
 interface PlannedRun {
   readonly loadQps: number;
-  /** Null is the policy; otherwise the variant that serves every query. */
+  /** The variant that serves every query; null for the policy. */
   readonly variant: string | null;
 }
 
@@ -33,7 +33,7 @@ export interface SimulatedRun extends PlannedRun {
   readonly result: SimulationResult;
 }
 
-/** Which runs the report of a bundle needs, and how long they may be. */
+/** Plans the runs for the report of a bundle, and their length. */
 export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan {
   const loads = levels.map((level) => level.loadQps);
   const variants = tasks[0]?.variants.filter((variant) => !variant.dominated) ?? [];
@@ -46,7 +46,7 @@ export function planSimulations({ levels, tasks }: RamsisBundle): SimulationPlan
 }
 
 /**
- * @param onRun called after each run; what it awaits lets signals through, what it throws ends the
+ * @param onRun called after each run; awaiting in it lets signals through, throwing in it ends the
  * work.
  */
 export async function runSimulations(
@@ -73,16 +73,14 @@ export async function runSimulations(
   return done;
 }
 
-/**
- * A trace has one load of its own and not those of the levels, so there Poisson arrivals stand in.
- */
+/** A trace has its own load and not those of the levels, so Poisson arrivals replace it. */
 function arrivalsOf(model: ArrivalModel, qps: number): ArrivalProcess {
   return model.process === "gamma"
     ? { kind: "gamma", qps, cv2: model.cv2 }
     : { kind: "poisson", qps };
 }
 
-/** Up to `maxCount` of the items, the first and the last included. */
+/** Up to `maxCount` of the items, including the first and the last. */
 function spread<T>(items: readonly T[], maxCount: number): T[] {
   if (items.length <= maxCount) return [...items];
   const step = (items.length - 1) / (maxCount - 1);

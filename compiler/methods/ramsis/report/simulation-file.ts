@@ -1,11 +1,11 @@
-/** Results that `stratagem simulate --json` printed, to be shown beside the policy. */
+/** Reads results of `stratagem simulate --json`, to be shown with the policy. */
 import { basename } from "node:path";
 import * as z from "zod";
 import { readDocument } from "../../../spec/document/document.ts";
 import { amount, positiveNumber, ratio } from "../../../spec/document/fields.ts";
 import { parseStructure } from "../../../spec/document/structure.ts";
 
-/** What the report uses of a result; a result has more. */
+/** The part of a result that the report uses. */
 const resultSchema = z.object(
   {
     durationMs: positiveNumber(1e-3, 1e12),

@@ -1,4 +1,4 @@
-/** What the policy is and does, in words and facts. */
+/** Summary of a policy, and a list of facts. */
 
 import {
   type RamsisBundle,
@@ -18,12 +18,15 @@ import type { SimulationResult } from "../simulate/simulate.ts";
 import { deadlineText } from "./classes.ts";
 import { swatch } from "./levels.ts";
 
-/** Variants with a smaller share are not worth a word. */
-const MIN_TOLD_SHARE = 0.03;
+/** Variants with a smaller share are not mentioned. */
+const MIN_LISTED_SHARE = 0.03;
 const MAX_TOLD_VARIANTS = 3;
 const MAX_TOLD_LEVELS = 4;
 
-/** One paragraph. @param results of the simulated policy, by load. */
+/**
+ * One paragraph.
+ * @param results of the simulated policy, by load.
+ */
 export function leadText(
   bundle: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
@@ -65,10 +68,10 @@ function loadText({ loadQps }: RamsisLevel): string {
   return `${decimalText(loadQps, 2)} queries/s`;
 }
 
-/** Nothing where workers are next to who decides. */
+/** Empty if workers are local. */
 function hopEntries({ communicationLatencyMs: ms }: RamsisBundle["cluster"]) {
   const text = `${decimalText(ms, 3)} ms of each batch, in all times`;
-  return ms === 0 ? [] : [["Way to workers and back", text] as const];
+  return ms === 0 ? [] : [["Hop to workers and back", text] as const];
 }
 
 function workersText(count: number): string {
@@ -78,17 +81,17 @@ function workersText(count: number): string {
 function usedText(result: SimulationResult | undefined): string {
   const outcomes = Object.entries(result?.byVariant ?? {});
   const served = outcomes.reduce((sum, [, outcome]) => sum + outcome.queries, 0);
-  const told = outcomes
+  const listed = outcomes
     .map(([name, outcome]) => ({ name, share: outcome.queries / Math.max(1, served) }))
     .sort((a, b) => b.share - a.share)
-    .filter(({ share }, index) => share >= MIN_TOLD_SHARE && index < MAX_TOLD_VARIANTS);
-  if (told.length === 0) return "no variant";
-  const [only] = told;
-  if (only !== undefined && only.share === 1) return `${only.name} alone`;
-  return listText(told.map(({ name, share }) => `${name} (${shareText(share)})`));
+    .filter(({ share }, index) => share >= MIN_LISTED_SHARE && index < MAX_TOLD_VARIANTS);
+  if (listed.length === 0) return "no variant";
+  const [only] = listed;
+  if (only?.share === 1) return `${only.name} alone`;
+  return listText(listed.map(({ name, share }) => `${name} (${shareText(share)})`));
 }
 
-/** Whether every level can be carried as promised, and which not. */
+/** States whether every level is feasible, and which are not. */
 function feasibilityText(bundle: RamsisBundle): string {
   const { levels, slo } = bundle;
   const ceiling = ratioText(violationCeiling(slo));
@@ -102,21 +105,21 @@ function feasibilityText(bundle: RamsisBundle): string {
       `expected to be late, of ${ceiling} allowed.`
     );
   }
-  const told = failing.slice(0, MAX_TOLD_LEVELS).map((level) => {
+  const listed = failing.slice(0, MAX_TOLD_LEVELS).map((level) => {
     return `${loadText(level)} (${missedWords(ramsisMissed(bundle, level))})`;
   });
-  const more = failing.length - told.length;
-  const others = more > 0 ? [`${decimalText(more)} more, as the table of all levels says`] : [];
-  return `Not feasible: ${listText([...told, ...others])}.`;
+  const more = failing.length - listed.length;
+  const others = more > 0 ? [`${decimalText(more)} more, listed in the table of all levels`] : [];
+  return `Not feasible: ${listText([...listed, ...others])}.`;
 }
 
-/** Of all queries, or of each class, for which the ceiling holds then. */
+/** Violation rates of all queries, or of each class, which the ceiling then applies to. */
 function ratesOf({ violationRate, byClass }: RamsisLevel["expected"]): number[] {
   if (byClass === undefined) return [violationRate];
   return Object.values(byClass).map((one) => one.violationRate);
 }
 
-/** Where the short simulation has more late queries than feasible levels allow. */
+/** Loads at which the short simulation has more late queries than feasible levels allow. */
 function simulatedText(
   { levels, slo }: RamsisBundle,
   results: ReadonlyMap<number, SimulationResult>,
@@ -126,14 +129,14 @@ function simulatedText(
     return feasible && (results.get(loadQps)?.violationRate ?? 0) > ceiling;
   });
   if (over.length === 0) return [];
-  const told = over.slice(0, MAX_TOLD_LEVELS).map((level) => {
+  const listed = over.slice(0, MAX_TOLD_LEVELS).map((level) => {
     return `${ratioText(results.get(level.loadQps)?.violationRate ?? null)} at ${loadText(level)}`;
   });
-  const others = over.length > told.length ? ", and at other loads too" : "";
-  return [`The short simulation has more late queries than that: ${listText(told)}${others}.`];
+  const others = over.length > listed.length ? ", and at other loads too" : "";
+  return [`The short simulation has more late queries than that: ${listText(listed)}${others}.`];
 }
 
-/** A description list of what the bundle is. */
+/** A description list of the bundle's facts. */
 export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: string }): Markup {
   const { slo, cluster, policy, method, provenance, arrivals, decisionSpace } = bundle;
   const ceiling = ratioText(violationCeiling(slo));
@@ -167,7 +170,7 @@ export function facts(bundle: RamsisBundle, file: { byteCount: number; sha256: s
   return definitionList(entries);
 }
 
-/** The variants with letter, colour and what they are, most accurate first. */
+/** The variants with letter, colour and facts, most accurate first. */
 export function variantLegend({ tasks }: RamsisBundle, keys: readonly VariantKey[]): Markup {
   const { data, shape } = tasks[0]?.serviceTimes.decisionMs ?? { data: [], shape: [] };
   const ordered = [...keys].sort((a, b) => b.accuracy - a.accuracy || a.variant - b.variant);

@@ -1,4 +1,4 @@
-/** Writes a rule as a bundle, so that the core follows it like a policy. */
+/** Encodes a rule as a bundle, so that the core follows it like a policy. */
 
 import {
   NO_ACTION,
@@ -11,23 +11,23 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
 
-/** What a state runs: a variant, and how many of the queued queries at most. */
+/** Decision for a state: a variant, and the maximum number of queued queries to run. */
 export interface Decision {
   readonly variant: number;
   readonly batch: number;
 }
 
 /**
- * Queries that wait in the central queue of a load-granular baseline: seconds of work, so what
- * finds it full would have been late by far.
+ * Capacity of the central queue of a load-granular baseline: seconds of work, so queries beyond it
+ * would be very late.
  */
 const CENTRAL_QUEUE_CAPACITY = 16_384;
 
 /**
- * The application of a bundle under one table for every load, on the balancer and the states of the
- * bundle.
- * @param decide decision for `queued` queries, at least one, of which the earliest deadline is
- * `slackMs` away.
+ * The application of a bundle under one table for every load, with the balancer and the states of
+ * the bundle.
+ * @param decide decision for `queued` queries, at least one, whose earliest deadline is `slackMs`
+ * away.
  */
 export function deadlineAwareBundle(
   bundle: RamsisBundle,
@@ -50,9 +50,9 @@ export function deadlineAwareBundle(
 
 /**
  * The application of a bundle under load-granular model selection: at each of its loads all workers
- * run one variant, and take from one central queue, as soon as they are free, as many queries as
- * wait, up to a largest batch. Nothing is dropped and nothing depends on deadlines. Source: RAMSIS
- * §7, the balancing that both of its baselines use.
+ * run one variant, and when free immediately take as many waiting queries from one central queue as
+ * the largest batch allows. Nothing is dropped and nothing depends on deadlines. Source: RAMSIS §7,
+ * the balancing of both of its baselines.
  */
 export function loadGranularBundle(
   bundle: RamsisBundle,
@@ -83,7 +83,7 @@ export function loadGranularBundle(
 }
 
 /**
- * What a load-granular baseline runs when nothing meets its rule: the fastest variant, in batches
+ * Fallback of a load-granular baseline when nothing meets its rule: the fastest variant, in batches
  * that take no longer than the SLO.
  */
 export function lastResort(bundle: RamsisBundle): Decision {
@@ -122,13 +122,16 @@ export function serviceMsByVariant(bundle: RamsisBundle): readonly Float64Array[
   });
 }
 
-/** The variant that serves a batch soonest; of several the first. */
+/** The variant that serves a batch soonest; ties go to the first. */
 export function fastestVariant(serviceMs: readonly Float64Array[], batch: number): number {
   const msByVariant = serviceMs.map((byBatch) => byBatch[batch - 1] ?? Number.POSITIVE_INFINITY);
   return msByVariant.indexOf(Math.min(...msByVariant));
 }
 
-/** The most accurate of some variants; of several the first. @returns its index, −1 of none. */
+/**
+ * The most accurate of some variants; ties go to the first.
+ * @returns its index, −1 without variants.
+ */
 export function mostAccurate(
   { variants }: Task,
   isCandidate: (variant: number) => boolean,
@@ -141,7 +144,7 @@ export function mostAccurate(
 }
 
 /**
- * Largest batch that takes at most `limitMs`; 0 if none does.
+ * Largest batch that takes at most `limitMs`; 0 if there is no such batch.
  * @param serviceMs by batch size less one, non-decreasing.
  */
 export function largestWithin(serviceMs: Float64Array, limitMs: number): number {
@@ -152,7 +155,7 @@ function maxBatchOf(bundle: RamsisBundle): number {
   return taskOf(bundle).serviceTimes.decisionMs.shape[1] ?? 0;
 }
 
-/** The actions that the tables of a bundle name, in the order they were first asked for. */
+/** The actions that the tables of a bundle name, in the order of first use. */
 class ActionList {
   readonly #maxBatch: number;
   readonly #indexByDecision = new Map<number, number>();
@@ -198,7 +201,7 @@ function tableOf(
   return { dtype: "uint16", shape: [rows.length, columns], data };
 }
 
-/** The level under a table that promises nothing, whatever the level it comes from expects. */
+/** The level with a table that promises nothing; drops the figures of the original level. */
 function unpromisedLevel(level: RamsisLevel, actionByState: Table): RamsisLevel {
   return {
     ...level,

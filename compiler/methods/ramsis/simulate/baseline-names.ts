@@ -1,10 +1,10 @@
-/** The baselines of bundles with one task, by name. */
+/** Names of the baselines of bundles with one task. */
 import type { PeerParameters } from "./peers/peer.ts";
 
 /** Tables without a parameter. */
 export const TABLES = ["greedy", "jellyfish", "model-switching"] as const;
 
-/** Other systems, each with a dispatcher of its own, which is loaded where it is simulated. */
+/** Other systems, each with its own dispatcher, which is loaded when it is simulated. */
 export const PEER_NAMES = [
   "proteus",
   "symphony",
@@ -18,7 +18,7 @@ export const PEER_NAMES = [
 ] as const;
 export type PeerName = (typeof PEER_NAMES)[number];
 
-/** A rule or system that a policy has to beat. */
+/** A rule or system to compare a policy with. */
 export type Baseline = TableBaseline | PeerBaseline;
 
 export type TableBaseline =
@@ -27,7 +27,7 @@ export type TableBaseline =
 
 export interface PeerBaseline {
   readonly kind: PeerName;
-  /** Whether its parameters are chosen in hindsight, on other arrivals of the same kind. */
+  /** Whether its parameters are tuned in hindsight, on other arrivals of the same kind. */
   readonly tuned: boolean;
 }
 

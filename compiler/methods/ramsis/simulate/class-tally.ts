@@ -1,15 +1,15 @@
-/** What a simulation counts of one class of queries. */
+/** Counts of a simulation for one class of queries. */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { Outcome } from "./tally.ts";
 
-/** What happened to the queries of one class; as of all of them. */
+/** Outcomes of the queries of one class, like those of all. */
 type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
 
 export interface OutcomeByClass extends Outcome {
-  /** By the names of the classes, where queries have several SLOs. */
+  /** Keyed by class name, if queries have several SLOs. */
   readonly byClass?: Readonly<Record<string, ClassOutcome>>;
-  /** By the names of the buckets, where there are any. */
+  /** Keyed by bucket name, if there are buckets. */
   readonly byBucket?: Readonly<Record<string, ClassOutcome>>;
 }
 

@@ -1,4 +1,4 @@
-/** The cluster on a virtual clock, whichever dispatcher decides. */
+/** The cluster on a virtual clock, with any dispatcher. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
@@ -29,16 +29,16 @@ import { RunningBatches } from "./running-batches.ts";
 export interface ClusterOptions extends CountOptions {
   readonly arrivals: ArrivalProcess;
   /**
-   * Queries arrive from time 0 until this time, exclusive; what waits then is still served and
+   * Queries arrive from time 0 until this time, exclusive; those waiting then are still served and
    * counted.
    */
   readonly durationMs: number;
   readonly serviceTimes: ServiceTimeMode;
   readonly arrivalRng: Rng;
   readonly serviceRng: Rng;
-  /** What SLO, or bucket, each query has; by default all have the SLO of the bundle. */
+  /** SLO, or bucket, of each query; default: all have the SLO of the bundle. */
   readonly classes?: QueryClasses;
-  /** Left out, nothing but the models takes time, whatever the bundle says of serving. */
+  /** Serving path to simulate; if left out, only models take time. */
   readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 
@@ -46,9 +46,9 @@ const NONE = -1;
 
 /**
  * Serves simulated arrivals on the cluster of a bundle. At equal times arrivals come before
- * completions, and these before what waits for a time.
- * @param bundle says what is served: variants, service times, SLO and the levels that the outcome
- * counts.
+ * completions, and these before timers.
+ * @param bundle describes what is served: variants, service times, SLO and the levels that the
+ * outcome counts.
  */
 export function simulateCluster(
   bundle: RamsisBundle,
@@ -60,25 +60,23 @@ export function simulateCluster(
   return simulation.outcome();
 }
 
-/**
- * The virtual cluster: waiting queries, batches being run, and the count of what became of them.
- */
+/** The virtual cluster: waiting queries, running batches, and counts of outcomes. */
 class Simulation {
   readonly #dispatcher: SimulatedDispatcher;
   readonly #commands: CommandBuffer;
   readonly #stations: Stations;
   /** Whether the end of a batch is known when it begins. */
   readonly #isForeknown: boolean;
-  /** Workers that are lost for good, the last ones, and how many of them are by now. */
+  /** Workers that are lost permanently, the last ones, and how many of them are lost so far. */
   readonly #lost: MachineState["lost"];
   #lostCount: number;
   readonly #feed: ArrivalFeed;
-  /** Of each bucket, or one for all. */
+  /** One per bucket, or one for all. */
   readonly #serviceTimes: readonly ServiceTimeModel[];
   readonly #hasBuckets: boolean;
   readonly #counts: QueryCounts;
   readonly #classes: QueryClasses | null;
-  /** Of each class, or one for all. */
+  /** One per class, or one for all. */
   readonly #decisionSloMs: Float64Array;
   readonly #running: RunningBatches;
   /**
@@ -111,7 +109,7 @@ class Simulation {
     const { buckets } = bundle;
     this.#hasBuckets = buckets !== undefined;
     const profiles = (buckets ?? [task]).map((one) => one.serviceTimes);
-    // Times that decisions reckon with have contention in them, which is simulated by itself.
+    // Decision times include contention, which is simulated separately.
     const { stretch = 1 } = bundle.cluster.serving ?? {};
     this.#serviceTimes = profiles.map((one) =>
       serviceTimeModel(one, serviceTimes, serviceRng, stretch),
@@ -129,7 +127,7 @@ class Simulation {
     this.#decisionSloMs = counts.sloMs.map((sloMs) => decisionSloMs(bundle.cluster, sloMs));
     const maxBatch = Math.max(...profiles.map(({ decisionMs }) => decisionMs.shape[1] ?? 0));
     this.#running = new RunningBatches(workerCount, maxBatch);
-    // One more than can wait: the query at hand, which may be dropped.
+    // One more than can wait: the current query, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#sentMsBySlot = new Float64Array(slotCount);
     this.#classBySlot = new Uint8Array(slotCount);
@@ -170,10 +168,10 @@ class Simulation {
     else server.push(nowMs, REQUEST, 0, sentMs);
   }
 
-  /** The server's process has done something. */
+  /** Handles finished work of the server's process. */
   #handle(nowMs: number): void {
     const { server } = this.#stations;
-    assert(server !== null, "there is a server where it does something");
+    assert(server !== null, "a server exists");
     const { nextKind, nextSentMs } = server;
     const worker = server.pop();
     if (nextKind === REQUEST) this.#takeUp(nextSentMs, nowMs);
@@ -195,7 +193,7 @@ class Simulation {
     else server.push(nowMs, BATCH, worker);
   }
 
-  /** The last workers go down for good; what they ran waits again where the dispatcher retries. */
+  /** Loses the last workers permanently; their queries wait again if the dispatcher retries. */
   #lose(workers: number, nowMs: number): void {
     const { workerCount } = this.#dispatcher;
     this.#lostCount = Math.min(workers, workerCount);
@@ -230,7 +228,7 @@ class Simulation {
 
   #take(sentMs: number, sloClass: number): number {
     const slot = this.#freeSlot[--this.#freeCount];
-    assert(slot !== undefined, "no more queries wait than the dispatcher has room for");
+    assert(slot !== undefined, "more queries wait than the dispatcher's capacity");
     this.#sentMsBySlot[slot] = sentMs;
     this.#classBySlot[slot] = sloClass;
     return slot;
@@ -240,7 +238,7 @@ class Simulation {
     return worker >= this.#dispatcher.workerCount - this.#lostCount;
   }
 
-  /** The worker has its next batch before answers are written, as it does in service. */
+  /** Gives the worker its next batch before answers are written, as in service. */
   #takeBack(worker: number, nowMs: number): void {
     const row = this.#isForeknown ? NONE : this.#running.setAside(worker);
     if (!this.#isLost(worker)) {
@@ -275,8 +273,8 @@ class Simulation {
   }
 
   /**
-   * Its queries wait no more, so their slots are free. Where nothing but models takes time its end
-   * is known, and they are counted at once.
+   * Starts a batch: its queries no longer wait, so their slots are free. If only models take time
+   * its end is known, and they are counted at once.
    */
   #runBatch(command: number, nowMs: number): void {
     const commands = this.#commands;
@@ -287,7 +285,7 @@ class Simulation {
     const first = commands.query(command, 0);
     const times = this.#serviceTimes[this.#hasBuckets ? (this.#classBySlot[first] ?? 0) : 0];
     const serviceMs = times?.nextMs(variant, batch) ?? Number.NaN;
-    assert(serviceMs >= 0, "a service time is a number, not negative");
+    assert(serviceMs >= 0, "a service time is at least 0");
     this.#stations.workers.run(nowMs, worker, serviceMs);
     const firstMs = this.#sentMsBySlot[first] ?? Number.NaN;
     this.#counts.countBatch(variant, commands.level(command), firstMs);
@@ -306,7 +304,10 @@ class Simulation {
     }
   }
 
-  /** Clients have their answers, one after the other. @param row of the batch. */
+  /**
+   * Answers the clients, one after the other.
+   * @param row of the batch.
+   */
   #answer(row: number, nowMs: number): void {
     const stations = this.#stations;
     const { server } = stations;

@@ -1,8 +1,9 @@
-/** Which service times the promises of a bundle of tables are made with. */
+/** Service times with which the promises of a bundle of tables are made. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 
 /**
- * Whether they are drawn: as decided with, and with a serving path wherever there are quantiles.
+ * Returns whether they are drawn: like those of decisions; with a serving path, whenever there are
+ * quantiles.
  */
 export function isSampled({
   policy,

@@ -1,4 +1,4 @@
-/** Counts what became of queries: all of them, and those of each class. */
+/** Counts the outcomes of queries: all of them, and those of each class. */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
@@ -14,21 +14,21 @@ interface ArrivedBetween {
 }
 
 export interface CountOptions {
-  /** Only these queries are counted, and batches by their first one; by default all of them. */
+  /** Only these queries are counted, and batches by their first one; default: all. */
   readonly counted?: ArrivedBetween;
-  /** Called for every query counted that is late or dropped. */
+  /** Called for every counted query that is late or dropped. */
   readonly onViolation?: OnViolation;
-  /** Called for every query counted. */
+  /** Called for every counted query. */
   readonly onOutcome?: OnOutcome;
 }
 
-/** A query is known by when its client sent it. */
+/** A query is identified by the time its client sent it. */
 export class QueryCounts {
-  /** Of each class, or one for all, as clients have it. */
+  /** One per class, or one for all, as clients have it. */
   readonly sloMs: Float64Array;
   readonly #tally: Tally;
   readonly #classes: QueryClasses | null;
-  /** One for each class, none where all queries have the same SLO. */
+  /** One for each class, empty if all queries have the same SLO. */
   readonly #classTallies: readonly ClassTally[];
   readonly #hasBuckets: boolean;
   readonly #fromMs: number;
@@ -36,7 +36,7 @@ export class QueryCounts {
   readonly #onViolation: OnViolation | undefined;
   readonly #onOutcome: OnOutcome | undefined;
 
-  /** @param classes null where all queries have the same SLO. */
+  /** @param classes null if all queries have the same SLO. */
   constructor(
     served: {
       readonly variants: readonly Variant[];
@@ -69,12 +69,18 @@ export class QueryCounts {
     this.#onOutcome?.(sentMs, Number.NaN);
   }
 
-  /** A batch begins. @param firstMs when its first query was sent. */
+  /**
+   * Counts a started batch.
+   * @param firstMs when its first query was sent.
+   */
   countBatch(variant: number, level: number, firstMs: number): void {
     if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, level);
   }
 
-  /** A client has its answer. @param isFirst whether the query was the first of its batch. */
+  /**
+   * Counts an answer at the client.
+   * @param isFirst whether the query was the first of its batch.
+   */
   countServed(
     variant: number,
     sentMs: number,

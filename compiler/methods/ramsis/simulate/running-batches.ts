@@ -1,4 +1,4 @@
-/** The batches that workers run, and what is known of their queries. */
+/** Batches that workers run, with the data of their queries. */
 
 /** One row for each worker, and one more for the batch whose answers are being written. */
 export class RunningBatches {
@@ -23,7 +23,7 @@ export class RunningBatches {
     this.#spareRow = workerCount;
   }
 
-  /** @returns where its queries are to stand. */
+  /** @returns the offset of its queries. */
   start(worker: number, variant: number, queries: number): number {
     const row = this.#rowByWorker[worker] ?? 0;
     this.variantByRow[row] = variant;
@@ -31,13 +31,13 @@ export class RunningBatches {
     return this.begin(row);
   }
 
-  /** Where the queries of a row stand. */
+  /** Offset of the queries of a row. */
   begin(row: number): number {
     return row * this.#maxBatch;
   }
 
   /**
-   * The worker may begin another batch.
+   * Frees the worker for another batch.
    * @returns the row of its batch, which stays until the next one is set aside.
    */
   setAside(worker: number): number {

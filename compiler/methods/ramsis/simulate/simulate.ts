@@ -16,17 +16,17 @@ import type { OnViolation } from "./query-counts.ts";
 export interface SimulationOptions {
   readonly arrivals: ArrivalProcess;
   /**
-   * Queries arrive from time 0 until this time, exclusive; what waits then is still served and
+   * Queries arrive from time 0 until this time, exclusive; those waiting then are still served and
    * counted.
    */
   readonly durationMs: number;
   readonly seed: number;
   readonly serviceTimes: ServiceTimeMode;
-  /** What of the machine that serves is simulated, where the bundle knows it; by default all. */
+  /** Parts of the serving machine to simulate, if the bundle describes them; default: all. */
   readonly stations?: StationOptions;
-  /** Whether decisions follow the pace of the workers; true unless said otherwise. */
+  /** Whether decisions follow the pace of the workers; default: true. */
   readonly adapts?: boolean;
-  /** Only these queries are counted; by default all of them. */
+  /** Only these queries are counted; default: all. */
   readonly counted?: ClusterOptions["counted"];
   /** Called for every query that is late or dropped. */
   readonly onViolation?: OnViolation;
@@ -41,17 +41,16 @@ export interface SimulationResult extends OutcomeByClass {
   readonly baseline?: SimulatedBaseline;
 }
 
-/** Random streams of one seed: a policy never changes which arrivals it is compared on. */
+/** Random streams of one seed: a policy never changes the arrivals it is compared on. */
 const ARRIVAL_STREAM = 1;
 const SERVICE_STREAM = 2;
 
 /**
  * Serves simulated arrivals with the decisions of a bundle, on a virtual clock.
  *
- * The dispatcher is the one that serves real queries; here a started batch becomes a completion in
- * the future. At equal times arrivals come before completions. Same bundle, options and seed give
- * the same result.
- * @throws InputError if service times are to be sampled and the bundle holds no quantiles.
+ * Uses the production dispatcher; here a started batch becomes a completion in the future. At equal
+ * times arrivals come before completions. The same bundle, options and seed give the same result.
+ * @throws InputError if sampled service times are requested and the bundle has no quantiles.
  */
 export function simulate(bundle: RamsisBundle, options: SimulationOptions): SimulationResult {
   const { durationMs, seed } = options;
@@ -65,7 +64,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   };
 }
 
-/** @param bundle says what classes queries are of. */
+/** @param bundle defines the classes of queries. */
 export function clusterOptions(
   bundle: RamsisBundle,
   {

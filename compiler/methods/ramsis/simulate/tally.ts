@@ -3,22 +3,20 @@ import type { Variant } from "stratagem-runtime/internal/bundle/schema";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
 
 /**
- * What happened to the queries of one simulation. Ratios of nothing are null, except the violation
- * rate, which is then 0.
+ * Outcomes of the queries of one simulation. Ratios with denominator 0 are null, except the
+ * violation rate, which is then 0.
  */
 export interface Outcome {
   readonly queries: number;
   /** Served by their deadline. */
   readonly satisfied: number;
-  /** Served after it. */
+  /** Served after their deadline. */
   readonly late: number;
   /** Never served. */
   readonly dropped: number;
   /** (late + dropped) / queries */
   readonly violationRate: number;
-  /**
-   * Mean over satisfied queries of the accuracy of the variant that served them. Source: RAMSIS §7.
-   */
+  /** Mean accuracy, over satisfied queries, of the variant that served them. Source: RAMSIS §7. */
   readonly accuracyPerSatisfied: number | null;
   /** The same sum over all queries: a violation counts as accuracy 0. */
   readonly accuracyPerQuery: number | null;
@@ -34,7 +32,7 @@ interface VariantOutcome {
   readonly queries: number;
   readonly satisfied: number;
   readonly batches: number;
-  /** Those whose first query, that of the earliest deadline, was in time. */
+  /** Batches whose first query, that of the earliest deadline, was in time. */
   readonly timelyBatches: number;
   readonly meanBatch: number | null;
   readonly accuracy: number;

@@ -1,6 +1,4 @@
-/**
- * Which rows of the transitions an action follows, each built when the first action asks for it.
- */
+/** Rows of the transitions that actions follow, each built on first use. */
 import { type ArrivalCounts, arrivalCounts } from "./arrival-counts.ts";
 import { PartialBatchBuilder } from "./partial-batches.ts";
 import { type SparseRows, stackRows } from "./row-builder.ts";
@@ -15,10 +13,10 @@ import {
 } from "./worker-problem.ts";
 
 interface FollowedRow {
-  /** Of the phase rows the first, or of the direct rows the one. */
+  /** The first of the phase rows, or the single direct row. */
   readonly row: number;
   readonly direct: boolean;
-  /** States that the rows reach; empty where the rows were known. */
+  /** States that the rows reach; empty if the rows were known. */
   readonly reached: Uint32Array;
 }
 
@@ -30,7 +28,7 @@ const NO_STATES = new Uint32Array(0);
 
 export class ActionRows {
   private readonly problem: WorkerProblem;
-  private readonly usual: ArrivalCounts;
+  private readonly uncrowded: ArrivalCounts;
   private readonly crowded: ArrivalCounts | null;
   private readonly phaseWeight: Float64Array;
   private readonly phaseRows: TransitionBuilder;
@@ -43,7 +41,7 @@ export class ActionRows {
   /** @param phaseWeight shape (stateCount, workerCount). */
   constructor(problem: WorkerProblem, counts: ArrivalCounts, phaseWeight: Float64Array) {
     this.problem = problem;
-    this.usual = counts;
+    this.uncrowded = counts;
     this.crowded =
       problem.crowdedRatePerMs === null
         ? null
@@ -57,7 +55,7 @@ export class ActionRows {
     const slackCount = this.problem.slackMs.length;
     const queued = 1 + Math.floor(state / slackCount);
     const isCrowded = this.crowded !== null && queued >= CROWDED_FROM;
-    const counts = isCrowded && this.crowded !== null ? this.crowded : this.usual;
+    const counts = isCrowded && this.crowded !== null ? this.crowded : this.uncrowded;
     return action.batch < queued
       ? this.followDirect(state, queued, action, counts)
       : this.followPhases(action, counts, isCrowded ? this.crowdedBlockOf : this.blockOf);

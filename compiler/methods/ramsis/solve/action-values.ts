@@ -1,10 +1,10 @@
 /**
- * What each action of one state is worth against the others, where the table decides ever after:
- * Q(s, a) − max Q(s, ·).
+ * Relative values of the actions of one state, with the table deciding afterwards: Q(s, a) − max
+ * Q(s, ·).
  *
- * The table is evaluated as it is, not solved again: in its own process, with every admissible
- * action in that one state only. The values are those of the average-reward process, with the
- * reward of the objective at the ratio that the table attains (`objective.ts`).
+ * The table is evaluated, not solved again: in its own process, with every admissible action in
+ * that one state only. The values are those of the average-reward process, with the reward of the
+ * objective at the ratio that the table attains (`objective.ts`).
  */
 import type {
   ActionValue,
@@ -26,14 +26,14 @@ import { admissibleActions, buildWorkerMdp, type WorkerMdp } from "./worker-mdp.
 import { type Action, isSame, type WorkerProblem } from "./worker-problem.ts";
 
 /**
- * Advantages are rounded to one part in this many; finer differences are what value iteration
- * leaves, not worth.
+ * Advantages are rounded to one part in this many; finer differences are residuals of value
+ * iteration.
  */
 const PARTS = 1e8;
 
 /**
  * A table whose violations are at least this share of the ceiling may have been bound by it; its
- * mixtures come closer than that.
+ * mixtures are closer than that.
  */
 const BINDING_SHARE = 0.99;
 
@@ -42,7 +42,7 @@ interface EvaluatedTable {
   readonly maxViolationRate: number | null;
   /** In accuracy per SLO of mean latency. */
   readonly latencyPrice: number;
-  /** What the table says for each state. */
+  /** The table's action for each state. */
   readonly actionOf: (state: number) => Action;
 }
 
@@ -56,7 +56,9 @@ export function actionValues(
   const { accuracyPerQuery, meanLatency, violationRate } = evaluatePolicy(mdp, pure(choice));
   const isPerQuery = table.objective === "per-query";
   if (isPerQuery && isBinding(violationRate, table.maxViolationRate)) {
-    return { reason: "the ceiling on violations decides here too, not only accuracy" };
+    return {
+      reason: "the decision depends on the ceiling on violations too, not only on accuracy",
+    };
   }
   const reward = isPerQuery
     ? ratioReward(
@@ -73,7 +75,7 @@ function isBinding(violationRate: number, ceiling: number | null): boolean {
   return ceiling !== null && violationRate >= BINDING_SHARE * ceiling;
 }
 
-/** The process that the table drives, with everything admissible besides in one state. */
+/** The process that the table drives, with all admissible actions added in one state. */
 function buildAround(
   problem: WorkerProblem,
   actionOf: EvaluatedTable["actionOf"],
@@ -110,7 +112,10 @@ function actionAt({ actionVariant, actionBatch }: WorkerMdp, action: number): Ac
   return { variant: actionVariant[action] ?? 0, batch: actionBatch[action] ?? 0 };
 }
 
-/** Q of every action of a state, up to a constant. @param reward shape (actionCount,). */
+/**
+ * Q of every action of a state, up to a constant.
+ * @param reward shape (actionCount,).
+ */
 function worthOfActions(
   mdp: WorkerMdp,
   reward: Float64Array,
@@ -118,8 +123,7 @@ function worthOfActions(
   state: number,
 ): number[] {
   const actions = actionsIn(mdp, state);
-  // An action that is worth less than anything is never chosen, so the values are those of the
-  // table.
+  // A reward far below all others is never chosen, so the values are those of the table.
   const held = reward.slice();
   for (const action of actions) {
     if (action !== choice[state]) held[action] = Number.NEGATIVE_INFINITY;
@@ -132,7 +136,7 @@ function worthOfActions(
   return actions.map((action) => (reward[action] ?? 0) + valueAfter(mdp, rowValue, action, state));
 }
 
-/** Expected value of the state that follows. */
+/** Expected value of the next state. */
 function valueAfter(mdp: WorkerMdp, rowValue: Float64Array, action: number, state: number): number {
   const row = mdp.actionRow[action] ?? 0;
   if (row >= mdp.directStart) return rowValue[row] ?? 0;
@@ -144,7 +148,7 @@ function valueAfter(mdp: WorkerMdp, rowValue: Float64Array, action: number, stat
   return value;
 }
 
-/** Sorts the best first; the table's own action wins a tie, then the order of the process. */
+/** Sorts the best first; ties go to the table's own action, then to the order of the process. */
 function ranked(
   mdp: WorkerMdp,
   worth: readonly number[],

@@ -1,22 +1,22 @@
 /**
- * PF(k, T) of RAMSIS §3.1.1: how many queries arrive in an interval, as the transitions need it.
+ * PF(k, T) of RAMSIS §3.1.1: distribution of the number of arrivals in an interval, in the form
+ * that the transitions need.
  *
- * Like the paper (§4.4.2), counts over disjoint intervals are taken as independent. That is exact
+ * Like the paper (§4.4.2), counts over disjoint intervals are assumed independent. That is exact
  * for Poisson arrivals. A renewal process of gaps with squared coefficient of variation cv² > 1 has
  * counts whose variance over mean tends to cv² as the interval grows; here they are negative
  * binomial with just that dispersion over every interval, the process of independent increments
- * with these first two moments. What is approximated: intervals of only a few gaps (there the
- * renewal process is closer to Poisson), and the dependence of neighbouring intervals through the
- * gap that spans them. Below cv² = 1 no process of independent increments is as regular, so
- * arrivals count as Poisson, which expects more bursts than there are.
+ * with these first two moments. Approximations: intervals of only a few gaps (there the renewal
+ * process is closer to Poisson), and the dependence of adjacent intervals through the gap that
+ * spans them. Below cv² = 1 no process of independent increments is as regular, so arrivals count
+ * as Poisson, which overestimates bursts.
  */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import {
   negativeBinomialPhaseWeights,
   negativeBinomialWindow,
 } from "../../../numeric/negative-binomial.ts";
-import { phaseWeights } from "../../../numeric/phase-weights.ts";
-import { type PmfWindow, poissonWindow } from "../../../numeric/poisson.ts";
+import { type PmfWindow, phaseWeights, poissonWindow } from "../../../numeric/poisson.ts";
 
 export interface ArrivalCounts {
   /** Probabilities of the counts in `ms` milliseconds. */
@@ -28,7 +28,7 @@ export interface ArrivalCounts {
   phaseWeights(base: number, ms: number, weight: Float64Array): void;
 }
 
-/** Probabilities below this are left out of the rows, which have a hundred entries or so. */
+/** Smaller probabilities are left out of the rows, which have a hundred entries or so. */
 export const NEGLIGIBLE = 1e-15;
 
 /** @param dispersion variance over mean of the counts; Poisson up to 1. */
@@ -47,8 +47,8 @@ export function arrivalCounts(ratePerMs: number, dispersion: number): ArrivalCou
 }
 
 /**
- * Windows whose counts are compared with each other; a load that moves more slowly than they last
- * counts as load, not as bursts.
+ * Windows whose counts are compared with each other; a slower change of the rate counts as load,
+ * not as bursts.
  */
 const WINDOWS_PER_BLOCK = 10;
 
@@ -60,7 +60,7 @@ export function dispersionOfModel(arrivals: RamsisBundle["arrivals"]): number {
 
 /**
  * Dispersion of recorded arrivals: variance over mean of the counts in windows of `windowMs`,
- * within blocks of ten windows. 1 where there are too few arrivals to tell.
+ * within blocks of ten windows. 1 if there are too few arrivals.
  * @param arrivalMs non-decreasing, in ms from 0.
  */
 export function dispersionOf(arrivalMs: Float64Array, windowMs: number): number {

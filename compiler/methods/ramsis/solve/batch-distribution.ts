@@ -1,7 +1,10 @@
-/** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */
+/** Accuracy and lateness that 50 % and 99 % of the batches reach at least, or at most. */
 import type { BatchDistribution } from "stratagem-runtime/internal/bundle/schema";
 
-/** @param timely batches in time, by accuracy. @param late share of the batches. */
+/**
+ * @param timely batches in time, by accuracy.
+ * @param late share of the batches.
+ */
 export function distributionOf(
   timely: readonly { readonly accuracy: number; readonly weight: number }[],
   total: number,

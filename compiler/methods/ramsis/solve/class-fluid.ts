@@ -1,7 +1,8 @@
 /**
- * What classes of queries get out of the workers' time in the fluid limit, which no policy exceeds.
+ * Allocation of the workers' time to classes of queries in the fluid limit, which no policy
+ * exceeds.
  *
- * A batch that holds a query of a class takes at most the SLO of the class, whoever else is in it;
+ * A batch that holds a query of a class takes at most the SLO of the class, whatever else is in it;
  * so each class by itself has a concave curve of accuracy over time per query, and time is worth
  * most where the curves rise most. Source: the bound of `fluid-bound.ts`, class by class.
  */
@@ -18,8 +19,8 @@ interface ClassCurve {
 
 /**
  * Lists the ways to serve each class at a load.
- * @param formation whether the time counts that queries of the class take to come until they are a
- * batch; then the result is a forecast and no bound.
+ * @param formation whether to count the time in which the queries of a batch arrive; then the
+ * result is a forecast and no bound.
  */
 export function classCurves(
   { kinds }: LevelProblem,
@@ -33,21 +34,19 @@ export function classCurves(
   });
 }
 
-/**
- * A stretch of a curve: so much more worth for so much more time, both per query of all classes.
- */
+/** A segment of a curve: additional worth for additional time, both per query of all classes. */
 interface Segment {
   readonly cost: number;
   readonly worth: number;
-  /** Queries that are served for it, of all; only the first stretch of a curve serves any. */
+  /** Share of all queries that it serves; only the first segment of a curve serves any. */
   readonly served: number;
-  /** Of the class's best use of time. */
+  /** Index of the class's best use of time. */
   readonly index: number;
 }
 
 /**
- * The curve of a class from serving nothing on, in stretches of falling slope. @param bonus worth
- * of serving a query, besides its accuracy.
+ * The curve of a class from serving nothing on, in segments of falling slope.
+ * @param bonus worth of serving a query, in addition to its accuracy.
  */
 function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number): Segment[] {
   const worth = points.map(({ cost, accuracy }) => ({ cost, accuracy: accuracy + bonus }));
@@ -64,21 +63,21 @@ function segmentsOf({ share, points }: ClassCurve, bonus: number, index: number)
 }
 
 interface Allotment {
-  /** Over all queries, those that are not served counting 0. */
+  /** Over all queries, unserved ones counting 0. */
   readonly accuracy: number;
-  /** Of the queries. */
+  /** Share of the queries. */
   readonly served: number;
   /** Time that each class gets, ms per query of all classes. */
   readonly costByClass: readonly number[];
 }
 
 /**
- * The best use of a time per query, ms. @param bonus worth of serving a query, besides its
- * accuracy.
+ * The best use of a time per query, ms.
+ * @param bonus worth of serving a query, in addition to its accuracy.
  */
 export function allot(curves: readonly ClassCurve[], budgetMs: number, bonus = 0): Allotment {
   const segments = curves.flatMap((curve, index) => segmentsOf(curve, bonus, index));
-  // Slopes of a class fall, so its stretches keep their order.
+  // Slopes of a class fall, so its segments keep their order.
   segments.sort((a, b) => b.worth * a.cost - a.worth * b.cost || a.index - b.index);
   const costByClass = curves.map(() => 0);
   let left = budgetMs;
@@ -100,9 +99,9 @@ const ABOVE_ALL = 1e6;
 const TOLERANCE = 1e-12;
 
 /**
- * No policy of any kind that leaves at most a share of the queries unserved, or serves them late,
- * has more accuracy per query. Where there is no such policy, of any policy. An optimum of the
- * linear programme with this constraint mixes two without it, at one worth of serving a query.
+ * Upper bound on the accuracy per query of any policy that leaves at most a share of the queries
+ * unserved or late. If there is no such policy, of any policy. An optimum of the linear programme
+ * with this constraint mixes two without it, at one worth of serving a query.
  */
 export function classBound(
   problem: LevelProblem,
@@ -129,7 +128,7 @@ export function classBound(
 
 /** Load that the workers carry in time in the best case, in queries per second. */
 export function classCapacityQps(problem: LevelProblem): number {
-  // At a load of 1 nothing is of the load but how much comes.
+  // At a load of 1 the curves depend on the load only through its rate.
   const curves = classCurves(problem, 1, { formation: false });
   const costMs = curves.reduce(
     (sum, { share, points }) => sum + share * Math.min(...points.map(({ cost }) => cost)),
@@ -140,7 +139,7 @@ export function classCapacityQps(problem: LevelProblem): number {
 
 /**
  * Workers for each class in the fluid limit, at least one each: time where it is worth most, and
- * what is left over where most of it is used.
+ * spare workers where most of it is used.
  * @returns null if there are fewer workers than classes.
  */
 export function fluidSplit(problem: LevelProblem, loadQps: number): number[] | null {
@@ -170,16 +169,14 @@ export function fluidSplit(problem: LevelProblem, loadQps: number): number[] | n
   return workers;
 }
 
-/**
- * Workers that each class, or bucket, keeps busy in the fluid limit, not whole numbers.
- */
+/** Workers that each class, or bucket, keeps busy in the fluid limit, fractional. */
 export function fluidUse(problem: LevelProblem, loadQps: number): number[] {
   const curves = classCurves(problem, loadQps, { formation: true });
   const { costByClass } = allot(curves, (1000 * problem.workers) / loadQps, SERVED_WORTH);
   return costByClass.map((costMs) => (costMs * loadQps) / 1000);
 }
 
-/** As much as the pooled search takes a violation for. */
+/** Equals the cost of a violation in the pooled search. */
 const SERVED_WORTH = 20;
 
 function indexOfLargest(values: readonly number[]): number {

@@ -1,7 +1,7 @@
-/** Bounds the accuracy of every policy from above, as if queries were a fluid. */
+/** Bounds the accuracy of every policy from above, by a fluid limit. */
 import { meanServiceMs, probabilityInTime, type WorkerProblem } from "./worker-problem.ts";
 
-/** What one query costs and is worth, by its batch. */
+/** Cost and worth of one query, by its batch. */
 export interface Point {
   /** Service time over batch size, ms. */
   readonly cost: number;
@@ -10,21 +10,18 @@ export interface Point {
 
 export interface FluidBound {
   readonly accuracy: number;
-  /**
-   * Dual of the workers' time: accuracy per query and ms of a worker. 0 where there is time to
-   * spare.
-   */
+  /** Dual of the workers' time: accuracy per query and ms of a worker. 0 if there is spare time. */
   readonly price: number;
 }
 
 /**
  * Upper bound on the accuracy per query of every policy that violates the SLO of at most ε of its
  * queries, by dropping them or otherwise: over rates x of batches by (variant, batch) maximise Σ
- * x·b·accuracy / λ, where Σ x·l(m,b) ≤ K, (1 − ε)·λ ≤ Σ x·b ≤ λ and l(m,b) ≤ SLO. Whoever decides
- * how, workers have no more time than that, and a late query only costs time. With ε = 0 it is the
- * bound of policies that serve every query in time. Where the load leaves no policy that keeps ε,
- * it is that of dropping whatever it may be. Where service times are random, l is their mean and
- * accuracy counts as often as the SLO is met.
+ * x·b·accuracy / λ, where Σ x·l(m,b) ≤ K, (1 − ε)·λ ≤ Σ x·b ≤ λ and l(m,b) ≤ SLO. No decision gives
+ * workers more time than that, and a late query only costs time. With ε = 0 it is the bound of
+ * policies that serve every query in time. If no policy keeps ε at the load, it is the bound with
+ * any number of drops. If service times are random, l is their mean and accuracy counts as often as
+ * the SLO is met.
  *
  * With h the upper concave hull of (cost, accuracy), cost being l / b, a policy that serves a share
  * y of the queries has at most y · h(K / (λ y)). Serving fewer is better only below the cost at
@@ -65,7 +62,10 @@ function onHull([first, ...rest]: readonly Point[], cost: number): FluidBound {
   return { accuracy: left.accuracy, price: 0 };
 }
 
-/** Lists what queries of each batch cost and are worth. @param slackMsOf when a batch starts. */
+/**
+ * Lists the cost and worth of queries of each batch.
+ * @param slackMsOf when a batch starts.
+ */
 export function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => number): Point[] {
   const points: Point[] = [];
   for (const variant of problem.candidates) {
@@ -80,7 +80,10 @@ export function pointsOf(problem: WorkerProblem, slackMsOf: (batch: number) => n
   return points;
 }
 
-/** Up to the greatest accuracy; slopes fall. @param from the first point of the hull, if known. */
+/**
+ * Up to the greatest accuracy; slopes fall.
+ * @param from the first point of the hull, if known.
+ */
 export function upperHull(points: readonly Point[], from: readonly Point[] = []): Point[] {
   const hull = [...from];
   const ascending = [...points].sort((a, b) => a.cost - b.cost || b.accuracy - a.accuracy);

@@ -1,6 +1,6 @@
 /**
  * From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is
- * none.
+ * no frame.
  */
 import { basename } from "node:path";
 import type {
@@ -40,7 +40,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   const buckets = bucketsOf(task);
   const { stretch = 1, marginMs = 0 } = application.cluster.serving ?? {};
   const timesOf = (rowsOf: RowsOf) => serviceTimesOf(task.variants, maxBatch, rowsOf, stretch);
-  // Decisions have of the SLO what the way through the server leaves of it.
+  // Decisions may spend the SLO less the margin for the serving path.
   const decided = { ...application, slo: sloLess(application.slo, marginMs) };
   const bucketTimes = buckets?.map((_, bucket) => {
     return timesOf(({ profile }) => profile.buckets?.[bucket]?.rows ?? []);
@@ -79,7 +79,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     ...(buckets !== null && {
       buckets: buckets.map(({ name, share }, index) => {
         const times = bucketTimes?.[index] ?? serviceTimes;
-        // Each queue holds what all of the load brings: shares may be other than those stated.
+        // Each queue is sized for the whole load: actual shares may differ from the stated ones.
         const axes = axesOf(decided, options, variants, times);
         return { name, share, serviceTimes: times, ...axes };
       }),
@@ -87,10 +87,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   };
 }
 
-/**
- * What a policy has to know of the arrivals: of a trace, how bursty it is over the time that a
- * query has.
- */
+/** Arrival model of a policy: for a trace, its dispersion over the time that a query has. */
 function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arrivals"] {
   if (arrivals.process !== "trace") return arrivals;
   const { file, trace } = arrivals;
@@ -100,14 +97,14 @@ function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arr
 
 /**
  * The options of an application without mistakes.
- * @param largest batch of any variant, which no queue needs to be longer than.
+ * @param largest batch of any variant, which no queue needs to exceed.
  */
 function optionsOf({ policy, slo, tasks }: RamsisApplication, largest: number): RamsisOptions {
   const { objective, discretization, balancer, drop, lateWithinSlos, latencyPrice } = policy;
   const isDrawn = balancer === "pooled" && tasks.every(hasQuantiles);
   const serviceTimes = policy.serviceTimes ?? (isDrawn ? "quantiles" : "p95");
   const maxQueue = Math.min(policy.maxQueue, largest);
-  // A pooled policy takes batches of any size, whatever is asked for.
+  // A pooled policy always uses batches of any size.
   const batching = balancer === "pooled" ? "variable" : policy.batching;
   const options = {
     ...{ objective, discretization, batching, maxQueue, balancer, serviceTimes, drop },
@@ -117,7 +114,7 @@ function optionsOf({ policy, slo, tasks }: RamsisApplication, largest: number): 
   return slo.classes === undefined ? options : { ...options, classes: policy.classes ?? "auto" };
 }
 
-/** Whether profiles say how the time of a batch is distributed, of every bucket. */
+/** Returns whether profiles have the distribution of batch times, for every bucket. */
 export function hasQuantiles({ variants }: Task): boolean {
   return variants.every(({ profile: { rows, buckets = [] } }) =>
     [...rows, ...buckets.flatMap((bucket) => bucket.rows)].every((row) => row.quantiles !== null),
@@ -126,13 +123,13 @@ export function hasQuantiles({ variants }: Task): boolean {
 
 function onlyTask({ tasks }: RamsisApplication): Task {
   const [task] = tasks;
-  if (task === undefined) throw new RangeError("ramsisMistakes lets exactly one task through");
+  if (task === undefined) throw new RangeError("ramsisMistakes allows exactly one task");
   return task;
 }
 
 type RowsOf = (variant: SpecVariant) => SpecVariant["profile"]["rows"];
 
-/** @param stretch of the times that decisions reckon with; quantiles are as measured. */
+/** @param stretch of decision times; quantiles are as measured. */
 function serviceTimesOf(
   variants: readonly SpecVariant[],
   maxBatch: number,
@@ -166,10 +163,7 @@ function serviceTimesOf(
   };
 }
 
-/**
- * What decides which variant is faster: its service times, or all that is known of their
- * distribution.
- */
+/** Times that decide which variant is faster: its service times, or all known quantiles of them. */
 function curveOf(
   { decisionMs, quantiles }: ServiceTimes,
   { serviceTimes }: RamsisOptions,
@@ -205,7 +199,7 @@ function decisionSpaceOf(
   };
 }
 
-/** The axes of tables of one class each, whose queue holds what its share of the load brings. */
+/** Axes of tables of one class each, whose queue is sized for its share of the load. */
 function classSpacesOf(
   application: RamsisApplication,
   options: RamsisOptions,
@@ -220,7 +214,10 @@ function classSpacesOf(
   return { classSpaces };
 }
 
-/** Queue lengths and slacks. @param share of the load that comes to the queue. */
+/**
+ * Queue lengths and slacks.
+ * @param share of the load that reaches the queue.
+ */
 function axesOf(
   { slo, loads, cluster }: Pick<RamsisApplication, "slo" | "loads" | "cluster">,
   options: RamsisOptions,
@@ -244,9 +241,8 @@ function axesOf(
 }
 
 /**
- * T_j = j · SLO / steps (RAMSIS §4.2.2); or every service time that can be what is left of a
- * deadline, between 0 and the SLO (§4.2.1), of which only these make a difference to what is in
- * time.
+ * T_j = j · SLO / steps (RAMSIS §4.2.2); or every difference of a deadline and service times
+ * between 0 and the SLO (§4.2.1), since only these change what is in time.
  */
 function slackGrid(
   sloMs: number,
@@ -267,13 +263,13 @@ function slackGrid(
   return Float64Array.from(new Set([0, ...within, sloMs])).sort();
 }
 
-/** Service times that a grid has at most besides its steps. */
+/** Maximum service times in a grid, in addition to its steps. */
 const MOST_SERVICE_TIMES = 128;
 
 /**
- * The steps, and the service times of the batches that are worth most: a table rounds slack down,
- * so without them a batch that takes nearly the SLO could not be started for a query that has just
- * come.
+ * The steps, and the service times of the most valuable batches: a table rounds slack down, so
+ * without them a batch that takes nearly the SLO could not be started for a query that has just
+ * arrived.
  */
 function withServiceTimes(
   steps: Float64Array,
@@ -290,8 +286,8 @@ function withServiceTimes(
         }),
   );
   const within = batches.filter(({ ms }) => ms > 0 && ms < sloMs);
-  // Rivals are no less accurate and take less time per query: the fewer there are, the more a batch
-  // is worth.
+  // Rivals are no less accurate and take less time per query: the fewer there are, the more
+  // valuable is a batch.
   const rivals = rivalCounts(
     Float64Array.from(within, ({ cost }) => cost),
     Float64Array.from(within, ({ accuracy }) => accuracy),
@@ -316,8 +312,8 @@ function throughputQps(
 }
 
 /**
- * The queue holds what a load brings within the SLO and a fifth more; a longer queue loses its last
- * query.
+ * The queue holds the arrivals of a load within the SLO, and a fifth more; a longer queue loses its
+ * last query.
  */
 function pooledQueue(
   loadQps: number,

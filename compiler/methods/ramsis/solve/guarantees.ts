@@ -1,5 +1,5 @@
 /**
- * What a policy promises: its steady state, weighted by the queries each decision serves. Source:
+ * Guarantees of a policy: its steady state, weighted by the queries each decision serves. Source:
  * RAMSIS §5.1.
  *
  * The violation rate is an upper bound and the accuracies are lower bounds: a whole batch counts as
@@ -24,7 +24,7 @@ export interface Guarantees {
 }
 
 /**
- * A policy that answers a share of the decisions, chosen by an independent coin at each. Shares of
+ * A policy that makes a share of the decisions, chosen independently at random for each. Shares of
  * the parts of one policy sum to 1.
  */
 export interface PolicyPart {
@@ -41,7 +41,7 @@ interface StationaryDistribution {
   readonly residual: number;
 }
 
-/** All mass on the state an idle worker wakes up in: where the power iteration may start. */
+/** All mass on the state an idle worker wakes up in: a start for the power iteration. */
 export function idleDistribution(mdp: WorkerMdp): Float64Array {
   const mass = new Float64Array(mdp.stateCount);
   mass[mdp.idleState] = 1;
@@ -49,7 +49,7 @@ export function idleDistribution(mdp: WorkerMdp): Float64Array {
 }
 
 /**
- * Power iteration, damped as value iteration is and for the same reason.
+ * Power iteration, damped like value iteration and for the same reason.
  * @param policy its chain is the state-wise mixture of the chains of its parts.
  * @param initialMass shape (stateCount,); the result does not depend on it, only the number of
  * steps does.

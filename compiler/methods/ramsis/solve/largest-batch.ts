@@ -1,4 +1,4 @@
-/** How many queries a variant takes in a batch. */
+/** Largest batch of a variant. */
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 
@@ -6,9 +6,9 @@ type RamsisApplication = Application<RamsisPolicy>;
 type SpecVariant = RamsisApplication["tasks"][number]["variants"][number];
 
 /**
- * The largest batch of a variant: what `maxQueue` allows, its profile covers in every bucket
- * (unless it may be extrapolated) and its model takes. The paper's own objective takes one query
- * more, those of a full queue.
+ * The largest batch of a variant: limited by `maxQueue`, by its profile in every bucket (unless it
+ * may be extrapolated) and by its model. The paper's own objective takes one query more, those of a
+ * full queue.
  */
 export function largestBatch(
   { policy }: RamsisApplication,

@@ -10,25 +10,25 @@ import type { RamsisOptions, Slo } from "stratagem-runtime/internal/bundle/schem
 export interface LatencyObjective {
   /** In accuracy per SLO of mean latency. */
   readonly price: number;
-  /** A price that costs at most `mostAccuracy`, wherever it is asked. */
+  /** A price that costs at most `mostAccuracy`, in any comparison. */
   readonly safePrice: number;
-  /** Accuracy per query that latency may cost at most, compared with the best policy found. */
+  /** Maximum accuracy per query that latency may cost, compared with the best policy found. */
   readonly mostAccuracy: number;
 }
 
 /** Targets of a policy, and the price that compares policies. */
 export interface Worth {
-  /** Accuracy less what missed limits cost. */
+  /** Accuracy less the cost of missed limits. */
   readonly score: number;
   /** The score less the price of latency. */
   readonly worth: number;
 }
 
-/** Latency decides between policies that are nearly as accurate as each other. */
+/** Latency decides between policies of nearly equal accuracy. */
 const DEFAULT_PRICE = 1e-3;
 /** Latencies differ by an SLO at most, so this price never costs more than 1e-4. */
 const SAFE_PRICE = 1e-4;
-/** Less than the 1e-4 that the default may cost, for other arrivals show other differences. */
+/** Less than the 1e-4 that the default may cost, since the differences vary with the arrivals. */
 const MOST_ACCURACY = 5e-5;
 
 export function latencyObjective({
@@ -39,7 +39,9 @@ export function latencyObjective({
     : { price: latencyPrice, safePrice: latencyPrice, mostAccuracy: Number.POSITIVE_INFINITY };
 }
 
-/** Whether latency decides for the first: its worth is higher and its score about as high. */
+/**
+ * Returns whether latency decides for the first: its worth is higher and its score about as high.
+ */
 export function isBetter({ mostAccuracy }: LatencyObjective, one: Worth, other: Worth): boolean {
   const gain = one.score - other.score;
   return Math.abs(gain) <= mostAccuracy ? one.worth > other.worth : gain > 0;
@@ -48,7 +50,7 @@ export function isBetter({ mostAccuracy }: LatencyObjective, one: Worth, other: 
 /** Accuracy that a policy loses whose latencies are twice a target. */
 export const TARGET_PENALTY = 2;
 
-/** Percentiles of the latency that a policy has to keep, as parts of its targets. */
+/** Latency percentiles with targets. */
 export interface Percentiles {
   readonly p50: number;
   readonly p95: number;

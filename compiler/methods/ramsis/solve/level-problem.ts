@@ -1,32 +1,35 @@
 /** The problem that the levels of a frame solve, in parts that each have a default. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { kindFrame } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../../model/frames.ts";
 
-/** Queries that have a table, or figures, of their own. */
+/** Queries that have their own table, or their own figures. */
 interface QueryKind {
   readonly name: string;
-  /** Part of the load. */
+  /** Fraction of the load. */
   readonly share: number;
   readonly latencyMs: number;
-  /** Returns the frame of this kind alone. @param workers left out for all of them. */
+  /**
+   * Returns the frame of this kind alone.
+   * @param workers default: all of them.
+   */
   readonly alone: (workers?: number) => RamsisFrame;
 }
 
 export interface LevelProblem {
   readonly frame: RamsisFrame;
-  /** Classes or buckets; one kind with all of the load where queries are alike. */
+  /** Classes or buckets; one kind with all of the load if queries are alike. */
   readonly kinds: readonly QueryKind[];
   /** Whether queries are of several kinds, and whether these are buckets. */
   readonly isDivided: boolean;
   readonly isPadded: boolean;
-  /** Whether all workers share the queries that wait; otherwise each has a queue. */
+  /** Whether all workers share one queue; otherwise each has its own. */
   readonly isPooled: boolean;
-  /** Whether the bundle says what serving takes beside the models. */
+  /** Whether the bundle has a serving path. */
   readonly hasPath: boolean;
   readonly workers: number;
-  /** Violations per query that are allowed, of each kind. */
+  /** Allowed violations per query, for each kind. */
   readonly ceiling: number;
 }
 

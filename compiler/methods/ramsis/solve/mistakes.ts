@@ -1,4 +1,4 @@
-/** What the format of specs allows and this version of the solver does not. */
+/** Mistakes: specs that the format allows and this version of the solver does not support. */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { bucketMistakes, bucketsOf } from "../../../model/buckets.ts";
 import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
@@ -14,18 +14,20 @@ type RamsisApplication = Application<RamsisPolicy>;
 type Task = RamsisApplication["tasks"][number];
 type SpecVariant = Task["variants"][number];
 
-/** With more states a level takes minutes and gigabytes for nothing: the paper's grid has 3,334. */
+/**
+ * Limit on states: more take minutes and gigabytes without benefit. The paper's grid has 3,334.
+ */
 const MAX_STATES = 500_000;
-/** Each has a row of its own where batches are variable; the paper's problem has 465,000. */
+/** Each has its own row if batches are variable; the paper's problem has 465,000. */
 const MAX_CHOICES = 2_000_000;
-/** Action tables hold 16-bit indices, the last two of which stand for something else. */
+/** Action tables hold 16-bit indices, of which the last two are reserved. */
 const MAX_ACTIONS = GIVE_UP - 1;
 
-/** Choices of batches of the largest size, which the same number of states makes longer rows. */
+/** Choices of maximal batches, whose rows get longer with the number of states. */
 const MAX_MAXIMAL_CHOICES = 20_000_000;
 /** Cells of the tables of all levels: a bundle is 64 MiB at most, and levels may have two. */
 const MAX_CELLS = 2 ** 24;
-/** Looks at a batch in a state; 4 × 10^7 of them take a second. */
+/** Evaluations of a batch in a state; 4 × 10^7 of them take a second. */
 const MAX_LOOKS = 2e11;
 
 export function* ramsisMistakes(application: RamsisApplication): Generator<Mistake> {
@@ -49,7 +51,7 @@ export function* ramsisMistakes(application: RamsisApplication): Generator<Mista
   yield* workMistakes(application, variants);
 }
 
-/** The pool may run any variant. */
+/** Yields variants that the pool cannot run. */
 function* poolMistakes({ tasks, cluster }: RamsisApplication): Generator<Mistake> {
   const [pool, ...others] = cluster.pools;
   if (pool === undefined || others.length > 0) return;
@@ -65,7 +67,7 @@ function* poolMistakes({ tasks, cluster }: RamsisApplication): Generator<Mistake
   }
 }
 
-/** What all levels together would take, and the simulations of the highest load. */
+/** Limits the work of all levels together, and the simulations of the highest load. */
 function* workMistakes(
   application: RamsisApplication,
   variants: readonly SpecVariant[],
@@ -90,7 +92,7 @@ function* workMistakes(
   }
   const looks = cells * variants.length * maxQueue;
   if (balancer === "pooled" && looks > MAX_LOOKS) {
-    const expected = `at most ${MAX_LOOKS} looks at a batch, states × variants × maxQueue`;
+    const expected = `at most ${MAX_LOOKS} evaluations of a batch, states × variants × maxQueue`;
     yield invalid(["policy", "maxQueue"], expected, `about ${about(looks)}`);
   }
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
@@ -102,16 +104,16 @@ function* workMistakes(
     workerCount: workers,
     isOverloaded: qps > capacityQps,
   });
-  yield* requestMistakes(application, requests, "which are those of some SLOs");
+  yield* requestMistakes(application, requests, "those of a few SLOs");
 }
 
-/** Of a worker, per query of any batch that was measured. */
+/** Worker time per query of any measured batch. */
 function shortestMsPerQuery(variants: readonly SpecVariant[]): number {
   const all = variants.flatMap(({ profile }) => profile.rows);
   return all.reduce((least, { batch, latencyMs }) => Math.min(least, latencyMs / batch), Infinity);
 }
 
-/** What no machine should be asked for. */
+/** Limits that no machine should exceed. */
 function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mistake> {
   const { discretization, maxQueue, batching } = policy;
   const isFixed = discretization.kind === "fixed";
@@ -140,7 +142,7 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
   }
 }
 
-/** Buckets take queues that all workers share, and queries of one SLO. */
+/** Yields options that buckets do not support: they need a common queue, and queries of one SLO. */
 function* bucketedMistakes({ tasks, policy, slo }: RamsisApplication): Generator<Mistake> {
   for (const [index, task] of tasks.entries()) {
     const path = ["tasks", index];
@@ -169,7 +171,7 @@ const NO_QUANTILES = conflict(
 );
 
 /**
- * What a pooled policy cannot be asked for: it is one of batches of any size, judged by its
+ * Yields options that a pooled policy does not support: it uses batches of any size, judged by its
  * queries.
  */
 function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator<Mistake> {
@@ -187,7 +189,7 @@ function* pooledMistakes({ objective, discretization }: RamsisPolicy): Generator
   }
 }
 
-/** Workers of their own for more classes than there are workers. */
+/** Yields separate workers for more classes than there are workers. */
 function* classMistakes(
   { slo, cluster }: RamsisApplication,
   { classes }: RamsisPolicy,
@@ -196,7 +198,7 @@ function* classMistakes(
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   if (classes !== "separate" || workers >= count) return;
   const message =
-    `"separate" takes a worker for each of the ${count} classes, got ${workers}; ` +
+    `"separate" needs a worker for each of the ${count} classes, got ${workers}; ` +
     `allowed: "auto" or "shared"`;
   yield conflict(["policy", "classes"], message);
 }

@@ -3,10 +3,10 @@
  *
  * per-decision: the paper's reward (§4.1), accuracy · satisfied once per decision however many
  * queries it serves. per-query: E[Σ accuracy of satisfied queries] / E[queries], what users see,
- * less the price of their mean latency. A
- * ratio of two average rewards, maximised by Dinkelbach's steps: solve for the reward n · (accuracy
- * · satisfied − g), set g to the ratio its policy attains, repeat; g never falls after the first
- * step and converges superlinearly. (W. Dinkelbach, "On Nonlinear Fractional Programming", 1967.)
+ * less the price of their mean latency. A ratio of two average rewards, maximised by Dinkelbach's
+ * steps: solve for the reward n · (accuracy · satisfied − g), set g to the ratio its policy
+ * attains, repeat; g never falls after the first step and converges superlinearly. (W. Dinkelbach,
+ * "On Nonlinear Fractional Programming", 1967.)
  */
 import type { RamsisOptions } from "stratagem-runtime/internal/bundle/schema";
 import {
@@ -22,10 +22,10 @@ import type { WorkerMdp } from "./worker-mdp.ts";
 export interface SolvedPolicy {
   /** Chosen action of every state, shape (stateCount,). */
   readonly choice: Uint32Array;
-  /** A second policy that answers a share of the decisions, or null. */
+  /** A second policy that makes a share of the decisions, or null. */
   readonly mixture: PolicyPart | null;
   readonly guarantees: Guarantees;
-  /** Sweeps of value iteration in all. */
+  /** Total sweeps of value iteration. */
   readonly iterations: number;
   /** Span of the last Bellman residual, in units of reward. */
   readonly residual: number;
@@ -35,14 +35,14 @@ export interface SolvedPolicy {
 export const VALUE_TOLERANCE = 1e-10;
 /** Change of the stationary distribution, summed over states, at which it counts as converged. */
 const MASS_TOLERANCE = 1e-14;
-/** The first Dinkelbach steps only have to find the neighbourhood of the ratio. */
+/** The first Dinkelbach steps only need to approximate the ratio. */
 const COARSE_VALUE_TOLERANCE = 1e-3;
 /** The length of a Dinkelbach step needs the mean batch to a few digits. */
 const COARSE_MASS_TOLERANCE = 1e-5;
 export const MAX_SWEEPS = 100_000;
 const MAX_DINKELBACH_STEPS = 30;
 
-/** @param latencyPrice in accuracy per SLO of mean latency; of the objective per query. */
+/** @param latencyPrice in accuracy per SLO of mean latency; for the objective per query. */
 export function solvePolicy(
   mdp: WorkerMdp,
   objective: RamsisOptions["objective"],
@@ -84,8 +84,8 @@ function maximiseReward(mdp: WorkerMdp): SolvedPolicy {
 }
 
 /**
- * Where a search may start: the values, steady state and ratio of a policy that is nearly as good.
- * The result does not depend on it.
+ * Start of a search: the values, steady state and ratio of a nearly as good policy. The result does
+ * not depend on it.
  */
 export interface RatioStart {
   readonly value: Float64Array;
@@ -96,10 +96,10 @@ export interface RatioStart {
 /**
  * The policy with the most worth per query. A step from g to the ratio that its policy attains is g
  * + gain / mean batch, where gain is the average of n · (worth − g): so the optimum is where the
- * gain is 0, and only the mean batch is asked of the stationary distribution on the way.
+ * gain is 0, and the steps need only the mean batch of the stationary distribution.
  *
  * @param worth of a query that the action serves, about 1 at most, shape (actionCount,).
- * @param start null for no idea at all.
+ * @param start null without a starting policy.
  */
 export function maximiseRatio(
   mdp: WorkerMdp,
@@ -121,7 +121,7 @@ export function maximiseRatio(
     // A step's error is about the square of the one before, so solving it more exactly is wasted.
     tolerance = Math.max(VALUE_TOLERANCE, Math.min(COARSE_VALUE_TOLERANCE, change * change));
   }
-  if (solved === null) throw new RangeError("Dinkelbach's method takes a step");
+  if (solved === null) throw new RangeError("Dinkelbach's method took no step");
   const { choice, residual } = solved;
   const guarantees = evaluatePolicy(mdp, pure(choice));
   return {
@@ -130,7 +130,7 @@ export function maximiseRatio(
   };
 }
 
-/** The reward once per decision leads near the ratio at once. */
+/** The reward once per decision is close to the ratio from the start. */
 function firstGuess(mdp: WorkerMdp, worth: Float64Array): RatioStart & { iterations: number } {
   const { choice, value, sweeps } = iterate(
     mdp,

@@ -1,15 +1,15 @@
 /**
- * Where a worker finds itself after a batch that left queries behind: variable batching, RAMSIS
- * §4.3.2, of which §4.4 says only that it follows similar reasoning.
+ * State of a worker after a batch that left queries behind: variable batching, RAMSIS §4.3.2, of
+ * which §4.4 says only that it follows similar reasoning.
  *
  * A batch of b < n takes the earliest deadlines, and the next decision's is that of query b + 1.
- * When it arrived is not known from (n, T_j), but its distribution is: the first of the n arrived
+ * Its arrival time is not known from (n, T_j), but its distribution is: the first of the n arrived
  * SLO − T_j ago, (n − 1)K + q central arrivals came since, and given their number Poisson arrivals
  * are uniform points, of which query b + 1 is the bK-th. So its age, the arrivals during the batch
  * and the phase give the next state exactly, phase by phase. Two things are approximated. The next
- * decision knows of its n' queries only (n', T_j'), as every state does, and weighs its phase as if
- * they had arrived since the first of them at the usual rate; after a partial batch the older ones
- * are known to be some of n that came in SLO − T_j. And over-dispersed arrivals are spread as
+ * decision knows only (n', T_j') about its n' queries, as every state does, and weighs its phase as
+ * if they had arrived since the first of them at the usual rate; after a partial batch the older
+ * ones are known to be some of n that came in SLO − T_j. And over-dispersed arrivals are spread as
  * uniformly as Poisson ones.
  */
 import { orderStatisticBelow } from "../../../numeric/binomial.ts";

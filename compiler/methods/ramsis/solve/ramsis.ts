@@ -15,7 +15,7 @@ import {
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileKnots } from "stratagem-runtime/internal/core/quantile-distribution";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import type { RamsisFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
@@ -51,7 +51,7 @@ import {
 
 type RamsisApplication = Application<RamsisPolicy>;
 
-/** A level, whatever it promises. */
+/** A level without its promises. */
 export type LevelTables = Omit<RamsisLevel, "expected" | "feasible">;
 
 export const ramsis = {
@@ -63,11 +63,11 @@ export const ramsis = {
     isPooled(frame)
       ? withTableOf(frame, loadQps, solvePooledTables(frame, loadQps))
       : solveLevel(frame, loadQps),
-  /** The policy of one load whose queries share a queue, without what it promises. */
+  /** The policy of one load whose queries share a queue, without its promises. */
   solvePooledTables,
-  /** The level of a load with the tables of another level, and what they promise there. */
+  /** The level of a load with the tables of another level, and their promises at this load. */
   withTableOf,
-  /** Recomputes what a level's policy promises, from its tables alone. */
+  /** Recomputes the promises of a level's policy, from its tables alone. */
   expectedOf: (frame: RamsisFrame, level: LevelTables): Expected =>
     (isPooled(frame) ? expectedOfPooledLevel : expectedOf)(frame, level),
   /** The table of a queue whose workers serve other queues too. */
@@ -77,12 +77,12 @@ export const ramsis = {
   /** Whether workers have the time for a load in batches that end within the SLO. */
   carries: (frame: RamsisFrame, loadQps: number): boolean =>
     loadQps <= fluidCapacityQps(workerProblem(frame, loadQps), workerCountOf(frame)),
-  /** What actions of a state are worth where a level decides ever after, from its tables alone. */
+  /** Worth of the actions of a state if a level decides afterwards, from its tables alone. */
   actionValues: actionValuesOf,
 };
 
 /** Whether all workers share one queue. */
-export function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
+function isPooled({ policy }: Pick<RamsisFrame, "policy">): boolean {
   return policy.balancer === "pooled";
 }
 
@@ -106,7 +106,8 @@ function solvePooledTables(frame: RamsisFrame, loadQps: number): LevelTables {
 
 /**
  * The best table of a queue whose workers serve other queues too.
- * @param frame of the queue alone. @param slowdown as of a pooled problem.
+ * @param frame of the queue alone.
+ * @param slowdown as in a pooled problem.
  */
 function slowedTable(frame: RamsisFrame, loadQps: number, slowdown: number, effort?: SearchEffort) {
   const problem = workerProblem(frame, loadQps);
@@ -131,8 +132,9 @@ function withTableOf(frame: RamsisFrame, loadQps: number, level: LevelTables): R
 }
 
 /**
- * Whether a level keeps its limits: its load is then within capacity, whatever was planned. Targets
- * of latency count where latencies are known: with queues of workers, they come later.
+ * Returns whether a level keeps its limits: its load is then within capacity, whatever was planned.
+ * Targets of latency count only if latencies are known: for queues per worker they are simulated
+ * later.
  */
 export function keptAt(
   { slo }: Pick<RamsisFrame, "slo">,
@@ -154,8 +156,8 @@ function expectedOfPooledLevel(frame: RamsisFrame, level: LevelTables): Expected
 }
 
 /**
- * Accuracy per query that no policy exceeds at a load that violates no more than so many of its
- * queries.
+ * Upper bound on the accuracy per query at a load of any policy that violates at most this share of
+ * its queries.
  */
 export function accuracyBound(
   frame: RamsisFrame,
@@ -165,10 +167,7 @@ export function accuracyBound(
   return fluidBound(workerProblem(frame, loadQps), maxViolationRate).accuracy;
 }
 
-/**
- * Adds what no policy exceeds to what this one promises; whatever a sample shows above it is
- * chance.
- */
+/** Adds the upper bounds to the promises; a sample exceeds them only by chance. */
 function withBounds<Figures extends Pick<Expected, "accuracyPerQuery" | "violationRate">>(
   { slo }: RamsisFrame,
   problem: WorkerProblem,
@@ -209,7 +208,7 @@ function solveLevel(frame: RamsisFrame, loadQps: number): RamsisLevel {
 }
 
 /**
- * A ceiling on violations bounds the objective per query; the paper's, per decision, is as it is.
+ * A ceiling on violations constrains the objective per query; the paper's, per decision, has none.
  */
 function solve({ slo, policy }: RamsisFrame, mdp: WorkerMdp): SolvedPolicy {
   const { safePrice } = latencyObjective(policy);
@@ -261,8 +260,8 @@ function actionValuesOf(
 }
 
 /**
- * The state that the runtime looks up: slack rounded down to the grid, and the full queue for more
- * than it holds.
+ * The state that the runtime looks up: slack rounded down to the grid, and the full queue for
+ * longer queues.
  */
 function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, slackMs: number) {
   if (queued > maxQueue) return maxQueue * grid.length;
@@ -271,7 +270,7 @@ function stateOf({ maxQueue, slackMs: grid }: WorkerProblem, queued: number, sla
 }
 
 /**
- * What a table says for each state: cells are states in order, and the last row is the full queue.
+ * Actions of a table for each state: cells are states in order, and the last row is the full queue.
  */
 function actionsOf({ decisionSpace }: RamsisFrame, table: RamsisLevel["actionByState"]) {
   const actions = decisionSpace.actions.data;
@@ -289,7 +288,7 @@ function promiseOf(
   return withBounds(frame, problem, guarantees);
 }
 
-/** One worker's problem of a frame of one SLO at a load. */
+/** The problem of one worker of a frame of one SLO at a load. */
 export function workerProblem(frame: RamsisFrame, loadQps: number): WorkerProblem {
   const { variants, serviceTimes } = onlyTask(frame);
   const { arrivals, policy, decisionSpace } = frame;
@@ -323,7 +322,7 @@ function largestByVariant({ decisionSpace }: RamsisFrame, variantCount: number):
 }
 
 function knotsOf({ quantiles }: RamsisBundle["tasks"][number]["serviceTimes"]): Float64Array {
-  if (quantiles === null) throw new TypeError("ramsisMistakes lets no profile without quantiles");
+  if (quantiles === null) throw new TypeError("ramsisMistakes requires quantiles");
   const { p50Ms, p95Ms, p99Ms, meanMs } = quantiles;
   const knots = new Float64Array(p50Ms.data.length * KNOT_COUNT);
   const at = (table: Table, cell: number): number => table.data[cell] ?? Number.NaN;

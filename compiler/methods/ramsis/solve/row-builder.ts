@@ -17,7 +17,7 @@ export class RowBuilder {
   private readonly start = [0];
   private column = new Uint32Array(1 << 16);
   private probability = new Float64Array(1 << 16);
-  /** Entries of the open row by state, and which they are; only while it is a mixture. */
+  /** Entries of the open row by state, and their states; only for a mixture. */
   private readonly mixed: Float64Array;
   private readonly touched: number[] = [];
   private share = 1;
@@ -30,7 +30,7 @@ export class RowBuilder {
     return this.start.length - 1;
   }
 
-  /** Gives all that is added from here on this share; entries of the same state are added up. */
+  /** Weights all following entries by this share; entries of the same state are added up. */
   mix(share: number): void {
     this.share = share;
   }

@@ -3,17 +3,17 @@
  * Harchol-Balter, K. Sigman and W. Whitt, "Analysis of join-the-shortest-queue routing for web
  * server farms", Performance Evaluation 64, 2007.
  *
- * Arrivals at one worker are taken as its own process, at rate λ/K while a decision finds at most
- * two queries and at (λ/Kμ)^K·μ from three on. The appendix calls μ a mean latency; the formula is
- * Gupta's with μ a service rate, and is read so. It says to take the most accurate speed the load
- * allows: the slowest service time l(m, 1) among variants that carry λ/K with batches of at most
- * SLO/2. Where batches are what makes the load bearable, λ/Kμ exceeds 1 and the formula would send
- * a crowded worker more than its share; then it is sent its share, λ/K.
+ * Arrivals at one worker are modelled as a separate process, at rate λ/K while a decision finds at
+ * most two queries and at (λ/Kμ)^K·μ from three on. The appendix calls μ a mean latency; the
+ * formula is Gupta's with μ a service rate, and is read so. It says to take the most accurate speed
+ * the load allows: the slowest service time l(m, 1) among variants that carry λ/K with batches of
+ * at most SLO/2. If the load needs batches, λ/Kμ exceeds 1 and the formula would send a crowded
+ * worker more than its share; then it is sent its share, λ/K.
  */
 import { serviceTimeMs, type WorkerProblem } from "./worker-problem.ts";
 
 /**
- * One worker by itself, whose every arrival is a query of its own.
+ * One worker by itself, whose every arrival is one of its queries.
  * @param problem the round-robin one.
  */
 export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
@@ -29,7 +29,7 @@ export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
 
 /**
  * max l(m, 1) over the variants of which some batch takes at most SLO / 2 and carries `shareOfOne`;
- * of the fastest where none does.
+ * of the fastest variant if there is none.
  */
 function slowestServiceMs(problem: WorkerProblem, shareOfOne: number): number {
   const { candidates, maxQueue, slackMs } = problem;

@@ -1,16 +1,15 @@
 /**
- * Where a worker finds itself after a batch: the rows P(next state | phase, service time) of RAMSIS
- * §4.4, as CSR.
+ * State of a worker after a batch: the rows P(next state | phase, service time) of RAMSIS §4.4, as
+ * CSR.
  *
- * Round-robin hands a worker every K-th central arrival, so what a batch changes depends on the
- * state it was taken in only through the phase q (central arrivals since the worker's last one),
- * and on the action only through its service time τ. With r = K − q arrivals to go until the
- * worker's next query:
+ * Round-robin hands a worker every K-th central arrival, so the effect of a batch depends on its
+ * state only through the phase q (central arrivals since the worker's last one), and on the action
+ * only through its service time τ. With r = K − q arrivals to go until the worker's next query:
  * - that query arrives in the slack cell [T_j, T_{j+1}) of its later decision, which is an interval
- *   C of the batch; B is the time before it and D the time after it;
- * - i arrivals in B (fewer than r), at least r − i in C, and all of them together with D decide how
- *   many queries wait.
- * What happens from the start of C on depends on τ only in the cell that τ cuts, so it is computed
+ * C of the batch; B is the time before it and D the time after it;
+ * - i arrivals in B (fewer than r), at least r − i in C, and all of them together with D determine
+ * the length of the queue.
+ * From the start of C on the result depends on τ only in the cell that τ cuts, so it is computed
  * once per cell (`CellTail`); each row is then a short convolution with the arrivals in B.
  */
 import { convolutionTerm } from "../../../numeric/convolution.ts";
@@ -25,7 +24,7 @@ export function stateIndex(slackCount: number, queued: number, slack: number): n
 }
 
 /**
- * Builds rows one service time at a time, so that only those are built which some state can need.
+ * Builds rows one service time at a time, so that only rows are built which some state can need.
  */
 export class TransitionBuilder {
   private readonly problem: WorkerProblem;
@@ -99,7 +98,7 @@ export class TransitionBuilder {
 
 const AT_START: PmfWindow = { first: 0, pmf: Float64Array.of(1) };
 
-/** What the phases have in common after a batch of one service time. */
+/** Common part of all phases after a batch of one service time. */
 interface AfterBatch {
   /** Slack cells that the worker's next query may fall into, with the arrivals before it. */
   readonly pieces: readonly {
@@ -112,9 +111,9 @@ interface AfterBatch {
   readonly totalBelow: Float64Array;
 }
 
-/** What follows from the start of one slack cell on, given how many central arrivals are to go. */
+/** Distribution from the start of one slack cell on, given the number of central arrivals to go. */
 interface CellTail {
-  /** Smallest and one past the largest number of queries that wait at the next decision. */
+  /** Smallest and one past the largest number of waiting queries at the next decision. */
   readonly queuedFrom: number;
   readonly queuedTo: number;
   /** The probability is negligible when more arrivals than this are to go. */
@@ -169,8 +168,8 @@ function addRow(
   const { workerCount, maxQueue } = problem;
   const slackCount = problem.slackMs.length;
   const toGo = workerCount - phase;
-  // No query came: the worker idles until its next one, which it meets alone and with the whole
-  // SLO.
+  // No query arrived: the worker idles until its next one, which it then serves alone with the
+  // whole SLO.
   const idle = probabilityBetween(total.first, totalBelow, 0, toGo - 1);
   rows.add(stateIndex(slackCount, 1, slackCount - 1), idle);
   for (const { slack, before, cell } of pieces) {

@@ -4,12 +4,12 @@
  *
  * A worker's queue lengths nearly repeat in a short cycle, so the undamped iteration rings: its
  * error shrinks by 0.84 a sweep at 2000 queries/s and K = 60. Damping turns the ringing modes
- * inward and leaves the fixed point as it is (the aperiodicity transformation, Puterman §8.5.4).
+ * inward and leaves the fixed point unchanged (the aperiodicity transformation, Puterman §8.5.4).
  *
  * Stops when the span of the Bellman residual max(V' − V) − min(V' − V) is at most `tolerance`; the
  * greedy policy is then within `tolerance` of the optimal gain (Puterman, Markov Decision
  * Processes, 1994, theorem 8.5.6). Only states that some transition reaches are swept; the others
- * take no part in any value and get their greedy action at the end.
+ * affect no value and get their greedy action at the end.
  */
 import { greedyBackup } from "../../../numeric/bellman.ts";
 import { multiplyRows } from "../../../numeric/csr.ts";
@@ -40,8 +40,8 @@ export interface ValueIterationResult {
 
 /**
  * @param reward per action, shape (actionCount,).
- * @param initialValue where to start from, shape (stateCount,); the result does not depend on it,
- * only the number of sweeps does.
+ * @param initialValue start of the iteration, shape (stateCount,); the result does not depend on
+ * it, only the number of sweeps does.
  */
 export function iterateValues(
   mdp: WorkerMdp,
@@ -51,7 +51,7 @@ export function iterateValues(
 ): ValueIterationResult {
   const { rowCount, start, column, probability } = mdp.transitions;
   const rowValue = new Float64Array(rowCount);
-  // A state with one action has made its choice.
+  // A state with one action has no choice.
   const choice = mdp.actionStart.slice(0, mdp.stateCount);
   let value = initialValue.slice();
   let next = new Float64Array(mdp.stateCount);

@@ -1,9 +1,10 @@
-/** Tells how sure a simulated violation rate is, from blocks of its time. */
+/** Error of a simulated violation rate, from blocks of its time. */
 import { upperRate } from "./pooled/policy-search.ts";
 import { BLOCKS } from "./pooled/pooled-simulation.ts";
 
 /**
- * Violations of a simulation, counted in blocks of its time: what their spread says of the total.
+ * Violations of a simulation, counted in blocks of its time: their spread gives the error of the
+ * total.
  */
 export class ViolationBlocks {
   readonly #durationMs: number;
@@ -21,7 +22,7 @@ export class ViolationBlocks {
     this.#total++;
   }
 
-  /** Gives the rate as a level of one SLO states it. */
+  /** Returns the upper bound that a level of one SLO states. */
   upperRate(queries: number): number {
     return upperRate({ violations: this.#total, violationsByBlock: this.#byBlock }, queries);
   }

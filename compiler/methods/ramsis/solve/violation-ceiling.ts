@@ -4,11 +4,11 @@
  *
  * A price μ on violations turns it into the per-query objective with worth accuracy · satisfied − μ
  * · violated (E. Altman, "Constrained Markov Decision Processes", 1999, ch. 3 and 12). As μ grows,
- * the optimal policies walk along the upper hull of (violation rate, accuracy); the next price
- * asked is the slope between a policy on either side of the ceiling, until no policy lies above the
- * line between them. Both are then optimal at that price, and so is every mixture that at each
- * decision answers from one or the other by an independent coin: the share of the coin is found on
- * the mixture's own chain, since violations are not linear in it.
+ * the optimal policies walk along the upper hull of (violation rate, accuracy); the next price is
+ * the slope between a policy on either side of the ceiling, until no policy lies above the line
+ * between them. Both are then optimal at that price, and so is every mixture that draws one of them
+ * independently at each decision: the share is found on the mixture's own chain, since violations
+ * are not linear in it.
  */
 import type { PolicyPart } from "./guarantees.ts";
 import {
@@ -22,7 +22,8 @@ import {
 import type { WorkerMdp } from "./worker-mdp.ts";
 
 /**
- * How far below the ceiling a mixture may stay, and has to, so that rounding cannot lift it above.
+ * Distance below the ceiling that a mixture may keep, and must keep so that rounding cannot lift it
+ * above.
  */
 const MARGIN = 1e-9;
 /**
@@ -35,8 +36,9 @@ const SLACK_TOLERANCES = 10;
 const MAX_SHARES = 60;
 
 /**
- * @param latencyPrice in accuracy per SLO of mean latency: what is called accuracy here is less
- * this price. @returns where no policy meets the ceiling, the one with the fewest violations.
+ * @param latencyPrice in accuracy per SLO of mean latency: accuracy here means accuracy less this
+ * price.
+ * @returns if no policy meets the ceiling, the one with the fewest violations.
  */
 export function solveWithin(mdp: WorkerMdp, ceiling: number, latencyPrice = 0): SolvedPolicy {
   const margin = Math.min(MARGIN, ceiling / 1000);
@@ -73,8 +75,8 @@ interface Priced {
 
 /**
  * The policy with the most worth at a price.
- * @param price accuracy that a violation costs, ∞ where nothing else counts.
- * @param near where to start.
+ * @param price accuracy that a violation costs, ∞ if nothing else counts.
+ * @param near start of the search.
  */
 function priced(objective: Objective, price: number, near: Priced | null): Priced {
   const { mdp, latencyPrice } = objective;

@@ -1,11 +1,11 @@
-/** The way to workers of other machines as part of what their batches take. */
+/** Adds the hop to workers on other machines to the times of their batches. */
 import type { Application, ProfileRow, RamsisPolicy } from "../../../spec/application.ts";
 
 type RamsisApplication = Application<RamsisPolicy>;
 
 /**
- * A batch has its worker from when it is sent until its answer comes: every time of a profile is
- * `communicationLatency` longer, so slack, load and guarantees have the hop in them.
+ * A batch occupies its worker from the time it is sent until its answer arrives: every time of a
+ * profile is `communicationLatency` longer, so slack, load and guarantees include the hop.
  */
 export function withHop(application: RamsisApplication): RamsisApplication {
   const { cluster, tasks } = application;

@@ -1,20 +1,18 @@
 /**
  * The Markov decision process of one worker, RAMSIS §4.2–§4.4.
  *
- *   states (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue
- *   state, more than N
- *            wait and the earliest deadline is taken as missed. An empty queue carries no decision:
- *            the worker idles until
- *            (1, SLO).
- *   actions in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that takes
- *   so many and finishes within T_j,
- *            and all n on the fastest one whether it does or not (late beats never). In the
- *            full-queue state: as many of the N + 1 as
- *            some variant takes, on the fastest of these; N + 1 in the paper. Where service times
- *            are random, a variant finishes within T_j if it does so as often as not.
- *   next Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a batch
- *   of b < n it depends on the state
- *            in more ways: see `partial-batches.ts`.
+ * States (n, j): n = 1 … N queries wait and the earliest deadline is T_j away; and the full-queue
+ * state: more than N wait and the earliest deadline counts as missed. An empty queue carries no
+ * decision: the worker idles until (1, SLO).
+ *
+ * Actions in (n, j): batch all n, or with variable batching any b ≤ n, on any variant that takes so
+ * many and finishes within T_j, and all n on the fastest one whether it does or not (late beats
+ * never). In the full-queue state: as many of the N + 1 as some variant takes, on the fastest of
+ * these; N + 1 in the paper. If service times are random, a variant finishes within T_j if it does
+ * so with a probability of at least one half.
+ *
+ * Next state: Σ_q w(q | n, j) · P(· | q, τ) with τ the service time: see `transitions.ts`. After a
+ * batch of b < n it depends on the state in more ways: see `partial-batches.ts`.
  */
 import { ActionRows } from "./action-rows.ts";
 import { type ArrivalCounts, arrivalCounts } from "./arrival-counts.ts";
@@ -34,11 +32,11 @@ export interface WorkerMdp {
   /** (1, SLO), where a worker that ran out of queries wakes up. */
   readonly idleState: number;
   /**
-   * The idle state and all that can follow it, ascending; the others matter to no value and are
-   * there for the table's sake.
+   * The idle state and all its successors, ascending; the others affect no value and are needed
+   * only for the table.
    */
   readonly reached: Uint32Array;
-  /** States it cannot enter that have more than one action all the same, ascending. */
+  /** Unreachable states with more than one action, ascending. */
   readonly deciding: Uint32Array;
   /**
    * w(q | state), shape (stateCount, phaseCount); rows sum to 1. Outside [phaseStart, phaseEnd)
@@ -58,8 +56,8 @@ export interface WorkerMdp {
   /** Queries that the action serves, shape (actionCount,). */
   readonly actionBatch: Uint16Array;
   /**
-   * First row of `transitions` that the action follows, one row per phase below `directStart` and
-   * one in all from there on, or NO_ROW where no choice depends on it; (actionCount,).
+   * First row of `transitions` that the action follows, one row per phase below `directStart` and a
+   * single row from there on, or NO_ROW if no choice depends on it; (actionCount,).
    */
   readonly actionRow: Uint32Array;
   readonly directStart: number;
@@ -69,7 +67,7 @@ export interface WorkerMdp {
   readonly actionSatisfied: Float64Array;
   /**
    * Mean latency of the queries that the action serves, in SLOs, shape (actionCount,): the batch's
-   * run time and what they have waited.
+   * run time and their waiting time.
    */
   readonly actionLatency: Float64Array;
   readonly transitions: SparseRows;
@@ -85,14 +83,14 @@ export const NO_ROW = 0xffffffff;
 type Admissible = (queued: number, slackMs: number, state: number) => readonly Action[];
 
 /**
- * Chance of meeting the deadline from which a variant may be chosen: late more often than not is no
- * way to serve a query that can be in time.
+ * Least probability of meeting the deadline with which a variant may be chosen for a query that can
+ * be in time.
  */
 const LEAST_CHANCE = 0.5;
 
 /**
- * All that meet the deadline, and the fastest with all that wait whether it does or not. Source:
- * RAMSIS §4.3.1, §4.3.2.
+ * All actions that meet the deadline, and the fastest with all waiting queries whether it does or
+ * not. Source: RAMSIS §4.3.1, §4.3.2.
  */
 export function admissibleActions(problem: WorkerProblem): Admissible {
   const queueLengths = Array.from({ length: problem.maxQueue + 2 }, (_, queued) => queued);
@@ -118,10 +116,7 @@ export function admissibleActions(problem: WorkerProblem): Admissible {
     );
 }
 
-/**
- * @param alsoFrom a state to explore from besides the idle one, as if a worker could find itself
- * there.
- */
+/** @param alsoFrom a state to explore from in addition to the idle one, as if it were reachable. */
 export function buildWorkerMdp(
   problem: WorkerProblem,
   admissible: Admissible,

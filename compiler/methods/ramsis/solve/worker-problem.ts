@@ -11,17 +11,17 @@ export interface WorkerProblem {
   /** Queries per millisecond at the central queue. */
   readonly arrivalRatePerMs: number;
   /**
-   * The same while a batch runs that at least three queries waited for, where the balancer then
-   * sends fewer; or null.
+   * The same while a batch runs that at least three queries waited for, if the balancer then sends
+   * fewer; or null.
    */
   readonly crowdedRatePerMs: number | null;
   /** Variance over mean of the arrivals in an interval; Poisson up to 1. */
   readonly dispersion: number;
   /** Slack grid T_0 = 0 < … < T_D = SLO in ms, shape (slackCount,). */
   readonly slackMs: Float64Array;
-  /** Largest queue length N that is a state of its own; a longer queue is the full-queue state. */
+  /** Largest queue length N with its own state; a longer queue is the full-queue state. */
   readonly maxQueue: number;
-  /** Whether a batch may be less than all that wait. */
+  /** Whether a batch may leave waiting queries out. */
   readonly partialBatches: boolean;
   readonly variantCount: number;
   /** Shape (variantCount,). */
@@ -39,7 +39,7 @@ export interface WorkerProblem {
   readonly serviceKnotsMs: Float64Array | null;
 }
 
-/** One thing to do with a queue. */
+/** A variant and the number of queries to run on it. */
 export interface Action {
   readonly variant: number;
   /** Queries it serves, from 1. */
@@ -50,7 +50,10 @@ export function isSame(a: Action, b: Action): boolean {
   return a.variant === b.variant && a.batch === b.batch;
 }
 
-/** Service time of one batch in ms, the one of the profile. @param batch 1 … maxQueue + 1. */
+/**
+ * Service time of one batch in ms, as profiled.
+ * @param batch 1 … maxQueue + 1.
+ */
 export function serviceTimeMs(problem: WorkerProblem, variant: number, batch: number): number {
   return problem.serviceMs[serviceCell(problem, variant, batch)] ?? Number.NaN;
 }
@@ -60,20 +63,21 @@ export function serviceCell(problem: WorkerProblem, variant: number, batch: numb
   return variant * (problem.maxQueue + 1) + batch - 1;
 }
 
-/** The service time that a batch has with some probability. */
+/** A service time and its probability. */
 export interface ServiceAtom {
   readonly ms: number;
   readonly probability: number;
 }
 
 /**
- * Between two of these quantiles the service time is replaced by its mean there; they are closer
- * where it is late.
+ * Between two of these quantiles the service time is replaced by its mean there; they are closer in
+ * the tail.
  */
 const ATOM_QUANTILES = [0, 0.25, 0.5, 0.75, 0.95, 1] as const;
 
 /**
- * What a batch takes: one atom, or the conditional means of its distribution, which keep its mean.
+ * Service time of a batch: one atom, or the conditional means of its distribution, which keep its
+ * mean.
  */
 export function serviceAtoms(problem: WorkerProblem, { variant, batch }: Action): ServiceAtom[] {
   const cell = serviceCell(problem, variant, batch);
@@ -112,7 +116,7 @@ export function probabilityInTime(
 
 /**
  * The candidate that serves a batch of this size soonest; ties go to the lowest index, −1 for a
- * batch that none takes.
+ * batch that no variant takes.
  */
 export function fastestVariant(problem: WorkerProblem, batch: number): number {
   let fastest = -1;

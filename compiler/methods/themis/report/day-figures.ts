@@ -1,4 +1,4 @@
-/** Days as curves: cores of each scaler, and requests that are missed, minute by minute. */
+/** Days as curves: cores of each scaler, and missed requests, minute by minute. */
 import * as Plot from "@observablehq/plot";
 import { drawFigure } from "../../../report/figure.ts";
 import { percentTick } from "../../../report/load-marks.ts";
@@ -11,7 +11,7 @@ export interface DayCurve {
   readonly minutes: readonly DayMinute[];
 }
 
-/** How scalers are told apart without colour: the bundle's own is the widest line. */
+/** Dash patterns that distinguish scalers without colour: the bundle's own is the widest line. */
 const STROKES = [
   { strokeWidth: 2.2, strokeDasharray: "none" },
   { strokeWidth: 1.2, strokeDasharray: "7 3" },
@@ -19,13 +19,13 @@ const STROKES = [
   { strokeWidth: 1.2, strokeDasharray: "7 3 2 3" },
 ] as const;
 
-/** Of what the bundle's levels plan. */
+/** Style of the cores that the bundle's levels plan. */
 const PLANNED = { strokeWidth: 4, strokeOpacity: 0.25 } as const;
 
-/** Longer days have their hours on the axis. */
+/** Longer days have hours on the axis. */
 const MOST_MINUTES = 180;
 
-/** Cores that each scaler holds, and those that the levels that the bundle is at plan. */
+/** Cores that each scaler holds, and those that the bundle's current levels plan. */
 export function drawDayCores(id: string, curves: readonly DayCurve[]): Markup {
   const [own] = curves;
   const means = curves.map(
@@ -38,7 +38,7 @@ export function drawDayCores(id: string, curves: readonly DayCurve[]): Markup {
   const text = {
     id: `${id}-cores`,
     title: "Cores held, minute by minute",
-    description: `Cores in the mean: ${means.join(", ")}.`,
+    description: `Mean cores: ${means.join(", ")}.`,
   };
   return drawFigure(text, {
     x: timeAxis(curves),
@@ -50,7 +50,7 @@ export function drawDayCores(id: string, curves: readonly DayCurve[]): Markup {
   });
 }
 
-/** Of the requests that come in a minute, the share that is late or dropped. */
+/** Share of the requests arriving in a minute that is late or dropped. */
 export function drawDayMisses(id: string, curves: readonly DayCurve[]): Markup {
   const worst = curves.map(({ scaler, minutes }) => {
     const minute = worstMinute(minutes);
@@ -95,7 +95,10 @@ export function drawDayLoad(id: string, minutes: readonly DayMinute[]): Markup {
   });
 }
 
-/** The line of a curve, for a key. @param index of the scaler; null of what is planned. */
+/**
+ * The line of a curve, for a key.
+ * @param index of the scaler; null for the planned cores.
+ */
 export function curveSample(index: number | null): Markup {
   const { strokeWidth, ...style } = index === null ? PLANNED : strokeOf(index);
   const more = "strokeDasharray" in style ? ` stroke-dasharray="${style.strokeDasharray}"` : "";
@@ -114,7 +117,7 @@ function lines(curves: readonly DayCurve[], of: (minute: DayMinute) => number): 
   return curves.map(({ minutes }, index) => line(minutes, of, strokeOf(index))).toReversed();
 }
 
-/** Steps: what is told of a minute holds for the whole of it. */
+/** Steps: the value of a minute holds for the whole of it. */
 function line(
   minutes: readonly DayMinute[],
   of: (minute: DayMinute) => number,

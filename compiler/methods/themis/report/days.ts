@@ -1,9 +1,9 @@
-/** Days minute by minute: what each scaler held, what was planned, and who was missed. */
+/** Days minute by minute: held and planned cores of each scaler, and missed requests. */
 import type { ThemisSimulationResult } from "../simulate/simulate.ts";
 
 /** A trace under every scaler. */
 export interface ScaledDay {
-  /** Of the file. */
+  /** File name. */
   readonly name: string;
   /** The bundle's own first. */
   readonly runs: readonly ScaledRun[];
@@ -13,15 +13,15 @@ export interface ScaledRun {
   readonly scaler: string;
   /** Cores of the plan of each level. */
   readonly plannedCores: readonly number[];
-  /** With a timeline. */
+  /** Includes a timeline. */
   readonly result: ThemisSimulationResult;
 }
 
-/** What happened in one minute, the last of which may be shorter. */
+/** Totals of one minute; the last may be shorter. */
 export interface DayMinute {
   /** From 0. */
   readonly minute: number;
-  /** Requests that came per second, and the share of them that were late or dropped. */
+  /** Requests that arrived per second, and the share of them that were late or dropped. */
   readonly qps: number;
   readonly violations: number;
   readonly missedShare: number;
@@ -32,7 +32,7 @@ export interface DayMinute {
 
 const SECONDS = 60;
 
-/** Nothing without a timeline. */
+/** Empty without a timeline. */
 export function minutesOf({ result, plannedCores }: ScaledRun): DayMinute[] {
   const seconds = result.timeline ?? [];
   const count = Math.ceil(seconds.length / SECONDS);
@@ -53,7 +53,7 @@ export function minutesOf({ result, plannedCores }: ScaledRun): DayMinute[] {
   });
 }
 
-/** The minute in which the largest share was missed, the first of those; null without any. */
+/** The first minute with the largest share of missed requests; null without any. */
 export function worstMinute(minutes: readonly DayMinute[]): DayMinute | null {
   return minutes.reduce<DayMinute | null>(
     (worst, one) => (one.missedShare > (worst?.missedShare ?? 0) ? one : worst),

@@ -1,6 +1,6 @@
 /**
- * The latency model of every stage: its curves, what was measured beside them, and the error of the
- * fit point by point.
+ * The latency model of every stage: its curves, the measurements, and the error of the fit point by
+ * point.
  */
 import * as Plot from "@observablehq/plot";
 import type {
@@ -38,12 +38,12 @@ measured.</p><div class="figures">${parts}</div>`;
 
 interface NamedVariant {
   readonly name: string;
-  /** Of elements of the page. */
+  /** Prefix of element ids on the page. */
   readonly id: string;
   readonly variant: ScaledVariant;
 }
 
-/** A task by its name, and which of its variants where. */
+/** A task by its name and, if there are several, its variant and pool. */
 function nameOf({ cluster }: ThemisBundle, task: ScaledTask, variant: ScaledVariant): string {
   if (task.variants.length === 1) return task.name;
   const chosen = { variant: task.variants.indexOf(variant) };
@@ -54,7 +54,7 @@ function idOf(task: number, position: number): string {
   return position === 0 ? `${task}` : `${task}-${position}`;
 }
 
-/** What the model says of each stage, and how well. */
+/** Coefficients of each stage's model, and the quality of their fit. */
 export function coefficientTable(
   bundle: ThemisBundle,
   keys: readonly PipelineVariantKey[],
@@ -159,7 +159,7 @@ function drawLatencyCurves(
   return html`<figure><h3>${chip(key)} ${name}</h3>${drawing}</figure>`;
 }
 
-/** At most five, so that lines keep clear of each other. */
+/** At most five, so that lines stay distinct. */
 function batchesOf(points: readonly FittedPoint[], maxBatch: number): number[] {
   const measured = [...new Set(points.map(({ batch }) => batch))].sort((a, b) => a - b);
   const isPower = (batch: number): boolean => Number.isInteger(Math.log2(batch));
@@ -169,7 +169,7 @@ function batchesOf(points: readonly FittedPoint[], maxBatch: number): number[] {
   return some.length === 0 ? all.slice(0, 5) : some.slice(-5);
 }
 
-/** Labels from the highest down, moved so far that none is written over another. */
+/** Labels from the highest down, moved so that they do not overlap. */
 function clearOf(ends: readonly CurvePoint[], gapMs: number): CurvePoint[] {
   let aboveMs = Number.POSITIVE_INFINITY;
   return [...ends]
@@ -180,11 +180,11 @@ function clearOf(ends: readonly CurvePoint[], gapMs: number): CurvePoint[] {
     });
 }
 
-/** Worst first. */
+/** Largest error first. */
 function errorTable({ name, id, variant: { latency } }: NamedVariant): Markup {
   const points = fittedPoints(latency);
   if (points.length === 0) {
-    return html`<p class="note">The coefficients were given: there is nothing measured to compare
+    return html`<p class="note">The coefficients were given: there are no measurements to compare
 them with.</p>`;
   }
   if (latency.fit === null) {

@@ -1,6 +1,6 @@
 /**
- * The levels one by one: a table of all, what its numbers mean, and for each its plans and what a
- * burst makes of them.
+ * The levels one by one: a table of all, what its numbers mean, and for each its plans and its
+ * response to bursts.
  */
 import {
   type ScalePlan,
@@ -28,7 +28,7 @@ import { html, type Markup } from "../../../report/markup.ts";
 import { counted, decimalText, msText, ratioText } from "../../../report/number-text.ts";
 import { headRow, tableRow } from "../../../report/table-row.ts";
 
-/** Rows of a level's bursts, the lowest and the highest load among them. */
+/** Maximum rows of a level's bursts, including the lowest and the highest load. */
 const MAX_BURSTS = 8;
 
 /** One row per level. */
@@ -85,22 +85,22 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
   const entries: readonly (readonly [string, string])[] = [
     [
       "Requests/s, planned for",
-      "The load that the level answers for, and the one that its plan is for: less where " +
-        "the pool cannot carry it.",
+      "The load of the level, and the load of its plan, which is lower if " +
+        "the pool cannot carry the level's.",
     ],
     [
       "Horizontal",
-      `${fewest} where every instance has one core, by the latency model at the quantile; ` +
-        "a dash where it has no plan.",
+      `${fewest} if every instance has one core, by the latency model at the quantile; ` +
+        "a dash if there is no such plan.",
     ],
-    ["Vertical", `${fewest} where every task is one instance, in the same way.`],
-    ["Joint", `${fewest} where both are free, in the same way.`],
+    ["Vertical", `${fewest} if every task is one instance, by the same model.`],
+    ["Joint", `${fewest} if both are free, by the same model.`],
     ["Followed", "The plan that runs while the load is that of the level."],
     [
       "Model",
       "Longest path through the pipeline: whole batches, waiting at the quantile, and hops.",
     ],
-    ["Quantile", "Of the waiting times that the model counts with; higher keeps more in reserve."],
+    ["Quantile", "Quantile of the waiting times in the model; a higher one reserves more."],
     [
       "p50, p99",
       "Median and 99th percentile of the time from a request's arrival to its last answer, in " +
@@ -121,7 +121,7 @@ export function meanings({ slo, policy }: ThemisBundle): Markup {
   return definitionList(entries);
 }
 
-/** For each level a part that opens. */
+/** One expandable part for each level. */
 export function levelDetails(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   return levelParts(bundle.levels, (level, index) => {
     const { steady, feasible } = level;
@@ -139,7 +139,7 @@ function planText(bundle: ThemisBundle, level: ThemisLevel): string {
   const { steady, capacityQps, feasible, solve } = level;
   const { processingMs, accuracy } = planView(bundle, steady, capacityQps);
   const binding = solve.bindingTask === null ? undefined : bundle.tasks[solve.bindingTask]?.name;
-  const why = binding === undefined ? "" : `, ${binding} being what binds`;
+  const why = binding === undefined ? "" : `, limited by ${binding}`;
   const other = feasible
     ? ""
     : `The pool has no plan for this load${why}: this one is for ` +
@@ -185,7 +185,7 @@ function stageTable(
 <tbody>${rows}</tbody></table></div>`;
 }
 
-/** A task, with its variant and pool where there are others. */
+/** A task, with its variant and pool if there are several. */
 function stageName({ task, variant, pool }: TaskView): string {
   return [task, variant ?? [], pool === undefined ? [] : `on ${pool}`].flat().join(" ");
 }
@@ -228,7 +228,7 @@ function burstTable(bundle: ThemisBundle, index: number): Markup {
   const rows = bursts.map(({ loadQps, cores, stages }) =>
     tableRow([decimalText(loadQps, 2), decimalText(cores), stages.map(burstCell)]),
   );
-  return html`<h3>What a burst makes of it</h3><div class="scroll"><table class="bursts"><thead><tr>
+  return html`<h3>Response to a burst</h3><div class="scroll"><table class="bursts"><thead><tr>
 <th>up to requests/s</th><th>cores</th>${bundle.tasks.map(
     ({ name }) => html`<th>${name}</th>`,
   )}</tr></thead>
@@ -240,7 +240,7 @@ function burstCell({ instances, cores, batch, extras, extraCores }: BurstStage):
   return html`<td>${instances} × ${cores}${more}, b ${batch}</td>`;
 }
 
-/** Up to `most` items, the first and the last among them. */
+/** Up to `most` items, including the first and the last. */
 function spread<Item>(items: readonly Item[], most: number): Item[] {
   if (items.length <= most) return [...items];
   const step = (items.length - 1) / (most - 1);

@@ -1,4 +1,4 @@
-/** What load does to cores, to violations and to latency. */
+/** Figures over the load: cores, violations and latency. */
 import * as Plot from "@observablehq/plot";
 import {
   type ScalePlan,
@@ -22,7 +22,7 @@ import type { Point } from "../../../report/load-marks.ts";
 import type { Markup } from "../../../report/markup.ts";
 import { decimalText, ratioText } from "../../../report/number-text.ts";
 
-/** How the kinds of plan are drawn, here and in the key. */
+/** Strokes of the kinds of plan, in figures and in the key. */
 export const KIND_STROKES = {
   horizontal: { strokeWidth: 1.4, strokeDasharray: "7 3" },
   vertical: { strokeWidth: 1.4, strokeDasharray: "2 3" },
@@ -31,7 +31,7 @@ export const KIND_STROKES = {
 
 const coresOf = (plan: ScalePlan | null): number => plan?.cores ?? Number.NaN;
 
-/** Cores of each kind of plan; a line ends where there is no plan of its kind. */
+/** Cores of each kind of plan; a line ends at loads without a plan of its kind. */
 export function drawCores(bundle: ThemisBundle): Markup {
   const { levels } = bundle;
   const horizontal = pointsOf(levels, (level) => coresOf(level.horizontal));
@@ -66,7 +66,7 @@ export function drawCores(bundle: ThemisBundle): Markup {
   });
 }
 
-/** One bar per level, stacked by task in the order of the tasks, of the plan that is followed. */
+/** One bar per level of the followed plan, stacked by task in the order of the tasks. */
 export function drawTaskCores(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]): Markup {
   const bars = coreBars(bundle, keys);
   const most = Math.max(...bundle.levels.map(({ steady }) => steady.cores));
@@ -121,7 +121,7 @@ export function drawLatency(bundle: ThemisBundle): Markup {
   });
 }
 
-/** Of the plan that is followed, its instances as they are. */
+/** Violations of the followed plan, with fixed instances. */
 export function drawViolations(bundle: ThemisBundle): Markup {
   const ceiling = violationCeiling(bundle.slo);
   const rates = bundle.levels.map(({ steady }) => steady.expected.violationRate);

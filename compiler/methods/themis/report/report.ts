@@ -1,6 +1,6 @@
 /**
- * A bundle of plans of cores and instances as one page for people: the stages, what load takes, and
- * for every load its plans and what a burst makes of them.
+ * Report page of plans of cores and instances: the stages, resources by load, and for every load
+ * its plans and its response to bursts.
  */
 import { type ThemisBundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { taskLetters } from "stratagem-runtime/internal/methods/themis/describe/letters";
@@ -38,7 +38,7 @@ import { bundleFacts, leadText, scalingText } from "./summary.ts";
 
 interface ThemisReportContent {
   readonly bundle: ThemisBundle;
-  /** Left out for none. */
+  /** Days to show; default: none. */
   readonly days?: readonly ScaledDay[];
   readonly file: ReportedFile;
 }
@@ -94,18 +94,18 @@ function loadSection(bundle: ThemisBundle, keys: readonly PipelineVariantKey[]):
     captionedFigure(
       "Cores by task",
       html`${drawTaskCores(bundle, keys)}${legend(keys)}`,
-      `Of the plan that is followed.${pale}`,
+      `Cores of the followed plan.${pale}`,
     ),
     captionedFigure(
       "Latency",
       html`${latencyKey()}${drawLatency(bundle)}`,
-      "Of the plan that is followed. A triangle at the upper edge is a value beyond the frame.",
+      "Latency of the followed plan. A triangle at the upper edge is a value beyond the frame.",
     ),
     captionedFigure(
       "Violations",
       drawViolations(bundle),
-      "In simulations of the plan that is followed, on a logarithmic scale; the lowest line also " +
-        "stands for none at all.",
+      "In simulations of the followed plan, on a logarithmic scale; the lowest line also " +
+        "stands for 0.",
     ),
   ]);
 }
@@ -136,8 +136,8 @@ function legend(keys: readonly PipelineVariantKey[]): Markup {
 function footerText({ levels }: ThemisBundle): string {
   const seeds = [...new Set(levels.map(({ steady }) => steady.expected.seed))];
   return (
-    "Cores and latencies are what the solver found. Simulated values: each plan under " +
-    `random arrivals at its load, its instances as they are, with seed ${seeds.join(", ")}.`
+    "Cores and latencies are those of the solver. Simulated values: each plan under " +
+    `random arrivals at its load, with fixed instances and seed ${seeds.join(", ")}.`
   );
 }
 
@@ -157,13 +157,13 @@ function dayPart(bundle: ThemisBundle, { name, runs }: ScaledDay, id: string): M
     captionedFigure(
       "Cores",
       html`${curveKey(curves)}${drawDayCores(id, curves)}`,
-      "Held in the mean over each minute; the broad line is what the levels plan that the bundle " +
-        "is at: what is above it comes up, goes, or meets a burst.",
+      "Mean cores held in each minute; the broad line is the plan of the bundle's current " +
+        "level: cores above it are starting, stopping, or serve a burst.",
     ),
     captionedFigure(
       "Misses",
       drawDayMisses(id, curves),
-      "Late or dropped, of the requests that came in the minute.",
+      "Share of the requests arriving in the minute that is late or dropped.",
     ),
   ];
   return html`<div id="${id}"><h3>${name}</h3><p class="note">${counted(

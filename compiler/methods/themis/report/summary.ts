@@ -1,4 +1,4 @@
-/** What the plans of a Themis bundle are and do, in words and facts. */
+/** Summary of a Themis bundle: its plans, and a list of facts. */
 
 import {
   type ThemisBundle,
@@ -50,7 +50,7 @@ function coreTexts(carried: readonly ThemisLevel[]): string[] {
   return [`They take ${range}; by the model, ${kinds.join(", and ")}.`];
 }
 
-/** Nothing where there are no variants to choose among. */
+/** Empty if there are no variants to choose among. */
 function accuracyTexts(bundle: ThemisBundle, carried: readonly ThemisLevel[]): string[] {
   const all = carried.flatMap(({ steady, loadQps }) => {
     return planView(bundle, steady, loadQps).accuracy ?? [];
@@ -58,12 +58,10 @@ function accuracyTexts(bundle: ThemisBundle, carried: readonly ThemisLevel[]): s
   if (all.length === 0) return [];
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const range = least === most ? ratioText(most) : `${ratioText(least)} to ${ratioText(most)}`;
-  return [`Each load has the most accurate variants that it leaves room for: ${range}.`];
+  return [`Each load has the most accurate variants that fit: ${range}.`];
 }
 
-/**
- * What one kind of plan takes beside those that are followed, over all levels that have one of it.
- */
+/** Cost of one kind of plan beside the followed plans, over all levels that have one. */
 function kindText(
   carried: readonly ThemisLevel[],
   kind: "horizontal" | "vertical",
@@ -110,32 +108,32 @@ function violationTexts(carried: readonly ThemisLevel[], ceiling: number, count:
 }
 
 const SCALING: Readonly<Record<ThemisOptions["scaling"], string>> = {
-  joint: "cores at once, and the instances of the joint plan once the load is steady",
+  joint: "cores at once, and instances of the joint plan once the load is steady",
   themis: "cores at once, and one-core instances once the load is steady",
-  horizontal: "instances of one core only",
-  vertical: "cores only, of one instance for each task",
+  horizontal: "only instances of one core",
+  vertical: "only cores, with one instance for each task",
 };
 
-/** What happens when the load changes, in words. */
+/** Describes the reaction to load changes. */
 export function scalingText({ policy }: ThemisBundle): string {
   const { scaling, tickMs, stableTicks, resizeMs, coldStartMs, extraCores } = policy;
   const steps = [
-    `Every ${timeText(tickMs)} the load is looked at.`,
+    `The load is polled every ${timeText(tickMs)}.`,
     scaling === "horizontal"
-      ? "When it exceeds what the plan carries, instances of one core are started, which " +
+      ? "When it exceeds the plan's capacity, instances of one core are started, which " +
         `takes ${timeText(coldStartMs)}${startOrigin(policy)}.`
-      : "When it exceeds what the plan carries, all instances of a task get the same, larger " +
+      : "When it exceeds the plan's capacity, all instances of a task get the same, larger " +
         `number of cores, which takes ${timeText(resizeMs)}.`,
     ...(scaling === "horizontal"
       ? []
       : [
-          "Where all cores of the instances do not suffice, more are started, with " +
+          "If all cores of the instances are not enough, more instances are started, with " +
             `${extraCores === "one" ? "one core" : "as many cores"} each, which takes ` +
             `${timeText(coldStartMs)}${startOrigin(policy)}: they are in bold.`,
         ]),
-    `Once ${counted(stableTicks, "look")} in a row ` +
+    `Once ${counted(stableTicks, "poll")} in a row ` +
       `${stableTicks === 1 ? "agrees" : "agree"} with the forecast, the plan for the load is ` +
-      "put in place: new instances first, and only when they are up the old ones become " +
+      "put in place: new instances first, and only when they are ready the old ones become " +
       "smaller or stop.",
   ];
   return steps.join(" ");
@@ -145,7 +143,7 @@ function timeText(ms: number): string {
   return ms < 1000 ? msText(ms) : `${decimalText(ms / 1000, 1)} s`;
 }
 
-/** A description list of what the bundle is. */
+/** A description list of the bundle's facts. */
 export function bundleFacts(bundle: ThemisBundle, file: ReportedFile): Markup {
   const { cluster, policy, arrivals } = bundle;
   const pools = cluster.pools.map(
@@ -155,7 +153,7 @@ export function bundleFacts(bundle: ThemisBundle, file: ReportedFile): Markup {
   );
   const quantile =
     policy.quantile === "auto"
-      ? "a quantile as low as keeps the ceiling"
+      ? "the lowest quantile that keeps the ceiling"
       : `quantile ${policy.quantile}`;
   const facts: Facts = [
     ["Arrivals", arrivalText(arrivals)],
@@ -166,7 +164,7 @@ export function bundleFacts(bundle: ThemisBundle, file: ReportedFile): Markup {
     [
       "Waiting",
       policy.queueing === "paper"
-        ? "for the batch alone, as the paper"
+        ? "for the batch alone, as in the paper"
         : `for the batch and in the queue, ${quantile}`,
     ],
     ["Limits", `batches of ${policy.maxBatch}, ${counted(policy.maxCores, "core")} an instance`],
@@ -176,7 +174,7 @@ export function bundleFacts(bundle: ThemisBundle, file: ReportedFile): Markup {
       policy.dropAfterSlos === null
         ? "never"
         : `when older than ${decimalText(policy.dropAfterSlos, 2)} × SLO` +
-          (policy.dropRule === "rest" ? " by the end of the way" : ""),
+          (policy.dropRule === "rest" ? " at the end of its path" : ""),
     ],
   ];
   return planFacts(bundle, "SLO", facts, file);

@@ -1,12 +1,12 @@
-/** Tells what a batch takes on so many cores. */
+/** Service time of a batch by number of cores. */
 import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-/** What a batch takes on so many cores, as it was planned with. */
+/** Service times of batches by number of cores, as planned with. */
 export class BatchTimes {
   /** Largest batch of any variant. */
   readonly maxBatch: number;
-  /** By variant of all tasks, [maxCores, maxBatch of the variant]. */
+  /** Indexed by variant of all tasks, [maxCores, maxBatch of the variant]. */
   readonly #ms: readonly Float64Array[];
   readonly #maxBatch: Uint32Array;
 
@@ -17,14 +17,14 @@ export class BatchTimes {
     this.maxBatch = Math.max(...this.#maxBatch);
   }
 
-  /** What the next batch takes. */
+  /** Returns the service time of the next batch. */
   nextMs(variant: number, batch: number, cores: number): number {
     const ms = this.#ms[variant]?.[this.cell(variant, batch, cores)] ?? Number.NaN;
     assert(ms > 0, "cores in force have a time");
     return ms;
   }
 
-  /** Where the table of a variant has a batch on so many cores. */
+  /** Index of a batch on a number of cores in the table of a variant. */
   protected cell(variant: number, batch: number, cores: number): number {
     const maxBatch = this.#maxBatch[variant] ?? 0;
     assert(batch >= 1 && batch <= maxBatch, "a batch has a time");

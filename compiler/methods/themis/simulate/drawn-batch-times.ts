@@ -1,4 +1,4 @@
-/** Draws what a batch takes on so many cores from what was measured. */
+/** Draws the service time of a batch by number of cores from measurements. */
 import type { ScaledTask } from "stratagem-runtime/internal/bundle/schema";
 import { KNOT_COUNT, quantileAt } from "stratagem-runtime/internal/core/quantile-distribution";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
@@ -6,20 +6,18 @@ import { batchKnotsOf } from "stratagem-runtime/internal/methods/themis/core/bat
 import { InputError } from "../../../spec/document/input-error.ts";
 import { BatchTimes } from "./batch-times.ts";
 
-/** Whether the times of every batch can be drawn. */
+/** Returns whether the times of every batch can be drawn. */
 export function haveBatchQuantiles(tasks: readonly ScaledTask[]): boolean {
   return tasks.every(({ variants }) => variants.every(({ latency }) => latency.quantiles));
 }
 
-/**
- * What was planned with, times a draw of how measured times of the nearest cell were to their p95.
- */
+/** Planned times, multiplied by a drawn ratio of measured time to p95 in the nearest cell. */
 export class DrawnBatchTimes extends BatchTimes {
-  /** By variant of all tasks, [maxCores, its maxBatch, KNOT_COUNT], relative to the p95. */
+  /** Indexed by variant of all tasks, [maxCores, its maxBatch, KNOT_COUNT], relative to the p95. */
   readonly #knots: readonly Float64Array[];
   readonly #rng: Rng;
 
-  /** @throws InputError INPUT_CONFLICT where a task has no quantiles. */
+  /** @throws InputError INPUT_CONFLICT if a task has no quantiles. */
   constructor(tasks: readonly ScaledTask[], rng: Rng) {
     super(tasks);
     this.#rng = rng;

@@ -1,28 +1,25 @@
-/** Adds up which task holds how many cores over time. */
+/** Tracks which task holds how many cores over time. */
 import { MICROS, type Pool, priceMicros } from "stratagem-runtime/internal/bundle/schema";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 
 export interface CoreSummary {
   /**
-   * Cores that instances hold, over the duration. What an instance holds is the more of what it has
-   * and what it is to have, from its start on.
+   * Cores that instances hold, over the duration. From its start on, an instance holds the larger
+   * of its current and its target cores.
    */
   readonly cores: MeanAndMax;
   readonly coreSeconds: number;
-  /** Instances that run or come up, over the duration. */
+  /** Running and starting instances, over the duration. */
   readonly servers: MeanAndMax;
-  /** What the cores cost, mean over the duration; left out where a pool has no price. */
+  /** Cost of the cores, mean over the duration; left out if a pool has no price. */
   readonly costPerHour?: number;
 }
 
 const NONE = -1;
 
-/**
- * Which task each worker is an instance of, with how many cores, as times pass until the end of the
- * duration.
- */
+/** Task and cores of each worker's instance, over time until the end of the duration. */
 export class HeldCores {
-  /** Instances that were started and stopped, and those that got other cores while they were up. */
+  /** Instances that were started and stopped, and those that were resized while ready. */
   up = 0;
   down = 0;
   resizes = 0;
@@ -30,8 +27,8 @@ export class HeldCores {
   readonly #pools: readonly Pool[];
   readonly #poolByWorker: Uint32Array;
   /**
-   * [workerCount], each: the task, NONE without; cores in force, 0 until the instance is up; cores
-   * that it is to have.
+   * [workerCount], each: the task, NONE without; cores in force, 0 until the instance is ready;
+   * target cores.
    */
   readonly #task: Int32Array;
   readonly #inForce: Uint16Array;
@@ -42,7 +39,7 @@ export class HeldCores {
   readonly #coresByTask: readonly TimeWeighted[];
   readonly #coresByPool: readonly TimeWeighted[];
 
-  /** @param poolByWorker index of the pool that each worker is of. */
+  /** @param poolByWorker index of each worker's pool. */
   constructor(
     pools: readonly Pool[],
     taskCount: number,
@@ -73,12 +70,12 @@ export class HeldCores {
     return this.#coresByTask[task]?.value ?? Number.NaN;
   }
 
-  /** Cores of an instance that are in force, 0 until it is up. */
+  /** Cores of an instance that are in force, 0 until it is ready. */
   inForce(worker: number): number {
     return this.#inForce[worker] ?? 0;
   }
 
-  /** The task that a worker is an instance of, −1 of none. */
+  /** The task that a worker is an instance of, −1 without. */
   taskOf(worker: number): number {
     return this.#task[worker] ?? NONE;
   }
@@ -87,7 +84,7 @@ export class HeldCores {
     return this.#task[worker] !== NONE;
   }
 
-  /** A worker that is no instance becomes one, which is to come up. */
+  /** Starts an instance on a free worker. */
   start(worker: number, task: number, cores: number, nowMs: number): void {
     this.up++;
     this.#task[worker] = task;
@@ -107,7 +104,7 @@ export class HeldCores {
     this.#change(worker, this.inForce(worker), cores, nowMs);
   }
 
-  /** The cores that were wanted last are in force: the instance has come up, or was resized. */
+  /** Puts the target cores in force: the instance is ready, or was resized. */
   takeForce(worker: number, nowMs: number): void {
     const before = this.inForce(worker);
     const wanted = this.#wanted[worker] ?? 0;
@@ -115,7 +112,7 @@ export class HeldCores {
     this.#change(worker, wanted, wanted, nowMs);
   }
 
-  /** The instances that there are were there from the start. */
+  /** Excludes the initial instances from the count of changes. */
   startCounting(): void {
     this.up = 0;
     this.down = 0;

@@ -1,4 +1,4 @@
-/** Instances as autoscalers want them: of cores and batches that stay, one scaler for each task. */
+/** Instances as autoscalers want them: with fixed cores and batches, one scaler for each task. */
 import type {
   ScaledStage,
   ScalePlan,
@@ -13,7 +13,7 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 
 /**
  * A controller that asks an autoscaler for each task. Instances are at least 1, and together they
- * have at most the cores of their pool: who asks first gets them.
+ * have at most the cores of their pool: first come, first served.
  */
 export class ScaledInstances implements FleetController {
   readonly instances: Uint32Array;
@@ -27,14 +27,17 @@ export class ScaledInstances implements FleetController {
   readonly burstCount = 0;
   readonly settledCount = 0;
   readonly #scalers: readonly StageScaler[];
-  /** By task: the variant that its plan has, among those of all tasks. */
+  /** Per task: the variant of its plan, among those of all tasks. */
   readonly #variants: readonly number[];
   readonly #watch: StageWatch;
-  /** By variant: its pool; by pool: its cores. */
+  /** Pool of each variant; cores of each pool. */
   readonly #pools: readonly number[];
   readonly #coresByPool: readonly number[];
 
-  /** @param plan whose variants, cores and batches stay, and whose instances there are at first. */
+  /**
+   * @param plan whose variants, cores and batches are fixed, and whose instances there are at
+   * first.
+   */
   constructor(
     { tasks, cluster }: Pick<ThemisBundle, "tasks" | "cluster">,
     { stages }: Pick<ScalePlan, "stages">,
@@ -64,8 +67,8 @@ export class ScaledInstances implements FleetController {
     for (const [task, scaler] of this.#scalers.entries()) {
       const variant = this.#variants[task] ?? 0;
       const before = this.instances[variant] ?? 1;
-      const wanted = scaler.look(this.#watch.sight(task, before, nowMs));
-      assert(Number.isInteger(wanted), "an autoscaler wants a whole number of instances");
+      const wanted = scaler.decide(this.#watch.state(task, before, nowMs));
+      assert(Number.isInteger(wanted), "an autoscaler wants an integer number of instances");
       const target = Math.min(Math.max(1, wanted), this.#mostOf(variant));
       this.instances[variant] = target;
       isChanged ||= target !== before;
@@ -79,7 +82,7 @@ export class ScaledInstances implements FleetController {
 
   lose(): void {}
 
-  /** Instances that there is room for beside those of the other tasks in the pool. */
+  /** Instances that fit beside those of the other tasks in the pool. */
   #mostOf(variant: number): number {
     const pool = this.#pools[variant] ?? 0;
     let left = this.#coresByPool[pool] ?? 0;
@@ -91,7 +94,7 @@ export class ScaledInstances implements FleetController {
   }
 }
 
-/** What autoscalers may be set up with, task by task. */
+/** Facts for autoscalers, per task. */
 export function instanceFactsOf(
   bundle: ThemisBundle,
   { stages }: Pick<ScalePlan, "stages">,

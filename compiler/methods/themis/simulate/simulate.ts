@@ -52,67 +52,62 @@ export interface ThemisSimulationOptions {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
-   * dropped; money and cores are means over it.
+   * dropped; cost and cores are means over it.
    */
   readonly durationMs: number;
   readonly seed: number;
-  /** Whether batches take what was planned with, or draws of what was measured; p95 if left out. */
+  /** Whether batch times are the planned ones, or drawn from measurements; default: p95. */
   readonly serviceTimes?: ServiceTimeMode;
-  /** What is simulated of the machine that serves; left out, all that the bundle says of it. */
+  /** Parts of the serving machine to simulate; default: all that the bundle describes. */
   readonly stations?: StationOptions;
-  /** Whether decisions follow the pace of the instances; true unless said otherwise. */
+  /** Whether decisions follow the pace of the instances; default: true. */
   readonly adapts?: boolean;
-  /** How rows are drawn that a fan-out makes; rounded if left out. */
+  /** How rows of a fan-out are drawn; default: rounded. */
   readonly fanout?: FanoutMode;
-  /** Whether the result says what happened in each second. */
+  /** Whether the result has totals of each second. */
   readonly timeline?: boolean;
   /** Index of a level that is followed whatever the traffic is. */
   readonly level?: number;
-  /** Index of the level that is followed at first; left out, that of the rate at time 0. */
+  /** Index of the level that is followed at first; default: that of the rate at time 0. */
   readonly startLevel?: number;
   /**
-   * Highest rate of a beat in the ten after each look, in the order of the looks, as foretold
-   * then (`lookHistories` tells from what); NaN, or none left, for no forecast.
+   * Forecast at each poll, in order, of the highest rate of a heartbeat in the next ten
+   * (`pollHistories` has its input); NaN, or the end of the array, for no forecast.
    */
-  readonly forecastByLook?: Float64Array;
-  /** What an autoscaler adds to the time that replicas take to come up; left out, nothing. */
+  readonly forecastByPoll?: Float64Array;
+  /** Delay that an autoscaler adds to the start of replicas; default: none. */
   readonly scalerDelay?: ScalerDelay | undefined;
   /** Whether the result has the latency of every request. */
   readonly withLatencies?: boolean;
-  /**
-   * What the dispatcher is told of other front ends that share the workers; left out, there are
-   * none.
-   */
+  /** State of other front ends that share the workers; default: none. */
   readonly share?: LoadShare;
-  /** In place of the bundle's own: one that is watched, say. */
+  /** Replaces the bundle's own dispatcher, for instance by a watched one. */
   readonly dispatcherOf?: typeof themisDispatcherOf;
-  /** Is told what happens at the stages, for a controller that goes by it. */
+  /** Receives the changes at the stages, for a controller that needs them. */
   readonly watch?: StageWatch;
 }
 
 export interface ThemisSimulationResult extends ThemisOutcome {
   readonly seed: number;
   readonly durationMs: number;
-  /**
-   * Latencies are in the order of the arrivals, NaN for a request that was dropped; null unless
-   * asked for.
-   */
+  /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
   readonly latencyMsByRequest: Float64Array | null;
 }
 
 /**
- * Serves simulated requests with the plans of a bundle, on a virtual clock, with the dispatcher
- * that serves real ones.
+ * Serves simulated requests with the plans of a bundle, on a virtual clock, with the production
+ * dispatcher.
  *
- * The cluster is warm: the instances of the first plan are up at time 0, later ones `coldStartMs`
- * after they are assigned; and other cores are in force `resizeMs` after they are asked for, for
- * batches that start then. Queries take the communication latency to every task. All that happens
- * at one time is applied before batches start: arrivals, deliveries, completions by task and by
- * start, instances that come up, resizes. Where the bundle says what serving takes, requests and
- * batches pass the server, and batches compute under contention, each on the cores of its instance.
- * Same bundle, options and seed give the same result.
- * @throws InputError INPUT_CONFLICT if service times are to be sampled and the bundle holds no
- * quantiles. Source: Themis §5, §6.
+ * The cluster is warm: the instances of the first plan are ready at time 0, later ones
+ * `coldStartMs` after they are assigned; and other cores are in force `resizeMs` after they are
+ * requested, for batches that start then. Queries take the communication latency to every task.
+ * Simultaneous events are applied before batches start: arrivals, deliveries, completions by task
+ * and by start, instances that become ready, resizes. If the bundle has a serving path, requests
+ * and batches pass the server, and batches compute under contention, each on the cores of its
+ * instance. The same bundle, options and seed give the same result.
+ * @throws InputError INPUT_CONFLICT if sampled service times are requested and the bundle has no
+ * quantiles.
+ * Source: Themis §5, §6.
  */
 export function simulateThemis(
   bundle: ThemisBundle,
@@ -134,28 +129,28 @@ class ScaleSimulation {
   readonly #trace: RequestTrace;
   readonly #dispatcher: ThemisDispatcher;
   readonly #commands: CommandBuffer;
-  /** Ends of batches and of cold starts; and of resizes, which happen beside batches. */
+  /** Ends of batches and of cold starts; and of resizes, which overlap with batches. */
   readonly #workerEvents: WorkerEvents;
   readonly #resizes: EventQueue;
   readonly #times: BatchTimes;
   readonly #tally: ThemisTally;
   readonly #watch: StageWatch | null;
-  /** By variant of all tasks. */
+  /** Indexed by variant of all tasks. */
   readonly #accuracyByVariant: Float64Array;
-  readonly #forecastByLook: Float64Array;
+  readonly #forecastByPoll: Float64Array;
   readonly #coldStartMs: number;
   readonly #scaler: ScalerClock;
   readonly #resizeMs: number;
   readonly #durationMs: number;
-  /** [workerCount]: queries of the batch that a worker runs, 0 without; and the variant of it. */
+  /** [workerCount]: queries of the batch that a worker runs, 0 without; and its variant. */
   readonly #batchByWorker: Uint32Array;
   readonly #variantByWorker: Uint32Array;
   /** [workerCount, maxBatch] */
   readonly #batchQueries: Uint32Array;
   readonly #tickMs: number;
   /**
-   * After so long without an event looks find nothing new: the history holds no request any more,
-   * and as many looks as have to agree have seen the same.
+   * After this time without an event polls find nothing new: the history holds no requests, and as
+   * many polls as must agree have seen the same.
    */
   readonly #quietMs: number;
   #eventMs = 0;
@@ -199,7 +194,7 @@ class ScaleSimulation {
     this.#accuracyByVariant = Float64Array.from(
       bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
     );
-    this.#forecastByLook = options.forecastByLook ?? new Float64Array(0);
+    this.#forecastByPoll = options.forecastByPoll ?? new Float64Array(0);
     this.#coldStartMs = bundle.policy.coldStartMs;
     this.#scaler = new ScalerClock(options.scalerDelay ?? null, seed);
     this.#resizeMs = bundle.policy.resizeMs;
@@ -242,7 +237,7 @@ class ScaleSimulation {
     for (;;) {
       const nowMs = Math.min(flow.nextMs, workerEvents.nextMs, resizes.nextMs);
       const { wakeMs } = dispatcher;
-      // Once no request is left only scaling has events, and these matter until the duration ends.
+      // Once no request is left, only scaling has events; they matter until the duration ends.
       if (flow.isOver && Math.min(nowMs, wakeMs) >= this.#durationMs) return;
       if (wakeMs < nowMs) {
         this.#wake(this.#lookMs(wakeMs, nowMs));
@@ -258,11 +253,11 @@ class ScaleSimulation {
   }
 
   /**
-   * Where nothing has happened for so long that looks change nothing, the last of them before the
-   * next event; else the next one.
+   * Returns the next poll; if nothing has happened for so long that polls change nothing, the last
+   * poll before the next event.
    */
   #lookMs(wakeMs: number, nextMs: number): number {
-    const isSeen = this.#forecastByLook.length > 0 || this.#watch !== null;
+    const isSeen = this.#forecastByPoll.length > 0 || this.#watch !== null;
     const isQuiet = wakeMs - this.#eventMs > this.#quietMs && !isSeen;
     const endMs = this.flow.isOver ? Math.min(nextMs, this.#durationMs) : nextMs;
     if (!isQuiet || endMs === Number.POSITIVE_INFINITY) return wakeMs;
@@ -275,12 +270,12 @@ class ScaleSimulation {
     const { lookCount } = dispatcher;
     dispatcher.onWake(nowMs, this.#commands);
     this.#carryOut(nowMs);
-    if (dispatcher.lookCount > lookCount && lookCount < this.#forecastByLook.length) {
-      dispatcher.onForecast(this.#forecastByLook[lookCount] ?? Number.NaN);
+    if (dispatcher.lookCount > lookCount && lookCount < this.#forecastByPoll.length) {
+      dispatcher.onForecast(this.#forecastByPoll[lookCount] ?? Number.NaN);
     }
   }
 
-  /** A batch is done, or an instance is up. */
+  /** Handles the end of a batch, or of a cold start. */
   #workerEvent(nowMs: number): void {
     const worker = this.#workerEvents.pop();
     const { held } = this.#tally;
@@ -294,7 +289,7 @@ class ScaleSimulation {
     this.#carryOut(nowMs);
   }
 
-  /** What the server is done with now. */
+  /** Handles what the server has finished by now. */
   #takeBack(nowMs: number): void {
     const { flow } = this;
     for (let worker = flow.nextBatch(nowMs); worker !== NONE; worker = flow.nextBatch(nowMs)) {
@@ -316,8 +311,8 @@ class ScaleSimulation {
     this.#batchByWorker[worker] = 0;
     this.#watch?.atMs(nowMs);
     this.#watch?.batchEnds(this.#tally.held.taskOf(worker), end - first);
-    // No batch starts before `onWake`, so those of the worker stay where they are; but it may be no
-    // instance of the task any more.
+    // No batch starts before `onWake`, so those of the worker stay in place; but it may no longer
+    // be an instance of the task.
     const ranMs = this.#workerEvents.ranMs(worker);
     this.#dispatcher.onBatchDone(worker, nowMs, this.#commands, ranMs);
     this.#carryOut(nowMs);
@@ -344,7 +339,7 @@ class ScaleSimulation {
     if (isChanged && this.#isWarm) this.#observe(nowMs);
   }
 
-  /** A query that waited is given up. */
+  /** Drops a waiting query. */
   #drop(query: number, nowMs: number): void {
     this.#watch?.atMs(nowMs);
     this.#watch?.queryLeaves(query % this.#shape.taskCount);
@@ -378,8 +373,8 @@ class ScaleSimulation {
     const { held } = this.#tally;
     if (kind === RESIZE) {
       held.want(worker, commands.cores(command), nowMs);
-      // One that is still to come up comes up with what is wanted then; and only the last resize is
-      // answered.
+      // A starting instance becomes ready with the cores wanted by then; and only the last resize
+      // is confirmed.
       this.#resizes.cancel(worker);
       if (held.inForce(worker) === 0) return;
       this.#resizes.push(nowMs + (this.#isWarm ? this.#resizeMs : 0), worker);
@@ -396,10 +391,10 @@ class ScaleSimulation {
   }
 
   #stop(worker: number, nowMs: number): void {
-    assert(this.#batchByWorker[worker] === 0, "an instance that goes runs no batch");
+    assert(this.#batchByWorker[worker] === 0, "a stopped instance runs no batch");
     const { held } = this.#tally;
     if (held.inForce(worker) > 0) this.#watch?.replicaChanges(held.taskOf(worker), -1);
-    // It may still be coming up.
+    // It may still be starting.
     this.#workerEvents.cancel(worker, nowMs);
     this.#resizes.cancel(worker);
     held.stop(worker, nowMs);
@@ -413,7 +408,7 @@ class ScaleSimulation {
   }
 }
 
-/** Batches' times have a random stream of their own. */
+/** Batch times have a separate random stream. */
 const SERVICE_STREAM = 2;
 
 function batchTimesOf(

@@ -11,7 +11,7 @@ import { Timeline } from "../../../simulate/graph/timeline.ts";
 import { LatencySample } from "../../../simulate/latency-sample.ts";
 import { type CoreSummary, HeldCores } from "./held-cores.ts";
 
-/** What became of the requests of one simulation, and what served them. */
+/** Outcomes of the requests of one simulation, and the resources that served them. */
 export interface ThemisOutcome extends RequestOutcome, CoreSummary {
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, TaskVariantOutcome>>;
@@ -24,29 +24,29 @@ export interface ThemisOutcome extends RequestOutcome, CoreSummary {
 
 interface ThemisTaskOutcome extends TaskBatches {
   readonly instances: MeanAndMax;
-  /** Of all its instances. */
+  /** Cores of all its instances. */
   readonly cores: MeanAndMax;
 }
 
 interface ScalingCounts {
-  /** Instances that were started and stopped, and those that got other cores while they were up. */
+  /** Instances that were started and stopped, and those that were resized while ready. */
   readonly up: number;
   readonly down: number;
   readonly resizes: number;
-  /** Bursts that were met with cores, and plans that were settled on. */
+  /** Bursts that were answered with cores, and changes to the plan of a steady load. */
   readonly bursts: number;
   readonly settled: number;
 }
 
-/** What happened in one second. */
+/** Totals of one second. */
 interface ThemisTimelineSecond {
-  /** Requests that came. */
+  /** Requests that arrived. */
   readonly requests: number;
-  /** Those of them that were late or dropped. */
+  /** Late or dropped requests among them. */
   readonly violations: number;
-  /** Of those of them that were served; null where there are none. */
+  /** Latency of the served ones; null if no request was served. */
   readonly latencyMsP99: number | null;
-  /** Cores held, instances, and index of the level that is carried, at the end of the second. */
+  /** Cores held, instances, and index of the carried level, at the end of the second. */
   readonly cores: number;
   readonly servers: number;
   readonly level: number;
@@ -74,14 +74,14 @@ export class ThemisTally {
     this.held = new HeldCores(cluster.pools, tasks.length, poolByWorker, { durationMs });
   }
 
-  /** The instances that there are and the level that is carried, from now on. */
+  /** Records the instances and the carried level from now on. */
   observe(nowMs: number, level: number): void {
     this.#timeline?.observe(nowMs, [this.held.cores, this.held.servers, level]);
   }
 
   /**
-   * @param latencyMs of the requests, in the order of `arrivalMs`, NaN where dropped; of use to a
-   * timeline alone.
+   * @param latencyMs of the requests, in the order of `arrivalMs`, NaN for dropped ones; used only
+   * by a timeline.
    */
   outcome(
     { bursts, settled }: Pick<ScalingCounts, "bursts" | "settled">,

@@ -1,5 +1,5 @@
 /**
- * Levels of plans that have one variant of each task: how many instances of how many cores, in what
+ * Levels of plans with one variant of each task: how many instances of how many cores, in what
  * batches. Source: Themis §4, §5.
  */
 import {
@@ -15,21 +15,18 @@ import { isPlan, type NoScalingPlan, type ScalingPlan } from "./problem.ts";
 import type { ScalingMode } from "./task-options.ts";
 import type { VariantChoice } from "./variant-choices.ts";
 
-/**
- * Quantiles that are tried where the policy leaves it to us, the lowest first: plans for it have
- * the fewest cores.
- */
+/** Quantiles to try with `quantile: auto`, lowest first: its plans have the fewest cores. */
 const QUANTILES = [0, 0.5, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.999];
 /**
- * Part of the ceiling on violations that a plan may use on the trace that chooses it, since other
+ * Fraction of the violation ceiling that a plan may use on the trace that chooses it, since other
  * traffic may be worse.
  */
 const USED_CEILING = 0.9;
-/** A plan as it was found. */
+/** A plan as found. */
 export interface Found {
   readonly answer: ScalingPlan | NoScalingPlan;
   readonly quantile: number | null;
-  /** Plans that were simulated for it. */
+  /** Number of plans simulated for it. */
   readonly evaluations: number;
 }
 
@@ -41,13 +38,13 @@ interface KeptPlan extends Pick<Judged, "meanLatencyMs"> {
   readonly cost: number;
 }
 
-/** Less than the load, and the plan for that. */
+/** Less than the load, and the plan for it. */
 export interface Carried {
   readonly qps: number;
   readonly found: Found;
 }
 
-/** Everything about plans of one choice; what it finds it keeps. */
+/** Plans of one choice of variants; caches its results. */
 export class ChoiceLevels {
   readonly planner: ThemisPlanner;
   readonly choice: VariantChoice;
@@ -68,14 +65,16 @@ export class ChoiceLevels {
     this.#limit = USED_CEILING * violationCeiling(frame.slo);
   }
 
-  /** The plan that is to be followed at a load, were these the variants. */
+  /** Returns the plan to follow at a load with these variants. */
   wanted(loadQps: number): Found {
     this.#evaluations = 0;
     const found = this.#wanted(loadQps, this.#frame.policy.scaling);
     return { ...found, evaluations: this.#evaluations };
   }
 
-  /** No plan of these variants for the load costs less; Infinity where there is none. */
+  /**
+   * Lower bound on the cost of plans of these variants for the load; Infinity if there is no plan.
+   */
   leastCost(loadQps: number): number {
     const { queueing, quantile, scaling } = this.#frame.policy;
     if (scaling !== "joint") return 0;
@@ -89,29 +88,28 @@ export class ChoiceLevels {
     return this.#fits(answer) ? this.#judge.judge(answer.stages, loadQps) : null;
   }
 
-  /** Whether a plan leaves as much of the ceiling as plans are to, where they are held to it. */
+  /** Returns whether a plan keeps the required reserve of the ceiling, if a ceiling applies. */
   keeps(violationRate: number): boolean {
     const { queueing, quantile } = this.#frame.policy;
     return queueing === "paper" || quantile !== "auto" || violationRate <= this.#limit;
   }
 
   /**
-   * The level with a plan that was found for its load, or for less where the pools have no room for
-   * one.
-   * @param carried what they do have room for; left out where it is the load.
+   * Returns the level with a plan for its load, or for less if the pools have no room for one.
+   * @param carried the load they have room for; left out if it is the level's.
    */
   levelOf(loadQps: number, wanted: Found, carried: Carried | null): ThemisLevel {
     const { solver, queueing } = this.#frame.policy;
-    // The plans beside the one that is followed leave as much room as that, so that they compare.
+    // The other plans use the same quantile as the followed plan, so that they are comparable.
     const { quantile } = wanted;
     const horizontal = this.planner.find(loadQps, { kind: "horizontal" }, quantile);
     const vertical = this.planner.find(loadQps, this.#single, quantile);
     const free = this.planner.find(loadQps, { kind: "joint" }, quantile);
-    // Where machines are tight, the search for what fits may end before it is through.
+    // If machines are scarce, the search for a fitting plan may end early.
     const joint = cheapest([free, horizontal, vertical]);
     const { qps, found } = carried ?? { qps: loadQps, found: wanted };
     const isFeasible = carried === null;
-    if (!isPlan(found.answer)) throw new RangeError("a pipeline has a plan for some load");
+    if (!isPlan(found.answer)) throw new RangeError("no plan for the load");
     return {
       loadQps,
       feasible: isFeasible,
@@ -134,7 +132,7 @@ export class ChoiceLevels {
     return this.#fits(found.answer);
   }
 
-  /** What random arrivals make of a plan of these variants. */
+  /** Adds the figures of a plan of these variants under random arrivals. */
   judged(plan: ScalePlan, qps: number): ScalePlan {
     return { ...plan, expected: this.#judge.judge(plan.stages, qps).expected };
   }
@@ -149,15 +147,15 @@ export class ChoiceLevels {
     if (scaling === "vertical") return this.#found(loadQps, this.#single);
     const horizontal = this.#found(loadQps, { kind: "horizontal" });
     if (scaling === "horizontal" || this.#fits(horizontal.answer)) return horizontal;
-    // Themis serves with more cores what instances of one are too slow for.
+    // Themis serves with more cores if instances of one core are too slow.
     const vertical = this.#found(loadQps, this.#single);
     return this.#fits(vertical.answer) ? vertical : this.#found(loadQps, { kind: "joint" });
   }
 
   /**
-   * The plan for a mode that keeps the ceiling at the least cost, which the lowest quantile has
-   * whose plan keeps it; of the plans of higher quantiles that cost no more, the one with the
-   * lowest mean latency. If none keeps the ceiling, the last that there is.
+   * Returns the plan for a mode that keeps the ceiling at the least cost, found with the lowest
+   * quantile whose plan keeps it; of the plans of higher quantiles that cost no more, the one with
+   * the lowest mean latency. If none keeps the ceiling, the last one found.
    */
   #found(loadQps: number, mode: ScalingMode): FoundPlan {
     const { queueing, quantile } = this.#frame.policy;
@@ -168,7 +166,7 @@ export class ChoiceLevels {
     let tried = "";
     for (const one of QUANTILES) {
       const found = this.#at(loadQps, mode, one);
-      // Those with more room have more cores still.
+      // Plans of higher quantiles have even more cores.
       if (!this.#fits(found.answer)) break;
       const { stages, cost } = found.answer;
       if (kept !== null && cost > kept.cost) break;

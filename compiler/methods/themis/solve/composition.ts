@@ -1,11 +1,11 @@
 /**
- * How the latencies of a pipeline's tasks add up: as a tree of sums and maxima wherever its graph
- * is series-parallel.
+ * Composition of a pipeline's latency: a tree of sums and maxima wherever its graph is
+ * series-parallel.
  */
 
 /**
- * Two parts that act as one: what waits for `right` waits for `left` before it (series), or both
- * have the same ends (parallel).
+ * Two parts that act as one: every predecessor of `right` follows `left` (series), or both have the
+ * same ends (parallel).
  */
 export interface Merge {
   readonly kind: "series" | "parallel";
@@ -16,7 +16,7 @@ export interface Merge {
 interface Composition {
   /** Part `stageCount + i` is made by merge i, of parts before it. */
   readonly merges: readonly Merge[];
-  /** Parts that are left, parents before children; one alone where the graph is series-parallel. */
+  /** Parts that are left, parents before children; only one if the graph is series-parallel. */
   readonly rest: readonly RestPart[];
 }
 
@@ -49,7 +49,7 @@ export function compositionOf(parentsOf: readonly (readonly number[])[]): Compos
   return { merges, rest };
 }
 
-/** Tasks with the edges that no longer path stands for: latencies are not negative. */
+/** Tasks with the edges that no longer path implies: latencies are not negative. */
 function partsOf(parentsOf: readonly (readonly number[])[]): readonly Part[] {
   const ancestorsOf: Set<number>[] = [];
   const parts = parentsOf.map((parents, part): Part => {
@@ -89,7 +89,7 @@ function mergedParts(
     new Set([...names].map((name) => (name === left || name === right ? merged : name)));
   return parts.flatMap((one) => {
     if (one.part === right) return [];
-    // It takes the place of the left part, behind whose parents and before whose children it is.
+    // It replaces the left part, with its parents and children.
     if (one.part === left) return [{ part: merged, parents: one.parents, children }];
     return [{ part: one.part, parents: renamed(one.parents), children: renamed(one.children) }];
   });

@@ -1,23 +1,23 @@
 /**
  * Exact scaling in real arithmetic: the integer program of Themis §4.3, eq. 6, at a load lambda.
  *
- * Variables, for every task s: batch b(s), cores c(s) of one instance, instances n(s), all whole
- * and above 0.
+ * Variables, for every task s: batch b(s), cores c(s) of one instance, instances n(s), all integers
+ * above 0.
  *
- *   min  sum_s n(s) c(s)                                                  (eq. 6)
- *   s.t. sum_{s on p} l(s, b(s), c(s)) + q(s, b(s)) + hop <= SLO   for every path p   (eq. 5)
- *        lambda_s <= n(s) h(s, b(s), c(s)),  h = 1000 b / l        for every task s   (eq. 6)
+ * min sum_s n(s) c(s) (eq. 6)
+ * s.t. sum_{s on p} l(s, b(s), c(s)) + q(s, b(s)) + hop <= SLO for every path p (eq. 5)
+ * lambda_s <= n(s) h(s, b(s), c(s)), h = 1000 b / l for every task s (eq. 6)
  *
- * lambda_s is the load times the mean queries of s per request. With `queueing: paper`,
- * q(s, b) = (b - 1) / lambda_s (eq. 4); `stochastic-options.ts` has the default. A mode
- * (`ScalingMode`) fixes n, for vertical scaling (§4.4.1), or c = 1, for horizontal (§4.4.2), or
- * neither. Paths instead of the paper's one chain, the hop, what a core costs where pools differ in
- * it, and among the plans with the fewest cores one with the least latency are ours.
+ * lambda_s is the load times the mean queries of s per request. With `queueing: paper`, q(s, b) =
+ * (b - 1) / lambda_s (eq. 4); `stochastic-options.ts` has the default. A mode (`ScalingMode`) fixes
+ * n, for vertical scaling (§4.4.1), or c = 1, for horizontal (§4.4.2), or neither. Ours are: paths
+ * instead of the paper's one chain, the hop, the cost of a core if pools differ in it, and the
+ * least latency among the plans with the fewest cores.
  *
- * Of each task only the Pareto frontier of (cores, latency) matters, and of tasks one after the
- * other or side by side only the merged one; what is left of a graph that is not series-parallel is
- * searched. The paper's dynamic programmes (Algorithms 1 and 2: `paper.ts`) keep one configuration
- * per whole millisecond instead.
+ * Only the Pareto frontier of (cores, latency) of each task matters, and of tasks in series or in
+ * parallel only the merged one; the rest of a graph that is not series-parallel is searched. The
+ * paper's dynamic programmes (Algorithms 1 and 2: `paper.ts`) keep one configuration per integer
+ * millisecond instead.
  */
 import assert from "node:assert/strict";
 import {
@@ -39,18 +39,18 @@ import {
 } from "./task-options.ts";
 
 /**
- * Sums of the same latencies in another order differ in the last bits; nothing is to be refused for
- * that, relative to the SLO.
+ * Sums of the same latencies in another order differ in the last bits; this relative tolerance
+ * keeps them within the SLO.
  */
 const ROUNDING = 1e-12;
 
-/** Solves one pipeline for many loads and modes; all that it needs is allocated once. */
+/** Solves one pipeline for many loads and modes; everything is allocated once. */
 export class ExactScaler {
   readonly #problem: Omit<ScalingProblem, "loadQps">;
   readonly #optionsOf: TaskOptionsOf;
   readonly #merges: readonly Merge[];
   readonly #search: PathSearch;
-  /** By part: the tasks, then the merges. */
+  /** Indexed by part: the tasks, then the merges. */
   readonly #frontiers: readonly Frontier[];
   readonly #leastMs: Float64Array;
   readonly #limitMs: Float64Array;
@@ -58,8 +58,8 @@ export class ExactScaler {
   readonly #buckets = buckets();
 
   /**
-   * @throws AssertionError unless latencies are above 0 (Infinity is what may not run), scales and
-   * the SLO above 0, and parents before their children.
+   * @throws AssertionError unless latencies are above 0 (Infinity for disallowed options), scales
+   * and the SLO above 0, and parents before their children.
    */
   constructor(problem: Omit<ScalingProblem, "loadQps">, optionsOf: TaskOptionsOf = paperOptions) {
     assertProblem(problem);
@@ -83,10 +83,7 @@ export class ExactScaler {
     return this.find(loadQps, mode) ?? this.#binding(loadQps, mode);
   }
 
-  /**
-   * Finds what `solve` finds, or null where there is no plan: to tell why there is none takes as
-   * long again.
-   */
+  /** Finds what `solve` finds, or null without a plan: finding the reason takes as long again. */
   find(loadQps: number, mode: ScalingMode | NarrowedMode): ScalingPlan | null {
     assert(loadQps > 0 && loadQps < Number.POSITIVE_INFINITY, "a load is above 0");
     const { sloMs } = this.#problem;
@@ -98,9 +95,7 @@ export class ExactScaler {
     return this.#plan();
   }
 
-  /**
-   * Cores that each task has at least in any plan of what `find` was asked last, if there was one.
-   */
+  /** Fewest cores of each task in any plan for the last call of `find`, if there was one. */
   fewestCores(): number[] {
     return this.#problem.stages.map(({ coreCost = 1 }, at) => {
       const { start, cores } = this.#frontier(at);
@@ -119,7 +114,7 @@ export class ExactScaler {
     }
   }
 
-  /** Of the longest path with every task at its fastest. */
+  /** Latency of the longest path with every task at its fastest. */
   #criticalMs(): number {
     const least = this.#leastMs;
     let part = this.#problem.stages.length;
@@ -131,8 +126,8 @@ export class ExactScaler {
   }
 
   /**
-   * Leaves out what is too slow beside the fastest of all other tasks, and what costs more than a
-   * plan that is found at once.
+   * Removes options that are too slow even with the fastest of all other tasks, and options that
+   * cost more than a quickly found plan.
    */
   #narrow(criticalMs: number): void {
     const limit = this.#limitMs;
@@ -147,8 +142,8 @@ export class ExactScaler {
       limit[left] = kind === "series" ? partMs - (least[right] as number) : partMs;
       limit[right] = kind === "series" ? partMs - (least[left] as number) : partMs;
     }
-    // If every task is as much slower than its fastest as the SLO is longer than the longest path,
-    // a plan meets the SLO.
+    // If every task is slower than its fastest by the ratio of the SLO to the longest path, the
+    // plan meets the SLO.
     const slower = Math.max(1, sloMs / criticalMs);
     let found = 0;
     let fewest = 0;
@@ -205,7 +200,7 @@ export class ExactScaler {
     return { cores, cost, latencyMs: Math.min(latencyMs, sloMs), stages: scales };
   }
 
-  /** The tasks are offered anew without the SLO: it is what they were cut by. */
+  /** Offers the tasks again without the SLO, which had cut them. */
   #binding(loadQps: number, mode: ScalingMode): NoScalingPlan {
     this.#offerStages(loadQps, mode, Number.MAX_VALUE);
     const least = this.#leastMs;
@@ -219,15 +214,6 @@ export class ExactScaler {
   #frontier(part: number): Frontier {
     return this.#frontiers[part] as Frontier;
   }
-}
-
-/** Solves one problem once. */
-export function solveExactly(
-  problem: ScalingProblem,
-  mode: ScalingMode,
-  optionsOf: TaskOptionsOf = paperOptions,
-): ScalingPlan | NoScalingPlan {
-  return new ExactScaler(problem, optionsOf).solve(problem.loadQps, mode);
 }
 
 /** Finds the slowest task on the longest path when every task is at its fastest. */
@@ -255,7 +241,7 @@ export function bindingOf(stages: readonly ScalingTask[], leastMs: Float64Array)
 
 export function assertProblem({ sloMs, hopMs, stages }: Omit<ScalingProblem, "loadQps">): void {
   assert(sloMs > 0 && sloMs < Number.POSITIVE_INFINITY, "an SLO is above 0");
-  assert(hopMs >= 0 && hopMs < Number.POSITIVE_INFINITY, "a hop takes no negative time");
+  assert(hopMs >= 0 && hopMs < Number.POSITIVE_INFINITY, "a hop takes at least 0 ms");
   assert(stages.length > 0, "a pipeline has stages");
   for (const [at, { parents, scale, maxBatch, maxCores, latencyMs }] of stages.entries()) {
     assert(scale > 0 && scale < Number.POSITIVE_INFINITY, "a stage has queries");

@@ -1,6 +1,6 @@
 /**
- * Vertical scaling as far as it goes, and further instances for the rest of the load. Source:
- * Themis Algorithm 1, from line 26 on.
+ * Vertical scaling to its limit, and further instances for the rest of the load. Source: Themis
+ * Algorithm 1, from line 26 on.
  */
 import type { ScalingPlan } from "./problem.ts";
 import type { ScalingMode } from "./task-options.ts";
@@ -9,23 +9,23 @@ type VerticalMode = Extract<ScalingMode, { readonly kind: "vertical" }>;
 type SizedMode = Extract<ScalingMode, { readonly kind: "sized" }>;
 
 interface ExtrasPlan {
-  /** What the running instances carry. */
+  /** Load that the running instances carry. */
   readonly carriedQps: number;
   readonly running: ScalingPlan;
   /**
-   * Instances beside them for the rest of the load, each of as many cores as those of its task;
-   * null where there is no rest, or no plan for it.
+   * Additional instances for the rest of the load, each with as many cores as the others of its
+   * task; null without a rest, or without a plan for it.
    */
   readonly extras: ScalingPlan | null;
 }
 
 /**
- * Resizes what runs for the largest load of a grid that it carries, and adds instances for the
- * rest. What can be carried is not monotone in the load: a batch that fills too slowly at a low
- * load may be the one that carries a higher one. So the grid is searched from its top, not bisected
- * as in the print.
+ * Resizes running instances for the largest load of a grid that they carry, and adds instances for
+ * the rest. Capacity is not monotone in the load: a batch that fills too slowly at a low load may
+ * be the one that carries a higher one. So the grid is searched from its top, not bisected as in
+ * the paper.
  *
- * @param gridQps loads above the one asked for are left out; that one is looked at first.
+ * @param gridQps loads above the requested one are left out; that one is tried first.
  * @returns null if none is carried.
  */
 export function planWithExtras(

@@ -67,7 +67,7 @@ export function themisFrame(
 
 function arrivalsOf({ arrivals }: Application): ArrivalModel {
   if (arrivals.process !== "trace") return arrivals;
-  // Levels are planned for random arrivals at their loads; the trace says what loads there are.
+  // Levels are planned for random arrivals at their loads; the trace only gives the loads.
   return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
 }
 
@@ -80,7 +80,7 @@ interface Runner {
   readonly pool: number;
 }
 
-/** What may run of the variants of a task, each pool by pool. */
+/** Variants of a task that can run, pool by pool. */
 export function runnersOf({ cluster }: Application, variants: readonly Variant[]): Runner[] {
   return variants.flatMap((variant, position) =>
     cluster.pools.flatMap((one, pool): Runner[] => {
@@ -111,13 +111,13 @@ function latencyOf(
 ): LatencyByCores {
   const latency = latencyByCores(profile, policy.maxBatch, mostCores(application, policy, pool));
   if (!isUsable(latency)) throw new RangeError("the latencies of a variant can be used");
-  // Bundles that say what serving takes are simulated as they will be measured.
+  // Bundles with a serving path are simulated with drawn times, as measurements will be.
   const quantiles =
     application.cluster.serving === undefined ? undefined : pointQuantiles(profile, latency);
   return quantiles === undefined ? latency : { ...latency, quantiles };
 }
 
-/** The paper's programmes know the paper's queueing only. */
+/** The paper's programmes support only the paper's queueing. */
 function optionsOf({ method: _, scalerDelay: __, ...options }: ThemisPolicy): ThemisOptions {
   return options.solver === "paper" ? { ...options, queueing: "paper" } : options;
 }

@@ -1,6 +1,6 @@
 /**
- * What a batch takes on any number of cores: as measured where it was, by the fit elsewhere, never
- * far from what is known.
+ * Batch latencies for any number of cores: measured ones where available, otherwise from the fit,
+ * and never far from measurements.
  */
 import {
   fittedMs,
@@ -12,8 +12,7 @@ import type { CoreProfile, ProfileRow, VariantProfile } from "../../../spec/appl
 import { fitLatency, type LatencyPoint, worstCell } from "./latency-fit.ts";
 
 /**
- * Why a profile gives no latencies that can be planned with, to be followed by "; " and what is
- * allowed.
+ * Why a profile has no latencies that can be planned with, followed by "; " and what is allowed.
  */
 interface UnusableLatency {
   readonly found: string;
@@ -21,11 +20,11 @@ interface UnusableLatency {
 }
 
 /**
- * Latencies for batches up to `maxBatch` on up to `maxCores` cores, or fewer of both where no more
- * was measured: nothing is extrapolated beyond the largest batch and most cores of measured rows.
+ * Latencies for batches up to `maxBatch` on up to `maxCores` cores, or fewer of both if no more was
+ * measured: nothing is extrapolated beyond the largest batch and most cores of measured rows.
  * Between measured batches latencies are linear; cores that were not measured are fitted, or,
  * without a fit, take as long as the next fewer that were. A fit that was given without rows is
- * taken at its word up to both limits.
+ * used up to both limits.
  */
 export function latencyByCores(
   { fit, byCores }: Pick<VariantProfile, "fit" | "byCores">,
@@ -71,8 +70,8 @@ export function latencyByCores(
 }
 
 /**
- * Quantiles of the points of a table, [pointCount, 4]: p50, p95, p99 and mean; undefined where
- * there are none, or one was measured without.
+ * Quantiles of the points of a table, [pointCount, 4]: p50, p95, p99 and mean; undefined without
+ * points, or if one was measured without quantiles.
  */
 export function pointQuantiles(
   { byCores }: Pick<VariantProfile, "byCores">,
@@ -106,7 +105,7 @@ function fromFit(
   if (worst !== null) {
     const { batch, cores, ms } = worst;
     const on = cores === 1 ? "1 core" : `${cores} cores`;
-    const found = `a fit that gives ${Number(ms.toFixed(3))} ms for a batch of ${batch} on ${on}`;
+    const found = `a fit with ${Number(ms.toFixed(3))} ms for a batch of ${batch} on ${on}`;
     const allowed =
       `latencies above 0 that do not fall with the batch, up to batch ${maxBatch} and ` +
       `${maxCores} cores (policy.maxBatch, policy.maxCores)`;
@@ -122,9 +121,7 @@ function fromFit(
   };
 }
 
-/**
- * Linear between measured batches; below the first as long as that, beyond the last in proportion.
- */
+/** Linear between measured batches; constant below the first, proportional beyond the last. */
 function interpolated(profile: CoreProfile | undefined, batch: number): number {
   const rows = profile?.rows ?? [];
   const after = rows.findIndex((row) => row.batch >= batch);

@@ -16,11 +16,11 @@ const TERMS = 4;
 type Coefficients = readonly number[];
 
 /**
- * Least squares of the relative errors, since latencies span two orders of magnitude. Where that is
- * not above 0, or falls with the batch, anywhere up to `maxBatch` and `maxCores`, the best fit is
- * taken among those whose coefficients are not negative.
- * @returns null where the points do not tell the terms apart: too few of them, or all of one batch
- * size or number of cores.
+ * Least squares of the relative errors, since latencies span two orders of magnitude. If that is
+ * not above 0, or falls with the batch, anywhere up to `maxBatch` and `maxCores`, takes the best
+ * fit among those whose coefficients are not negative.
+ * @returns null if the points do not determine the terms: too few of them, or all of one batch size
+ * or number of cores.
  */
 export function fitLatency(
   points: readonly LatencyPoint[],
@@ -33,8 +33,7 @@ export function fitLatency(
   if (worstCell(fit, maxBatch, maxCores) === null) return fit;
   let best: LatencyFit | null = null;
   let bestError = Number.POSITIVE_INFINITY;
-  // With four terms, trying every set of those that are not 0 is the active-set method at its
-  // simplest.
+  // Trying every set of nonzero terms, of four, is the simplest active-set method.
   for (let set = 1; set < 2 ** TERMS; set++) {
     const terms = [0, 1, 2, 3].filter((term) => (set & (1 << term)) !== 0);
     const coefficients = solved(points, terms);
@@ -49,15 +48,14 @@ export function fitLatency(
 }
 
 /**
- * A cell where a latency is not above 0, or below that of the batch before; null if there is none.
+ * A cell whose latency is not above 0, or below that of the batch before; null if no cell is.
  */
 export function worstCell(
   fit: LatencyFit,
   maxBatch: number,
   maxCores: number,
 ): { readonly batch: number; readonly cores: number; readonly ms: number } | null {
-  // The fit is linear in the batch, so the ends tell; in the cores it is monotone, so they do as
-  // well.
+  // The fit is linear in the batch and monotone in the cores, so its ends suffice.
   for (const cores of [1, maxCores]) {
     const first = fittedMs(fit, 1, cores);
     if (!(first > 0)) return { batch: 1, cores, ms: first };
@@ -78,7 +76,7 @@ function relativeError(fit: LatencyFit, points: readonly LatencyPoint[]): number
   }, 0);
 }
 
-/** Coefficients of the terms, 0 for those left out; null where the points leave them open. */
+/** Coefficients of the terms, 0 for those left out; null if the points do not determine them. */
 function solved(points: readonly LatencyPoint[], terms: readonly number[]): Coefficients | null {
   const rows = points.map(({ batch, cores, ms }) => {
     const all = [batch / cores, 1 / cores, batch, 1];
@@ -116,9 +114,7 @@ function isRegular(normal: number[][]): boolean {
 
 let loaded: typeof MathJs | null = null;
 
-/**
- * Loaded only where there are points to fit: it takes longer to load than most specs to compile.
- */
+/** Loaded on first use: it takes longer to load than most specs to compile. */
 function math(): typeof MathJs {
   loaded ??= createRequire(import.meta.url)("mathjs") as typeof MathJs;
   return loaded;

@@ -1,4 +1,4 @@
-/** What an application asks for that Themis cannot do. */
+/** Mistakes: what an application asks for that Themis does not support. */
 
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { fanoutMistakes, rowMistakes, shapeMistakes } from "../../../graph/task-mistakes.ts";
@@ -47,7 +47,7 @@ function* loadMistakes({ loads }: Application): Generator<Mistake> {
   };
 }
 
-/** Some variant of a task runs somewhere. */
+/** Yields tasks without a variant that can run. */
 function* variantMistakes(
   application: Application,
   { name, variants, passThrough }: Task,
@@ -66,7 +66,7 @@ function* variantMistakes(
   yield conflict(["tasks", index, "variants", 0, "profile"], message);
 }
 
-/** Every combination is a plan of its own. */
+/** Yields too many combinations: each is planned separately. */
 function* choiceMistakes(application: Application<ThemisPolicy>): Generator<Mistake> {
   const { policy, cluster } = application;
   const tasks = application.tasks.filter(({ passThrough }) => !passThrough);
@@ -103,7 +103,7 @@ function* chanceMistakes(application: Application): Generator<Mistake> {
   const outcomes = outcomeCount(graph);
   if (outcomes <= MAX_OUTCOMES) return;
   const message =
-    "themis goes through every outcome of the shares of edges, " +
+    "themis enumerates every outcome of the shares of edges, " +
     `got ${outcomes} of them; allowed: ${MAX_OUTCOMES}`;
   yield { code: "INPUT_UNSUPPORTED", path: ["tasks"], message };
 }
@@ -122,7 +122,7 @@ function* latencyMistakes(application: Application, policy: ThemisPolicy): Gener
   }
 }
 
-/** The programmes of the paper go from task to task. */
+/** Yields graphs that are not chains, for the programmes of the paper. */
 function* chainMistakes(application: Application, { solver }: ThemisPolicy): Generator<Mistake> {
   if (solver !== "paper") return;
   const { tasks } = orderedTasks(application);
@@ -132,12 +132,12 @@ function* chainMistakes(application: Application, { solver }: ThemisPolicy): Gen
   });
   if (joint === undefined) return;
   const message =
-    `the programmes of the paper are for chains, and ${show(joint.task.name)} does not simply ` +
+    `the programmes of the paper are for chains, and ${show(joint.task.name)} does not just ` +
     "follow the task before; use solver: exact";
   yield { code: "INPUT_UNSUPPORTED", path: ["policy", "solver"], message };
 }
 
-/** Where nothing waits for anything. */
+/** Yields SLOs that are too short even without any waiting. */
 function* sloMistakes(
   application: Application<ThemisPolicy>,
   policy: ThemisPolicy,
@@ -153,10 +153,10 @@ function* sloMistakes(
     const each = answer.stages.map(({ cores }) => cores).join(", ");
     const message =
       answer.cores > coreBudget
-        ? `expected at least ${answer.cores} cores, which serving one query at a time in ` +
-          `${slo.latencyMs} ms takes, got ${coreBudget} (machines times their cores)`
-        : `expected machines that have room for instances of ${each} cores, which serving one ` +
-          `query at a time in ${slo.latencyMs} ms takes, got ${sizes.join(", ")}`;
+        ? `expected at least ${answer.cores} cores, to serve one query at a time in ` +
+          `${slo.latencyMs} ms, got ${coreBudget} (machines times their cores)`
+        : `expected machines with room for instances of ${each} cores, to serve one ` +
+          `query at a time in ${slo.latencyMs} ms, got ${sizes.join(", ")}`;
     return yield conflict(["cluster"], message);
   }
   const { bindingStage, leastLatencyMs } = answer;
@@ -176,8 +176,8 @@ function* sloMistakes(
 }
 
 /**
- * Of all combinations of variants and pools the first that serves queries one at a time in time and
- * in the machines; if none does, one that is in time, or else the fastest.
+ * Returns the first combination of variants and pools that serves queries one at a time in time and
+ * within the machines; if none does, one that is in time, or else the fastest.
  */
 function easiest(frame: ThemisFrame, kind: "horizontal" | "joint") {
   let best: { planner: ThemisPlanner; answer: Answer; tasks: ThemisFrame["tasks"] } | null = null;
@@ -188,7 +188,7 @@ function easiest(frame: ThemisFrame, kind: "horizontal" | "joint") {
     if (isPlan(answer) && planner.fits(answer)) return found;
     if (best === null || isEasier(answer, best.answer)) best = found;
   }
-  if (best === null) throw new RangeError("a task has a variant");
+  if (best === null) throw new RangeError("task without a variant");
   return best;
 }
 

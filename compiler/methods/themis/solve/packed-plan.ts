@@ -1,41 +1,43 @@
-/** Plans whose instances fit into machines: others in the order of their cost, until one does. */
+/**
+ * Plans whose instances fit into machines: tries plans in the order of their cost, until one fits.
+ */
 import type { ScalingPlan } from "./problem.ts";
 import type { InstancesOf, NarrowedMode, ScalingMode } from "./task-options.ts";
 
-/** Plans that are looked at, at most: the first few nearly always have one that fits. */
-const MOST_LOOKED_AT = 128;
+/** Maximum number of tried plans: one of the first few nearly always fits. */
+const MAX_TRIED = 128;
 
-/** Plans that begin as one that was looked at, and go on otherwise. */
+/** Plans that share a prefix with a tried plan, and differ after it. */
 interface Open {
   readonly plan: ScalingPlan;
-  /** Tasks before that are those of the plan; that one is none of `except`. */
+  /** The first `fixed` tasks are those of the plan; the next is none of `except`. */
   readonly fixed: number;
   readonly except: readonly InstancesOf[];
 }
 
 interface Packing {
   readonly mode: ScalingMode;
-  /** No plan that costs more is of use: all cores. */
+  /** Plans that cost more are useless: the cost of all cores. */
   readonly mostCost: number;
-  /** Plans that are looked at, at most; left out, the few that do for one pool. */
-  readonly mostLookedAt?: number;
+  /** Maximum number of tried plans; default: the few that suffice for one pool. */
+  readonly maxTried?: number;
   readonly fits: (plan: ScalingPlan) => boolean;
-  /** The plan that costs least, of those that a mode leaves. */
+  /** Returns the cheapest plan of a mode. */
   readonly find: (mode: NarrowedMode) => ScalingPlan | null;
 }
 
 /**
- * The plan that costs least, and of those the least latency, that fits; whether a plan does is
- * a matter of the cores and the number of its instances. What is left after a plan is cut into
- * parts: those that agree with it up to some task and have other instances there. Source: Lawler,
- * "A procedure for computing the K best solutions to discrete optimization problems", 1972.
- * @param first the plan that costs least, whether it fits or not.
- * @returns null where no plan within the budget fits, or none of the first ones.
+ * Returns the cheapest plan that fits, and of those the one with the least latency; whether a plan
+ * fits depends on the cores and the number of its instances. The remaining plans are partitioned:
+ * those that agree with a tried plan up to some task and have other instances there. Source:
+ * Lawler, "A procedure for computing the K best solutions to discrete optimization problems", 1972.
+ * @param first the cheapest plan, whether it fits or not.
+ * @returns null if no plan within the budget fits, or none of the first ones.
  */
 export function packedPlan(first: ScalingPlan, packing: Packing): ScalingPlan | null {
   const open: Open[] = [{ plan: first, fixed: 0, except: [] }];
-  const { mostLookedAt = MOST_LOOKED_AT } = packing;
-  for (let looked = 0; looked < mostLookedAt; looked++) {
+  const { maxTried = MAX_TRIED } = packing;
+  for (let looked = 0; looked < maxTried; looked++) {
     const next = takeBest(open);
     if (next === null || next.plan.cost > packing.mostCost) return null;
     if (packing.fits(next.plan)) return next.plan;
@@ -44,7 +46,7 @@ export function packedPlan(first: ScalingPlan, packing: Packing): ScalingPlan | 
   return null;
 }
 
-/** Ties go to the least latency, then to what was found first. */
+/** Ties go to the least latency, then to the first found. */
 function takeBest(open: Open[]): Open | null {
   let best = -1;
   for (const [index, { plan }] of open.entries()) {

@@ -1,6 +1,6 @@
 /**
- * The paper's dynamic programmes over whole milliseconds, for comparison. Source: Themis Algorithms
- * 1 (vertical) and 2 (horizontal).
+ * The paper's dynamic programmes over integer milliseconds, for comparison. Source: Themis
+ * Algorithms 1 (vertical) and 2 (horizontal).
  *
  * They differ from the print where it is wrong: an option is skipped if its instances do not carry
  * the load or it ends after the SLO; instances are rounded up; the first task, too, keeps the
@@ -19,18 +19,18 @@ import {
   throughputQps,
 } from "./task-options.ts";
 
-/** Joint scaling is not in the paper. */
+/** The paper has no joint scaling. */
 export type PaperMode = Exclude<ScalingMode, { readonly kind: "joint" }>;
 
 interface Option extends TaskScale {
-  /** Of all instances. */
+  /** Cores of all instances. */
   readonly totalCores: number;
   readonly latencyMs: number;
   readonly wholeMs: number;
 }
 
 /**
- * Fewest cores first, then fewest whole milliseconds; of equal options the earlier one.
+ * Fewest cores first, then fewest integer milliseconds; of equal options the earlier one.
  * @throws AssertionError unless the tasks are a chain.
  */
 export function solveAsPaper(
@@ -63,7 +63,7 @@ export function solveAsPaper(
 }
 
 /**
- * @param fewest by whole milliseconds used so far: fewest cores.
+ * @param fewest by integer milliseconds used so far: fewest cores.
  * @param choice filled by milliseconds used after the task: index of the option.
  */
 function nextStage(
@@ -105,7 +105,7 @@ function planAt(
   };
 }
 
-/** With the paper's queueing, (b - 1) / lambda. */
+/** Options with the paper's queueing, (b - 1) / lambda. */
 function optionsOf(
   { loadQps, hopMs, stages }: ScalingProblem,
   mode: PaperMode,
@@ -138,7 +138,7 @@ function optionsOf(
   return options;
 }
 
-/** In whole milliseconds, as the programmes count. */
+/** Uses integer milliseconds, like the programmes. */
 function noPlan(
   { stages }: ScalingProblem,
   options: readonly (readonly Option[])[],

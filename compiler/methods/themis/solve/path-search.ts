@@ -1,11 +1,11 @@
 /**
- * What no sum or maximum stands for: of several frontiers the points with the fewest cores on whose
- * longest path a limit is met.
+ * Searches graphs that are not series-parallel: of several frontiers the points with the fewest
+ * cores whose longest path meets a limit.
  */
 import { buckets, Frontier, mergeSeries } from "../../../numeric/frontier.ts";
 import type { RestPart } from "./composition.ts";
 
-/** Latencies that differ by less count as equal, relative. */
+/** Relative difference of latencies that counts as equal. */
 const EQUAL = 1e-12;
 
 interface Found {
@@ -14,30 +14,28 @@ interface Found {
 }
 
 /**
- * Depth first, parents before their children and cheapest points first. What is left is bounded by
- * the longest path at its fastest, and its cores by merged frontiers along disjoint paths. One part
- * alone needs no search.
+ * Depth first, parents before their children and cheapest points first. Bounds for the rest are the
+ * longest path at its fastest, and the cores of merged frontiers along disjoint paths. A single
+ * part needs no search.
  */
 export class PathSearch {
   readonly partCount: number;
   readonly #rest: readonly RestPart[];
   readonly #frontiers: readonly Frontier[];
   /**
-   * Disjoint paths that hold every part: of each the one before it and the one behind it on its
-   * path, or -1, and the last of its path.
+   * Disjoint paths that hold every part: for each part the one before it and the one after it on
+   * its path, or -1, and the last of its path.
    */
   readonly #before: Int32Array;
   readonly #next: Int32Array;
   readonly #last: Int32Array;
-  /**
-   * The frontier of each merged with all behind it on its path; it is made when there is a search.
-   */
+  /** Frontier of each part merged with all parts after it on its path; computed for a search. */
   readonly #behind: readonly Frontier[];
   readonly #buckets = buckets();
   readonly #latencyMs: Float64Array;
   /** Latest end of the parts before each. */
   readonly #startMs: Float64Array;
-  /** Longest way from the end of each with all behind it at their fastest. */
+  /** Longest path from the end of each with all later parts at their fastest. */
   readonly #tailMs: Float64Array;
   readonly #point: Int32Array;
   readonly #bestPoint: Int32Array;
@@ -46,7 +44,7 @@ export class PathSearch {
 
   /**
    * @param rest parents before their children.
-   * @param frontiers by part; looked at in `cheapest` only.
+   * @param frontiers by part; used only in `cheapest`.
    */
   constructor(rest: readonly RestPart[], frontiers: readonly Frontier[]) {
     const count = rest.length;
@@ -56,7 +54,7 @@ export class PathSearch {
     this.#before = new Int32Array(count).fill(-1);
     this.#next = new Int32Array(count).fill(-1);
     this.#last = Int32Array.from(rest.keys());
-    this.#layPaths();
+    this.#buildPaths();
     this.#behind = rest.map(() => new Frontier());
     this.#latencyMs = new Float64Array(count);
     this.#startMs = new Float64Array(count);
@@ -65,7 +63,10 @@ export class PathSearch {
     this.#bestPoint = new Int32Array(count);
   }
 
-  /** Of the longest path. @param latencyMs by part. */
+  /**
+   * Latency of the longest path.
+   * @param latencyMs by part.
+   */
   longestMs(latencyMs: Float64Array): number {
     for (let at = 0; at < this.partCount; at++) {
       this.#latencyMs[at] = latencyMs[this.#partOf(at)] as number;
@@ -74,8 +75,8 @@ export class PathSearch {
   }
 
   /**
-   * Most that each part may take beside the least latencies of the others.
-   * @param limitMs filled where a part is left.
+   * Upper bound on each part, given the least latencies of the others.
+   * @param limitMs filled for remaining parts.
    */
   limits(allowedMs: number, leastMs: Float64Array, limitMs: Float64Array): void {
     this.longestMs(leastMs);
@@ -87,7 +88,7 @@ export class PathSearch {
 
   /**
    * Ties go to the parts that come first with fewer cores.
-   * @param chosen filled where a part is left: index of its point.
+   * @param chosen filled for remaining parts: index of its point.
    * @throws RangeError if nothing meets the limit.
    */
   cheapest(limitMs: number, chosen: Int32Array): Found {
@@ -96,7 +97,7 @@ export class PathSearch {
     if (this.partCount > 1) this.#prepare(limitMs);
     this.#descend(0, 0, limitMs);
     if (this.#bestCores === Number.POSITIVE_INFINITY) {
-      throw new RangeError("the fastest of all parts meet the limit");
+      throw new RangeError("even the fastest parts exceed the limit");
     }
     for (let at = 0; at < this.partCount; at++) {
       chosen[this.#partOf(at)] = this.#bestPoint[at] as number;
@@ -104,8 +105,8 @@ export class PathSearch {
     return { cores: this.#bestCores, latencyMs: this.#bestMs };
   }
 
-  /** Each part goes on with the first of its children that is on no path yet. */
-  #layPaths(): void {
+  /** Continues each part with its first child that is on no path yet. */
+  #buildPaths(): void {
     for (const [at, { parents }] of this.#rest.entries()) {
       const before = parents.find((parent) => this.#next[parent] === -1);
       if (before === undefined) continue;
@@ -131,7 +132,7 @@ export class PathSearch {
     this.#findTails();
   }
 
-  /** Chooses for one part and, by recursion as deep as there are parts, for all after it. */
+  /** Chooses for one part and, recursively, for all after it; the depth is the number of parts. */
   #descend(at: number, coresBefore: number, limitMs: number): void {
     const frontier = this.#frontierOf(at);
     this.#findStarts();
@@ -150,8 +151,8 @@ export class PathSearch {
   }
 
   /**
-   * Whether a plan may be cheaper than the best, or as cheap and faster, with the points up to a
-   * part as they are.
+   * Whether a plan may be cheaper than the best, or as cheap and faster, with the current points up
+   * to a part.
    */
   #canImprove(at: number, cores: number, endMs: number, limitMs: number): boolean {
     const fewest = cores + this.#fewestAfter(at, limitMs);
@@ -168,8 +169,8 @@ export class PathSearch {
   }
 
   /**
-   * Fewest cores of all after a part; Infinity where they cannot meet the limit. The starts are
-   * those of the points as they are.
+   * Fewest cores of all parts after a part; Infinity if they cannot meet the limit. Uses the starts
+   * of the current points.
    */
   #fewestAfter(at: number, limitMs: number): number {
     let sum = 0;

@@ -1,4 +1,4 @@
-/** What random arrivals make of a plan: the estimator, on one trace that is as fast as the load. */
+/** Figures of a plan under random arrivals: the estimator, on one trace at the load's rate. */
 import type { ScaleExpected } from "stratagem-runtime/internal/bundle/schema";
 import { FeedForward } from "../../../graph/feed-forward.ts";
 import { allowedMisses, type ServedTasks } from "../../../graph/served-tasks.ts";
@@ -10,17 +10,17 @@ import { firstRequests, type RequestTrace, tossWays } from "../../../simulate/gr
 import { servedTasksOf } from "./planner.ts";
 import type { TaskScale } from "./problem.ts";
 
-/** Requests of the trace: enough to tell a violation rate of 1 % to about a tenth of it. */
+/** Requests of the trace: enough to determine a violation rate of 1 % to about a tenth of it. */
 export const JUDGED_REQUESTS = 10_000;
-/** The first of them, on which most plans that are no good are found out. */
+/** The first of them, which reject most bad plans. */
 const SCREEN_REQUESTS = 1500;
-/** A plan that has so many times the violations on those is one. */
+/** A plan with this many times the allowed violations on these is rejected. */
 const SCREEN_FACTOR = 6;
 const SEED = 1;
 
 /**
- * Judges plans at any load. Nothing is dropped here, so a server that drops what is too late has
- * fewer violations, if anything.
+ * Judges plans at any load. Nothing is dropped here, so a server that drops late queries has at
+ * most as many violations.
  */
 export class PlanJudge {
   readonly #stages: ServedTasks;
@@ -30,7 +30,7 @@ export class PlanJudge {
   readonly #unitMs: Float64Array;
   readonly #ways: Omit<RequestTrace, "arrivalMs">;
   #loadQps = Number.NaN;
-  /** The first requests, and all of them, at the loads that they were asked for last. */
+  /** The first requests, and all of them, at the last requested loads. */
   readonly #screen: Timed = { flow: null, loadQps: Number.NaN };
   readonly #whole: Timed = { flow: null, loadQps: Number.NaN };
   readonly #judged = new Map<string, Judged>();
@@ -46,7 +46,7 @@ export class PlanJudge {
   }
 
   /**
-   * Whether a plan keeps violations below a rate; most that do not are found out on the first
+   * Whether a plan keeps violations below a rate; most that do not are rejected on the first
    * requests.
    */
   keeps(violationRate: number, stages: readonly TaskScale[], loadQps: number): boolean {
@@ -110,7 +110,7 @@ interface Timed {
   loadQps: number;
 }
 
-/** Whether a plan has no more violations than allowed, given up as soon as it has. */
+/** Returns whether a plan has no more violations than allowed; stops as soon as it has more. */
 function serves(flow: FeedForward, stages: readonly TaskScale[], allowed: number): boolean {
   for (const [stage, { batch, cores, instances }] of stages.entries()) {
     flow.prepare(stage);
@@ -126,7 +126,7 @@ function keyOf(stages: readonly TaskScale[]): string {
   return key;
 }
 
-/** Once every task is served. */
+/** Requires that every task is served. */
 function outcomeOf(flow: FeedForward, seed: number): Judged {
   const violationRate = flow.misses() / flow.requestCount;
   const latencyMs = flow.latenciesMs();

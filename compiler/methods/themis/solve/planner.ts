@@ -1,4 +1,4 @@
-/** Gives the plans of one choice of variants at any load and waiting quantile. */
+/** Plans of one choice of variants at any load and waiting quantile. */
 import {
   type Pool,
   priceMicros,
@@ -17,13 +17,10 @@ import { isPlan, type NoScalingPlan, type ScalingPlan, type ScalingProblem } fro
 import { stochasticOptions } from "./stochastic-options.ts";
 import type { ScalingMode } from "./task-options.ts";
 
-/**
- * Plans of several pools that are looked at for one that fits, at most: the cheapest pool is often
- * full.
- */
-const MOST_LOOKED_AT = 512;
+/** Maximum plans of several pools to try for one that fits: the cheapest pool is often full. */
+const MAX_TRIED = 512;
 
-/** So slow that the second query of a batch would never come in time. */
+/** So slow that the second query of a batch would never arrive in time. */
 const ALONE_QPS = 1e-9;
 
 /**
@@ -31,18 +28,18 @@ const ALONE_QPS = 1e-9;
  * of the waiting times. Problems are built once.
  */
 export class ThemisPlanner {
-  /** Without a load. */
+  /** The problem at any load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
-  /** Cores that all instances may have together, and the machines that they are of. */
+  /** Cores that all instances may have together, and the machines with these cores. */
   readonly coreBudget: number;
   readonly machines: PoolFits;
-  /** By task. */
+  /** Indexed by task. */
   readonly #pools: readonly number[];
-  /** Of all cores. */
+  /** Cost of all cores. */
   readonly #mostCost: number;
   readonly #options: ThemisOptions;
   readonly #dispersion: number;
-  /** By quantile; null is the paper's queueing. */
+  /** Keyed by quantile; null is the paper's queueing. */
   readonly #scalers = new Map<number | null, ExactScaler>();
 
   constructor({ slo, arrivals, cluster, tasks, entryBranch, policy }: ThemisFrame) {
@@ -86,8 +83,8 @@ export class ThemisPlanner {
   }
 
   /**
-   * The plan with the fewest cores, or that costs least where pools differ in what a core costs,
-   * that fits into the machines; if none does, that with the fewest whatever they are.
+   * Returns the plan with the fewest cores, or the least cost if pools differ in the cost of a
+   * core, that fits into the machines; if none fits, the one with the fewest cores.
    * @param quantile of the waiting times; null for the paper's queueing.
    */
   plan(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | NoScalingPlan {
@@ -97,7 +94,7 @@ export class ThemisPlanner {
     return isPlan(answer) ? (this.#packed(scaler, answer, loadQps, mode) ?? answer) : answer;
   }
 
-  /** As `plan`, null where there is none that fits into the machines. */
+  /** Like `plan`, but null if no plan fits into the machines. */
   find(loadQps: number, mode: ScalingMode, quantile: number | null): ScalingPlan | null {
     if (this.#options.solver === "paper") {
       const answer = this.#asPaper(loadQps, mode);
@@ -108,7 +105,7 @@ export class ThemisPlanner {
     return answer === null ? null : this.#packed(scaler, answer, loadQps, mode);
   }
 
-  /** For queries so rare that none meets another. */
+  /** Plans for queries so rare that none meets another. */
   alone(kind: "horizontal" | "joint"): ScalingPlan | NoScalingPlan {
     const scaler = this.#scaler(null);
     const answer = scaler.solve(ALONE_QPS, { kind });
@@ -116,7 +113,7 @@ export class ThemisPlanner {
     return this.#packed(scaler, answer, ALONE_QPS, { kind }) ?? answer;
   }
 
-  /** Whether the instances of plans fit into the machines, all of them together. */
+  /** Returns whether the instances of plans fit into the machines, all of them together. */
   fits(...plans: readonly Pick<ScalingPlan, "stages">[]): boolean {
     this.machines.clear();
     for (const { stages } of plans) {
@@ -138,7 +135,7 @@ export class ThemisPlanner {
     const packed = packedPlan(first, {
       mode,
       mostCost: this.#mostCost,
-      ...(this.machines.pools.length > 1 ? { mostLookedAt: MOST_LOOKED_AT } : {}),
+      ...(this.machines.pools.length > 1 ? { maxTried: MAX_TRIED } : {}),
       fits: (plan) => this.fits(plan),
       find: (narrowed) => scaler.find(loadQps, narrowed),
     });
@@ -149,8 +146,8 @@ export class ThemisPlanner {
   }
 
   /**
-   * Whether no pool is too small for what its tasks take at least: most of the combinations of
-   * pools that do not fit are found out by this.
+   * Returns whether every pool has the least cores of its tasks: this rejects most combinations of
+   * pools that do not fit.
    */
   #hasRoom(fewestCores: readonly number[]): boolean {
     return this.machines.pools.every(({ machines, machineCores }, pool) => {
@@ -159,7 +156,7 @@ export class ThemisPlanner {
     });
   }
 
-  /** Joint scaling is not in the paper, which has the one or the other. */
+  /** The paper has either horizontal or vertical scaling, not joint scaling. */
   #asPaper(loadQps: number, mode: ScalingMode): ScalingPlan | NoScalingPlan {
     const problem = { ...this.problem, loadQps };
     if (mode.kind !== "joint") return solveAsPaper(problem, mode);
@@ -187,8 +184,8 @@ export class ThemisPlanner {
 }
 
 /**
- * What a core costs in each pool, in whole parts of a price; null where all cost the same, or some
- * pool does not say: then cores count.
+ * Cost of a core in each pool, in integer parts of a price; null if all cost the same, or some pool
+ * has no price: then cores count.
  */
 function coreCostsOf(pools: readonly Pool[]): number[] | null {
   const [first, ...others] = pools;
@@ -204,7 +201,7 @@ function commonDivisor(a: number, b: number): number {
   return b === 0 ? a : commonDivisor(b, a % b);
 }
 
-/** By task, mean queries that a fan-out makes of one row, which come at one time. */
+/** Per task, mean queries that a fan-out makes of one row, which arrive at once. */
 function groupsOf({ scopes, scopeByTask }: TaskGraph): number[] {
   const made: number[] = [];
   for (const { fanout, gathered } of scopes) {
@@ -213,7 +210,7 @@ function groupsOf({ scopes, scopeByTask }: TaskGraph): number[] {
   return Array.from(scopeByTask, (scope) => Math.max(1, made[scope] ?? 1));
 }
 
-/** What the estimator serves: a number of cores is what a task can run on. */
+/** Tasks for the estimator, whose hardware options are numbers of cores. */
 export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame): ServedTasks {
   return {
     graph: taskGraphOf({ tasks, entryBranch }),
@@ -233,6 +230,6 @@ export function servedTasksOf({ slo, cluster, tasks, entryBranch }: ThemisFrame)
 
 function onlyOf(variants: readonly ScaledVariant[]): ScaledVariant {
   const [variant] = variants;
-  if (variant === undefined) throw new RangeError("a task has a variant");
+  if (variant === undefined) throw new RangeError("task without a variant");
   return variant;
 }

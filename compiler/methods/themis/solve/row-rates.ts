@@ -1,6 +1,6 @@
 /**
- * How many queries come to each task per request where rows multiply and are gathered: scope by
- * scope, through every outcome of the chances of each.
+ * Mean queries of each task per request if rows multiply and are gathered: scope by scope, through
+ * every outcome of the chances of each.
  */
 import { GATHER, REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 
@@ -11,20 +11,20 @@ export interface Outcome {
   readonly not: readonly number[];
 }
 
-/** What is known of a row of a scope. */
+/** Probabilities of a row of a scope. */
 interface RowChances {
-  /** By task of the scope: that the row comes there. */
+  /** Indexed by task of the scope: probability that the row visits it. */
   readonly visited: Float64Array;
-  /** By edge away from such a task: that the row takes it. */
+  /** Indexed by edge away from such a task: probability that the row takes it. */
   readonly taken: Float64Array;
 }
 
 /**
- * Mean queries of each task per request. Fan-outs are the mean rounded up or down. Of one row,
- * gathers of the rows that were made of it come to something independently of each other: exact
- * unless several gathers of the same rows meet again.
- * @param chancesOf each chance of the edges away from tasks with its outcomes; what is sure is left
- * out.
+ * Returns the mean queries of each task per request. Fan-outs are the mean rounded up or down.
+ * Assumes that gathers over one row's children are non-empty independently: exact unless several
+ * gathers of the same rows meet again.
+ * @param chancesOf each chance of the edges away from tasks with its outcomes; certain ones are
+ * left out.
  */
 export function rowRates(
   graph: TaskGraph,
@@ -43,7 +43,7 @@ export function rowRates(
       { probability: somethingOf[edge] ?? 0, taken: [edge], not: [] },
       { probability: 1 - (somethingOf[edge] ?? 0), taken: [], not: [edge] },
     ]);
-    // A gather away from here is taken by rows of this scope, one into it by those below.
+    // Rows of this scope take a gather away from here; rows below take one into it.
     chances[scope] = through(graph, scope, [...chancesOf(sources), ...virtual], gathers);
   }
   const rows: number[] = [];
@@ -86,7 +86,7 @@ function gathersInto(
   return edges;
 }
 
-/** Goes through the outcomes of a row of a scope. */
+/** Enumerates the outcomes of a row of a scope. */
 function through(
   graph: TaskGraph,
   scope: number,
@@ -132,7 +132,10 @@ function through(
   return { visited: visited.map((sum) => Math.min(1, sum)), taken };
 }
 
-/** Whether a row takes the edge that makes the rows of a scope; of windows, those they are of. */
+/**
+ * Returns whether a row takes the edge that makes the rows of a scope; for windows, the edge of the
+ * windowed rows.
+ */
 function isMade(graph: TaskGraph, scope: number, isHere: Uint8Array, takes: Uint8Array): boolean {
   const { gathered, maker, edge } = graph.scopes[scope] ?? { gathered: null, maker: 0, edge: 0 };
   if (gathered !== null) return isMade(graph, gathered.scope, isHere, takes);
@@ -145,7 +148,7 @@ function chanceOfMaking(graph: TaskGraph, chances: readonly RowChances[], scope:
   return chances[parent]?.taken[edge] ?? 0;
 }
 
-/** That a gather gets some row, if any might have been made. */
+/** Probability that a gather gets some row, if any might have been made. */
 function chanceOfSome(graph: TaskGraph, chances: readonly RowChances[], edge: number): number {
   const scope = graph.scopeByTask[graph.parentByEdge[edge] ?? 0] ?? 0;
   const isTaken = chances[scope]?.taken[edge] ?? 0;
@@ -158,7 +161,7 @@ function chanceOfSome(graph: TaskGraph, chances: readonly RowChances[], edge: nu
   return 1 - none;
 }
 
-/** How many rows are made where some may be: the probability of each number from 0 on. */
+/** Probability of each number of made rows, from 0 on. */
 function numbersOf(
   graph: TaskGraph,
   chances: readonly RowChances[],

@@ -1,6 +1,6 @@
 /**
- * Every way to run one task at a load when arrivals are random: what a query waits at a quantile
- * counts, and more instances shorten it.
+ * Options of one task at a load with random arrivals: the waiting time at a quantile counts, and
+ * more instances shorten it.
  */
 import { erlangCOf, erlangQuantile } from "../../../numeric/erlang.ts";
 import type { Frontier } from "../../../numeric/frontier.ts";
@@ -13,20 +13,21 @@ import {
 } from "./task-options.ts";
 
 /**
- * Instances beyond the fewest that carry the load. With one in eight more hardly anything waits.
+ * Instances beyond the fewest that carry the load. With one in eight more there is hardly any
+ * waiting.
  */
 const MOST_MORE = 64;
 
 /**
  * A query waits for its batch to fill, the sum of b − 1 times between arrivals, and then for an
- * instance: with the chance of Erlang's C, an exponential time whose mean is that of Allen and
+ * instance: with the probability of Erlang's C, an exponential time whose mean is that of Allen and
  * Cunneen's approximation, for batches as even as b arrivals make them (Ca² = 1/b) and service that
  * never varies (Cs² = 0). Both are taken at the quantile, and added. Source: the design page;
  * Allen, "Probability, Statistics and Queueing Theory", 1990, §5.3.
  *
- * Where a fan-out makes queries come in groups, a batch fills by groups, arrivals are so much less
- * even, and the last of a group waits for those before it: as many rounds of all instances as they
- * take.
+ * If a fan-out makes queries arrive in groups, a batch fills by groups, arrivals are less even by
+ * this factor, and the last of a group waits for those before it: as many rounds of all instances
+ * as they take.
  *
  * @param quantile in [0, 1).
  * @param dispersion squared coefficient of variation of the time between arrivals, 1 for Poisson.
@@ -36,7 +37,7 @@ export function stochasticOptions(
   dispersion: number,
   mostBatch: number,
 ): TaskOptionsOf {
-  // Queries come a second apart here. Processes other than Poisson's have the Erlang distribution
+  // Queries arrive a second apart here. Processes other than Poisson's have the Erlang distribution
   // with the nearest number of phases and the same mean.
   const formation = Float64Array.from({ length: mostBatch + 1 }, (_, batch) => {
     if (batch < 2) return 0;
@@ -68,7 +69,7 @@ export function stochasticOptions(
           if (count < fewest || load >= count) continue;
           const chance = erlangCOf(count, load, blocked);
           const isRare = chance <= excess;
-          // Wait of those that wait: l (Ca² + Cs²) / (2 (n − load)).
+          // Mean wait of those that wait: l (Ca² + Cs²) / (2 (n − load)).
           const meanMs = (processingMs * dispersion * group) / (2 * batch * (count - load));
           const waitMs = isRare ? 0 : meanMs * Math.log(chance / excess);
           const roundsBefore = Math.ceil(group / (batch * count)) - 1;
@@ -84,7 +85,8 @@ export function stochasticOptions(
 }
 
 /**
- * Whether a point would be kept by no means: above the limit, or one with as few cores is as fast.
+ * Returns whether a point cannot be kept: it is above the limit, or one with as few cores is as
+ * fast.
  */
 function isBeaten(out: Frontier, cores: number, ms: number): boolean {
   const totalMs = ms + out.addedMs;

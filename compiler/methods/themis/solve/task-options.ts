@@ -1,30 +1,27 @@
-/** Every way to run one task at a load, offered to its frontier. Source: Themis §4.3. */
+/** Options of one task at a load, offered to its frontier. Source: Themis §4.3. */
 import type { Frontier } from "../../../numeric/frontier.ts";
 import type { ScalingTask, TaskScale } from "./problem.ts";
 
-/** What may be chosen; arrays are in the order of the tasks. */
+/** Allowed choices; arrays are in the order of the tasks. */
 export type ScalingMode =
   /** Instances of one core. */
   | { readonly kind: "horizontal" }
-  /**
-   * So many instances of each task, all of equal cores; no fewer cores each than `leastCores`
-   * says.
-   */
+  /** A fixed number of instances of each task, all with equal cores, at least `leastCores` each. */
   | {
       readonly kind: "vertical";
       readonly instances: readonly number[];
       readonly leastCores?: readonly number[];
     }
-  /** Instances of so many cores. */
+  /** Instances with a fixed number of cores. */
   | { readonly kind: "sized"; readonly cores: readonly number[] }
   | { readonly kind: "joint" };
 
-/** Of one task, whatever its batches. */
+/** Instances of one task, with any batches. */
 export type InstancesOf = Pick<TaskScale, "cores" | "instances">;
 
 /**
- * A mode in which the first tasks have these instances, the one after them none of the others, and
- * those that follow what the mode leaves them.
+ * A mode in which the first tasks have these instances, the one after them none of the excluded
+ * ones, and the following tasks all that the mode allows.
  */
 export interface NarrowedMode {
   readonly kind: "narrowed";
@@ -34,22 +31,21 @@ export interface NarrowedMode {
 }
 
 /**
- * What one task may have: cores of an instance, both ends included, and so many instances, or any
- * number (null).
+ * Allowed choices of one task: cores of an instance, both ends included, and a number of instances,
+ * or any (null).
  */
 export interface TaskLimits {
   readonly leastCores: number;
   readonly mostCores: number;
   readonly instances: number | null;
-  /** What it may not have; left out for nothing. */
+  /** Excluded instances; default: none. */
   readonly except?: readonly InstancesOf[];
 }
 
 /**
- * Offers a frontier the ways to run a task: what all of its cores cost, ms without the hop, batch,
+ * Offers a frontier the options of a task: cost of all of its cores, ms without the hop, batch,
  * cores of one instance.
- * @param stageQps queries of this task per second. What is above `out.limitMs` need not be
- * offered.
+ * @param stageQps queries of this task per second. Options above `out.limitMs` need not be offered.
  */
 export type TaskOptionsOf = (
   stage: ScalingTask,
@@ -76,7 +72,7 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
       const processingMs = latencyMs[row + batch] as number;
       const totalMs = processingMs + (batch - 1) * betweenMs;
       if (totalMs > limitMs) continue;
-      // A smaller batch did as well with the same cores each, so a batch that is no faster has to
+      // A smaller batch did as well with the same cores each, so a batch that is no faster must
       // need fewer instances.
       const isSlower = totalMs >= leastMs;
       if (isSlower && fewest === fewestPossible) continue;
@@ -92,10 +88,9 @@ export const paperOptions: TaskOptionsOf = (stage, stageQps, limits, out) => {
   }
 };
 
-/** Whether a task may not have so many instances of so many cores. */
+/** Returns whether a number of instances of a number of cores is excluded. */
 export function isExcept({ except }: TaskLimits, cores: number, instances: number): boolean {
-  if (except === undefined) return false;
-  return except.some((one) => one.cores === cores && one.instances === instances);
+  return except?.some((one) => one.cores === cores && one.instances === instances) ?? false;
 }
 
 /**
@@ -106,7 +101,7 @@ export function throughputQps(batch: number, processingMs: number): number {
   return (1000 * batch) / processingMs;
 }
 
-/** Whether a task is stable; utilisation 1 is allowed. */
+/** Returns whether a task is stable; utilisation 1 is allowed. */
 export function carries(instances: number, capacityQps: number, stageQps: number): boolean {
   return instances * capacityQps >= stageQps;
 }
@@ -118,7 +113,7 @@ export function leastInstances(capacityQps: number, stageQps: number): number {
   return count > 1 && carries(count - 1, capacityQps, stageQps) ? count - 1 : count;
 }
 
-/** Says what a mode leaves one task; no cores at all where it asks for more than there are. */
+/** Returns what a mode allows one task; no cores at all if it needs more than there are. */
 export function limitsOf(
   mode: ScalingMode | NarrowedMode,
   stage: ScalingTask,
@@ -147,7 +142,7 @@ export function limitsOf(
 function wholeAt(numbers: readonly number[], at: number): number {
   const number = numbers[at];
   if (number === undefined || !Number.isInteger(number) || number < 1) {
-    throw new RangeError("a scaling mode has a whole number of at least 1 for each stage");
+    throw new RangeError("a scaling mode has an integer of at least 1 for each stage");
   }
   return number;
 }

@@ -1,6 +1,6 @@
 /**
- * Themis: which variant each task of a pipeline has, on how many instances of how many cores, in
- * what batches, and how that changes at once. Source: Themis §4, §5; the choice among variants and
+ * Themis: the variant of each task of a pipeline, the number of its instances, their cores and
+ * batches, and immediate changes of these. Source: Themis §4, §5; the choice among variants and
  * pools is ours.
  */
 import type { ScalePlan, ThemisLevel } from "stratagem-runtime/internal/bundle/schema";
@@ -20,7 +20,7 @@ export const themis = {
   frame: themisFrame,
   /** Levels are independent of each other; transitions are between them all. */
   open: (frame: ThemisFrame): ThemisLevels => new ThemisLevels(frame),
-  /** Whether some load has a plan in the pools: where nothing waits for anything. */
+  /** Returns whether some load has a plan in the pools, without any waiting. */
   isServable(frame: ThemisFrame): boolean {
     const kind = frame.policy.scaling === "horizontal" ? "horizontal" : "joint";
     return variantChoices(frame).some((choice) => {
@@ -29,7 +29,7 @@ export const themis = {
       return isPlan(answer) && planner.fits(answer);
     });
   },
-  /** Recomputes what a level's plans promise, from the bundle alone. */
+  /** Recomputes the promises of a level's plans, from the bundle alone. */
   expectedOf: (frame: ThemisFrame, level: ThemisLevel): PromisedPlans => {
     const levels = new ThemisLevels(frame);
     const at = (plan: ScalePlan | null): ScalePlan | null =>
@@ -44,14 +44,14 @@ export const themis = {
   },
 };
 
-/** If the pools cannot carry a load, loads are tried that are lower by this factor each. */
+/** If the pools cannot carry a load, loads that are lower by this factor each are tried. */
 const LOWER = 0.98;
 const MOST_LOWERINGS = 1000;
 
-/** What a level states of its plans. */
+/** Stated figures of a level's plans. */
 export type PromisedPlans = Pick<ThemisLevel, "horizontal" | "vertical" | "joint" | "steady">;
 
-/** A plan, and whose variants it has. */
+/** A plan, and the levels of its variants. */
 interface Chosen {
   readonly levels: ChoiceLevels;
   readonly found: Found;
@@ -60,8 +60,8 @@ interface Chosen {
 
 /**
  * For each load the most accurate variants whose plan fits into the pools and keeps the ceiling on
- * violations; of variants and pools that are as accurate, those whose plan costs least, and of
- * those with the same cost the ones with the lowest mean latency.
+ * violations; of equally accurate variants and pools, those whose plan costs least, and at the same
+ * cost the ones with the lowest mean latency.
  */
 class ThemisLevels {
   readonly #choices: readonly VariantChoice[];
@@ -82,7 +82,7 @@ class ThemisLevels {
 
   transitions(levels: readonly ScaledLoad[]): ReturnType<typeof transitionsOf> {
     const [first] = this.#choices;
-    if (first === undefined) throw new RangeError("a task has a variant");
+    if (first === undefined) throw new RangeError("task without a variant");
     const { scaling, extraCores } = first.frame.policy;
     const planners = levels.map(({ steady }) => this.#levelsOf(steady).planner);
     return transitionsOf(planners, levels, { extraCores, isVerticalOff: scaling === "horizontal" });
@@ -100,8 +100,8 @@ class ThemisLevels {
   }
 
   /**
-   * Null where the pools have no room for any plan. If none of those that they have room for keeps
-   * the ceiling, that with the fewest violations.
+   * Null if no plan fits into the pools. If no plan that fits keeps the ceiling, the one with the
+   * fewest violations.
    */
   #chosen(loadQps: number): Chosen | null {
     let least: Chosen | null = null;
@@ -123,8 +123,8 @@ class ThemisLevels {
   }
 
   /**
-   * The largest load below one that has a plan in the pools, about. Whether there is one is not
-   * monotone in the load, so they are tried one by one.
+   * Returns approximately the largest lower load that has a plan in the pools. Feasibility is not
+   * monotone in the load, so loads are tried one by one.
    */
   #carried(loadQps: number): { readonly carried: Carried; readonly levels: ChoiceLevels } {
     let qps = loadQps;
@@ -135,14 +135,14 @@ class ThemisLevels {
       const { levels, found } = chosen;
       return { carried: { qps, found }, levels };
     }
-    throw new RangeError("a pipeline has a plan for a load that is low enough");
+    throw new RangeError("no plan even for a low load");
   }
 
   #levelsOf({ stages }: Pick<ScalePlan, "stages">): ChoiceLevels {
     const choice = this.#choices.find(({ variants }) =>
       variants.every((variant, task) => variant === (stages[task]?.variant ?? 0)),
     );
-    if (choice === undefined) throw new RangeError("a plan has variants of its tasks");
+    if (choice === undefined) throw new RangeError("plan without variants");
     return this.#open(choice);
   }
 
@@ -153,7 +153,9 @@ class ThemisLevels {
   }
 }
 
-/** Whether a plan costs less than another of the same accuracy, or as much and is faster. */
+/**
+ * Returns whether a plan costs less than another of the same accuracy, or as much and is faster.
+ */
 function isBetter(one: Chosen, other: Chosen): boolean {
   const [cost, otherCost] = [costOf(one), costOf(other)];
   if (cost !== otherCost) return cost < otherCost;

@@ -1,6 +1,6 @@
 /**
- * How the instances of one plan carry the load of another at once. Source: Themis §4.4.1, §5.1.2,
- * §5.2.2.
+ * How the instances of one plan carry the load of another immediately. Source: Themis §4.4.1,
+ * §5.1.2, §5.2.2.
  */
 import assert from "node:assert/strict";
 import type {
@@ -16,7 +16,7 @@ import type { ScalingPlan } from "./problem.ts";
 
 const CELLS = 3;
 
-/** The part of a level that decides the transitions to and from its plan. */
+/** The part of a level that determines the transitions to and from its plan. */
 export interface ScaledLoad extends Pick<ThemisLevel, "loadQps"> {
   readonly steady: Pick<ScalePlan, "stages">;
   readonly solve: Pick<ScaleReport, "quantile">;
@@ -25,9 +25,9 @@ export interface ScaledLoad extends Pick<ThemisLevel, "loadQps"> {
 /**
  * uint16 [levelCount, levelCount, taskCount, 3]: batch, cores of each instance, instances to add.
  *
- * To the right of the diagonal the instances of the row's plan keep their number and get as many
- * cores as the column's load takes, never fewer than they have; where that is not enough, the most
- * that they carry, and instances besides. Their variants stay, too.
+ * To the right of the diagonal the instances of the row's plan keep their number and get the cores
+ * for the column's load, never fewer than they have; if that is not enough, the most that they can
+ * carry, and additional instances. Their variants stay, too.
  * @param planners by level, of the variants of its plan.
  */
 export function transitionsOf(
@@ -51,7 +51,7 @@ export function transitionsOf(
       const at = (row * count + column) * taskCount * CELLS;
       const width = taskCount * CELLS;
       if (column > row && same !== undefined) {
-        // Levels that share a plan share what becomes of it.
+        // Levels that share a plan share its transitions.
         const from = (same * count + column) * width;
         data.copyWithin(at, from, from + width);
         continue;
@@ -77,7 +77,7 @@ function fill(data: Uint16Array, from: number, stages: Stretched): void {
   }
 }
 
-/** What the instances of a row carry, by load and quantile: columns ask for the same loads. */
+/** Load that the instances of a row carry, by load and quantile: columns ask for the same loads. */
 type KnownPlans = Map<string, ScalingPlan | null>;
 
 interface StretchOptions {
@@ -128,7 +128,7 @@ function stretched(
   }));
 }
 
-/** Loads of the grid at most. */
+/** Maximum loads of the grid. */
 const GRID = 16;
 
 /** Loads of levels from a row on, below a column: all of them, or as many as a grid has. */
@@ -143,6 +143,6 @@ function gridBetween(levels: readonly ScaledLoad[], row: number, column: number)
 
 function levelAt(levels: readonly ScaledLoad[], index: number): ScaledLoad {
   const level = levels[index];
-  if (level === undefined) throw new RangeError("a level is one of the bundle");
+  if (level === undefined) throw new RangeError("level index out of range");
   return level;
 }

@@ -1,15 +1,15 @@
-/** Which variant of each task a plan may have: every combination, the most accurate first. */
+/** Variant of each task that a plan may have: every combination, the most accurate first. */
 import { planAccuracy } from "stratagem-runtime/internal/methods/themis/core/plan-accuracy";
 import type { ThemisFrame } from "../../../model/frames.ts";
 
-/** More combinations than these are refused. */
+/** More combinations than this are refused. */
 export const MAX_CHOICES = 4096;
 
 /** One variant for each task. One that runs in several pools is several variants. */
 export interface VariantChoice {
-  /** By task, index among its variants. */
+  /** Per task, index among its variants. */
   readonly variants: readonly number[];
-  /** Of the answers. */
+  /** Accuracy of the answers. */
   readonly accuracy: number;
   /** The frame with these variants alone. */
   readonly frame: ThemisFrame;
@@ -19,7 +19,7 @@ export function choiceCount(tasks: readonly { readonly variants: readonly unknow
   return tasks.reduce((product, { variants }) => product * variants.length, 1);
 }
 
-/** By falling accuracy; of equals those with earlier variants come first. */
+/** Falling in accuracy; of equals those with earlier variants come first. */
 export function variantChoices(frame: ThemisFrame): VariantChoice[] {
   const { tasks } = frame;
   const count = choiceCount(tasks);

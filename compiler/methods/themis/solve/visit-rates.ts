@@ -1,20 +1,23 @@
-/** How many of the requests visit each task: by going through every outcome of the chances. */
+/** Mean requests that visit each task: enumerates every outcome of the chances. */
 import { REQUESTS, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { visitPlanOf } from "../../../graph/visit-plan.ts";
 import { mostOutcomes, type Outcome, rowRates } from "./row-rates.ts";
 
-/** Most outcomes that are gone through. */
+/** Maximum number of enumerated outcomes. */
 export const MAX_OUTCOMES = 2 ** 14;
 
-/** Outcomes of all chances together; where rows multiply, of those that are taken at once. */
+/** Outcomes of all chances together; if rows multiply, of those that are enumerated at once. */
 export function outcomeCount(graph: TaskGraph): number {
   return mostOutcomes(graph, (sources) => chancesOf(graph, sources));
 }
 
-/** Mean queries of each task per request. @throws RangeError beyond MAX_OUTCOMES. */
+/**
+ * Mean queries of each task per request.
+ * @throws RangeError beyond MAX_OUTCOMES.
+ */
 export function visitRates(graph: TaskGraph): number[] {
   const count = outcomeCount(graph);
-  if (count > MAX_OUTCOMES) throw new RangeError("the outcomes can be gone through");
+  if (count > MAX_OUTCOMES) throw new RangeError("too many outcomes to enumerate");
   if (graph.scopes.length > 1) return rowRates(graph, (sources) => chancesOf(graph, sources));
   const chances = chancesOf(graph, [REQUESTS, ...graph.scopeByTask.keys()]);
   const weight = new Float64Array(count).fill(1);
@@ -37,7 +40,7 @@ export function visitRates(graph: TaskGraph): number[] {
   });
 }
 
-/** Each chance of the edges away from tasks with its outcomes; what is sure is left out. */
+/** Each chance of the edges away from tasks with its outcomes; certain ones are left out. */
 function chancesOf(graph: TaskGraph, sources: readonly number[]): Outcome[][] {
   const chances: Outcome[][] = [];
   for (const source of sources) {

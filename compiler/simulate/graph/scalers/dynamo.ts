@@ -1,19 +1,18 @@
 /**
- * NVIDIA Dynamo's planner: a forecast over the capacity of a replica as the least, and one more or
- * one fewer by the latency that a query would have now.
+ * NVIDIA Dynamo's planner: at least the forecast rate over the capacity of a replica, and one
+ * replica more or fewer by the latency that a query would have now.
  *
  * Source: the documentation of Dynamo, `docs/design-docs/planner-design.md`, with both modes on.
- * What stands for what: TTFT and ITL are the latency of a query in the stage, whose SLA is the
- * stage's part of the SLO; engines share a queue, so all of them have the same estimate, of whole
- * batches before the query and its own; a replica's capacity is that of the largest batch within
- * the SLA. Pinned: auto-ARIMA is ARIMA(1, 1, 0) by least squares, constant before it has five
- * intervals.
+ * Correspondence: TTFT and ITL are the latency of a query in the stage, whose SLA is the stage's
+ * part of the SLO; engines share a queue, so all of them have the same estimate, of whole batches
+ * before the query and its own; a replica's capacity is that of the largest batch within the SLA.
+ * Fixed here: auto-ARIMA is ARIMA(1, 1, 0) by least squares, constant before it has five intervals.
  */
 import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
 } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
@@ -21,14 +20,14 @@ import { WindowMean } from "./window-mean.ts";
 interface DynamoOptions {
   readonly [option: string]: number | string;
   readonly throughputIntervalS: number;
-  /** A latency below this part of the SLA lets a replica go. */
+  /** A latency below this part of the SLA removes a replica. */
   readonly sensitivity: number;
   readonly predictor: "arima" | "constant";
 }
 
 const LOAD_MS = 5000;
 const WARM_UP_INTERVALS = 5;
-/** Parts of the stage's SLA. */
+/** Fractions of the stage's SLA. */
 const TARGETS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 1, 1.5];
 
 export const dynamo: Scaler = scalerOf<DynamoOptions>({
@@ -52,7 +51,7 @@ class Planner implements StageScaler {
   readonly #options: DynamoOptions;
   readonly #capacityQps: number;
   readonly #waiting = new WindowMean(1);
-  /** Rates of the intervals that there were, oldest first. */
+  /** Rates of past intervals, oldest first. */
   readonly #rates: number[] = [];
   #intervalMs = 0;
   #counted = 0;
@@ -65,8 +64,8 @@ class Planner implements StageScaler {
     this.#capacityQps = capacityOf(batchMs, this.#slaMs);
   }
 
-  look(sight: StageSight): number {
-    const { nowMs, target, ready, arrived, waitingMs } = sight;
+  decide(state: StageState): number {
+    const { nowMs, target, ready, arrived, waitingMs } = state;
     this.#waiting.push(nowMs, waitingMs);
     const intervalMs = 1000 * this.#options.throughputIntervalS;
     if (nowMs - this.#intervalMs >= intervalMs - 1e-6) {
@@ -75,7 +74,7 @@ class Planner implements StageScaler {
       this.#intervalMs = nowMs;
       this.#least = Math.max(1, Math.ceil(this.#forecastQps() / this.#capacityQps));
     }
-    // While replicas come up there is nothing to be said.
+    // No decision while replicas start.
     if (ready < target) return target;
     return Math.max(this.#least, target + this.#change(ready));
   }
@@ -86,7 +85,7 @@ class Planner implements StageScaler {
     return estimateMs < this.#options.sensitivity * this.#slaMs ? -1 : 0;
   }
 
-  /** @param waiting queries before one of an engine. */
+  /** @param waiting queries per engine. */
   #estimateMs(waiting: number): number {
     const most = this.#batchMs.length;
     const queries = Math.ceil(waiting) + 1;
@@ -103,14 +102,17 @@ class Planner implements StageScaler {
   }
 }
 
-/** Of the largest batch within a time; of a single query where none is. */
+/** Capacity with the largest batch within a time; with a single query if none is within it. */
 function capacityOf(batchMs: Float64Array, slaMs: number): number {
   const within = batchMs.filter((ms) => ms <= slaMs).length;
   const batch = Math.max(1, within);
   return (1000 * batch) / (batchMs[batch - 1] ?? Number.NaN);
 }
 
-/** ARIMA(1, 1, 0) without a drift: the last difference times their regression on each other. */
+/**
+ * ARIMA(1, 1, 0) without drift: the last difference times the regression of differences on their
+ * predecessors.
+ */
 function nextDifference(values: readonly number[]): number {
   const differences = values.slice(1).map((value, at) => value - (values[at] ?? 0));
   let products = 0;

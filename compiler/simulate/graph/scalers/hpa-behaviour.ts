@@ -1,10 +1,10 @@
-/** How Kubernetes' horizontal pod autoscaler gets from a recommendation to a number of replicas. */
+/** Kubernetes' horizontal pod autoscaler: from a recommendation to a number of replicas. */
 
-/** Time between two looks. */
+/** Time between two polls. */
 export const SYNC_MS = 15_000;
-/** A metric that is so near its target is at its target. */
+/** Relative deviation from the target that is ignored. */
 export const TOLERANCE = 0.1;
-/** In one look there may be as many more replicas, or as many times as many. */
+/** Most added replicas per poll, as a number or as a factor. */
 const MOST_MORE = 4;
 const MOST_TIMES = 2;
 
@@ -14,8 +14,8 @@ interface Recommendation {
 }
 
 /**
- * The default behaviour: up at once, by 4 or to twice as many in 15 s, whichever is more; down to
- * the most that was recommended within the stabilisation window. Source: the documentation of
+ * Default behaviour: scales up at once, by 4 or to twice as many in 15 s, whichever is more; scales
+ * down to the highest recommendation within the stabilisation window. Source: the documentation of
  * Kubernetes, "Horizontal Pod Autoscaling", default behaviour.
  */
 export class HpaBehaviour {

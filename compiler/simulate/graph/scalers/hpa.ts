@@ -1,14 +1,14 @@
 /**
- * Kubernetes' horizontal pod autoscaler on the processor: replicas for how busy they are.
+ * Kubernetes' horizontal pod autoscaler on processor use.
  *
  * Source: the documentation of Kubernetes, "Horizontal Pod Autoscaling", with the defaults of
  * `pkg/apis/autoscaling/v2/defaults.go` and the arithmetic of
- * `pkg/controller/podautoscaler/replica_calculator.go` (Apache-2.0; read, not copied). Pinned: a
- * replica that runs a batch uses all that it requests, one that does not uses nothing; the metric
- * is that of the 15 s before the look, and no later.
+ * `pkg/controller/podautoscaler/replica_calculator.go` (Apache-2.0; read, not copied). Fixed here:
+ * a replica that runs a batch uses all that it requests, an idle one uses nothing; the metric
+ * covers the 15 s before the poll, without delay.
  */
 import { HpaBehaviour, SYNC_MS, TOLERANCE } from "./hpa-behaviour.ts";
-import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
+import { type Scaler, type StageScaler, type StageState, scalerOf } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
 
 interface HpaOptions {
@@ -16,7 +16,7 @@ interface HpaOptions {
   readonly downStabilizationS: number;
 }
 
-/** Part of the time that a replica is busy. */
+/** Fraction of the time that a replica is busy. */
 const TARGETS = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 export const hpa: Scaler = scalerOf<HpaOptions>({
@@ -40,7 +40,7 @@ class UtilisationScaler implements StageScaler {
     this.#behaviour = new HpaBehaviour(1000 * downStabilizationS);
   }
 
-  look({ nowMs, target: current, ready, busyMs }: StageSight): number {
+  decide({ nowMs, target: current, ready, busyMs }: StageState): number {
     this.#busy.push(nowMs, busyMs);
     const busy = this.#busy.over(SYNC_MS);
     return this.#behaviour.next(this.#recommended(busy, current, ready), current, nowMs);
@@ -55,7 +55,7 @@ class UtilisationScaler implements StageScaler {
       if (Math.abs(ratio - 1) <= TOLERANCE) return current;
       return Math.ceil(ratio * up);
     }
-    // Replicas that come up are taken to be idle, so that they are not asked for again.
+    // Replicas that are starting count as idle, so that they are not requested again.
     const withAll = busy / (current * this.#target);
     if (withAll <= 1 + TOLERANCE) return current;
     return Math.ceil(withAll * current);

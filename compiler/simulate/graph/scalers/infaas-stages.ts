@@ -1,16 +1,16 @@
 /**
- * INFaaS' autoscaler on the stages of a pipeline: each is a model of its own.
+ * INFaaS' autoscaler on the stages of a pipeline, each of which is its own model.
  *
  * Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021, with the rule
- * of `src/worker/autoscaler.cc` as the design page has it. Pinned: stages keep the hardware and the
- * batch of a plan, so that replicating is all there is to do; an instance goes only where the rule
- * would not call it back at once.
+ * of `src/worker/autoscaler.cc` as the design page has it. Fixed here: stages keep the hardware and
+ * the batch of a plan, so that replicating is the only action; an instance is removed only if the
+ * rule would not add it again at once.
  */
 import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
   throughputOf,
 } from "./scaler.ts";
@@ -18,14 +18,14 @@ import { WindowMean } from "./window-mean.ts";
 
 interface InfaasOptions {
   readonly [option: string]: number;
-  /** Part of an instance that is kept for each ms that another takes to load. */
+  /** Fraction of an instance kept in reserve for each ms of loading time. */
   readonly slackPerMs: number;
-  /** An instance goes when the others could have carried the load for so long. */
+  /** An instance is removed when the others could have carried the load for this long. */
   readonly downAfterS: number;
 }
 
 const PERIOD_MS = 1000;
-/** Parts of the throughput of an instance that are counted on. */
+/** Fractions of an instance's throughput to plan for. */
 const TARGETS = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95];
 
 export const infaasStages: Scaler = scalerOf<InfaasOptions>({
@@ -41,7 +41,7 @@ export const infaasStages: Scaler = scalerOf<InfaasOptions>({
 
 class InstanceScaler implements StageScaler {
   readonly #capacityQps: number;
-  /** Instances that are kept beyond the load. */
+  /** Instances in reserve beyond the load. */
   readonly #slack: number;
   readonly #downMs: number;
   readonly #arrived = new WindowMean(1);
@@ -53,7 +53,7 @@ class InstanceScaler implements StageScaler {
     this.#downMs = 1000 * downAfterS;
   }
 
-  look({ nowMs, target, arrived }: StageSight): number {
+  decide({ nowMs, target, arrived }: StageState): number {
     this.#arrived.push(nowMs, 1000 * arrived);
     const instances = this.#arrived.over(PERIOD_MS) / this.#capacityQps + this.#slack;
     const isSpare = target > 1 && instances <= target - 1;

@@ -1,20 +1,20 @@
 /**
- * KEDA: the horizontal pod autoscaler on a metric from outside, here the queue of the stage or the
- * rate of what comes to it.
+ * KEDA: the horizontal pod autoscaler on an external metric, here the queue of the stage or its
+ * arrival rate.
  *
  * Source: the documentation of KEDA, "Scaling Deployments" and its scalers for queues (a list in
- * Redis or a queue in SQS has 5 for each replica by default, what is being worked on included) and
- * for Prometheus (whose example asks for the rate of two minutes, and has no default target).
- * Pinned: KEDA's own polling matters only between none and one replica, of which there is always
- * one here; the autoscaler asks its metrics server with every look. A rate's target is a part of
- * what a replica carries with whole batches.
+ * Redis or a queue in SQS has 5 for each replica by default, including what is in progress) and for
+ * Prometheus (whose example asks for the rate of two minutes, and has no default target). Fixed
+ * here: KEDA's own polling matters only between zero and one replica, and there is always one here;
+ * the autoscaler reads its metrics server at every poll. A rate's target is a fraction of a
+ * replica's capacity with whole batches.
  */
 import { HpaBehaviour, SYNC_MS, TOLERANCE } from "./hpa-behaviour.ts";
 import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
   throughputOf,
 } from "./scaler.ts";
@@ -24,13 +24,13 @@ interface KedaOptions {
   readonly [option: string]: number | string;
   readonly metric: "queue" | "rate";
   readonly downStabilizationS: number;
-  /** Of a rate. */
+  /** Window of a rate. */
   readonly windowS: number;
 }
 
-/** Queries in the stage for each replica. */
+/** Queries in the stage per replica. */
 const QUEUES = [0.2, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10];
-/** Parts of what a replica carries. */
+/** Fractions of a replica's capacity. */
 const RATES = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
 export const keda: Scaler = scalerOf<KedaOptions>({
@@ -61,7 +61,7 @@ class ExternalScaler implements StageScaler {
     this.#behaviour = new HpaBehaviour(1000 * downStabilizationS);
   }
 
-  look({ nowMs, target: current, waiting, running, arrived }: StageSight): number {
+  decide({ nowMs, target: current, waiting, running, arrived }: StageState): number {
     this.#arrived.push(nowMs, 1000 * arrived);
     const value = this.#isRate ? this.#arrived.over(this.#windowMs) : waiting + running;
     const ratio = value / (this.#target * current);

@@ -1,37 +1,37 @@
 /**
- * Knative's pod autoscaler: replicas for the mean concurrency of a minute, and in panic for that of
- * six seconds.
+ * Knative's pod autoscaler: replicas for the mean concurrency of a minute, and in panic mode for
+ * that of six seconds.
  *
  * Source: the documentation of Knative serving, "Additional autoscaling configuration for Knative
- * Pod Autoscaler", and `pkg/autoscaler/scaling/autoscaler.go` (Apache-2.0; read, not copied).
- * Pinned: a request in the stage counts from when it comes, waiting or not, as the activator and
- * the queue proxies together count it; there is always a replica, since scaling to zero only adds
- * cold starts.
+ * Pod Autoscaler", and `pkg/autoscaler/scaling/autoscaler.go` (Apache-2.0; read, not copied). Fixed
+ * here: a request counts from its arrival at the stage, waiting or not, as the activator and the
+ * queue proxies together count it; there is always a replica, since scaling to zero only adds cold
+ * starts.
  */
 import {
   type Scaler,
   type StageFacts,
   type StageScaler,
-  type StageSight,
+  type StageState,
   scalerOf,
 } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
 
 interface KpaOptions {
   readonly [option: string]: number;
-  /** Part of the target that is aimed at. */
+  /** Fraction of the target to aim for. */
   readonly utilization: number;
   readonly stableWindowS: number;
-  /** Part of the stable window. */
+  /** Fraction of the stable window. */
   readonly panicWindow: number;
-  /** Times what the ready replicas carry. */
+  /** Multiple of what the ready replicas carry. */
   readonly panicThreshold: number;
   readonly maxScaleUpRate: number;
   readonly maxScaleDownRate: number;
 }
 
 const TICK_MS = 2000;
-/** Queries in the stage for each replica. */
+/** Queries in the stage per replica. */
 const TARGETS = [0.2, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10];
 
 export const kpa: Scaler = scalerOf<KpaOptions>({
@@ -58,7 +58,7 @@ class PodAutoscaler implements StageScaler {
   readonly #options: KpaOptions;
   readonly #stableMs: number;
   readonly #concurrency: WindowMean;
-  /** Since when there is panic, NaN without; and what it has asked for at most. */
+  /** Start of panic mode, NaN outside it; and its highest request for replicas. */
   #panicMs = Number.NaN;
   #panicReplicas = 0;
 
@@ -67,12 +67,12 @@ class PodAutoscaler implements StageScaler {
     this.#options = options;
     this.#stableMs = 1000 * options.stableWindowS;
     this.#concurrency = new WindowMean(Math.ceil(this.#stableMs / TICK_MS));
-    // A new autoscaler knows nothing of the traffic and takes nothing away before it does.
+    // A new autoscaler does not know the traffic yet and removes nothing until it does.
     if (replicas > 1) this.#panicMs = 0;
     this.#panicReplicas = replicas;
   }
 
-  look({ nowMs, ready, inStageMs }: StageSight): number {
+  decide({ nowMs, ready, inStageMs }: StageState): number {
     const { panicWindow, panicThreshold } = this.#options;
     this.#concurrency.push(nowMs, inStageMs);
     const up = Math.max(1, ready);
@@ -90,7 +90,7 @@ class PodAutoscaler implements StageScaler {
     return this.#panicReplicas;
   }
 
-  /** Rounded up, and at most so many times as many or as few as are up. */
+  /** Rounds up, and limits the factor of change relative to ready replicas. */
   #bounded(replicas: number, up: number): number {
     const most = Math.ceil(this.#options.maxScaleUpRate * up);
     const least = Math.floor(up / this.#options.maxScaleDownRate);

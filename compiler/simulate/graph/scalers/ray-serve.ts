@@ -1,14 +1,13 @@
 /**
- * Ray Serve's autoscaler: replicas for the mean number of ongoing requests, once it has been so for
- * a while.
+ * Ray Serve's autoscaler: replicas for the mean number of ongoing requests, after a delay.
  *
  * Source: the documentation of Ray Serve, "Advanced Ray Serve Autoscaling", and
  * `python/ray/serve/autoscaling_policy.py` with the defaults of `config.py` (Apache-2.0; read, not
- * copied). Pinned: decisions come every second, not every tenth of one, since metrics change every
- * 10 s; ongoing requests are those that wait and those that run. Options are those of
+ * copied). Fixed here: decisions come every second, not every tenth of one, since metrics change
+ * every 10 s; ongoing requests are those that wait and those that run. Options are those of
  * `num_replicas="auto"`.
  */
-import { type Scaler, type StageScaler, type StageSight, scalerOf } from "./scaler.ts";
+import { type Scaler, type StageScaler, type StageState, scalerOf } from "./scaler.ts";
 import { WindowMean } from "./window-mean.ts";
 
 interface RayServeOptions {
@@ -23,7 +22,7 @@ interface RayServeOptions {
 }
 
 const LOOP_MS = 1000;
-/** Ongoing requests of each replica. */
+/** Ongoing requests per replica. */
 const TARGETS = [0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5];
 
 export const rayServe: Scaler = scalerOf<RayServeOptions>({
@@ -53,9 +52,9 @@ class OngoingScaler implements StageScaler {
   readonly #target: number;
   readonly #options: RayServeOptions;
   readonly #ongoing: WindowMean;
-  #toldMs = 0;
+  #reportedMs = 0;
   #mean = Number.NaN;
-  /** Decisions in a row to have more replicas, below 0 to have fewer. */
+  /** Consecutive decisions for more replicas; negative for fewer. */
   #decisions = 0;
 
   constructor(target: number, options: RayServeOptions) {
@@ -64,11 +63,11 @@ class OngoingScaler implements StageScaler {
     this.#ongoing = new WindowMean(Math.ceil((1000 * options.lookBackPeriodS) / LOOP_MS));
   }
 
-  look({ nowMs, target: current, ready, inStageMs }: StageSight): number {
+  decide({ nowMs, target: current, ready, inStageMs }: StageState): number {
     const { lookBackPeriodS, metricsIntervalS } = this.#options;
     this.#ongoing.push(nowMs, inStageMs);
-    if (nowMs - this.#toldMs >= 1000 * metricsIntervalS - 1e-6) {
-      this.#toldMs = nowMs;
+    if (nowMs - this.#reportedMs >= 1000 * metricsIntervalS - 1e-6) {
+      this.#reportedMs = nowMs;
       this.#mean = this.#ongoing.over(1000 * lookBackPeriodS);
     }
     if (Number.isNaN(this.#mean)) return current;

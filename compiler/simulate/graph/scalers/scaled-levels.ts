@@ -1,4 +1,4 @@
-/** Plans of a bundle for autoscalers to begin with, as shipped or tuned in hindsight. */
+/** Plans of a bundle that autoscalers start from, with shipped or tuned settings. */
 import { type Slo, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type ScalerSetting, shippedSetting } from "./scaler-settings.ts";
@@ -10,7 +10,7 @@ import {
   tuneScaler,
 } from "./tune-scaler.ts";
 
-/** A bundle whose levels have a plan each, and the level that it begins with. */
+/** A bundle whose levels have one plan each, and the level to start from. */
 export interface ScaledLevels<L extends { readonly loadQps: number }> {
   readonly bundle: {
     readonly levels: readonly L[];
@@ -21,14 +21,14 @@ export interface ScaledLevels<L extends { readonly loadQps: number }> {
   readonly first: number;
 }
 
-/** What hindsight asks of a method. */
+/** Callbacks that tuning in hindsight needs from a method. */
 interface Hindsight<L> {
-  /** The same text for plans that differ in replicas alone. */
+  /** Returns the same text for plans that differ only in replicas. */
   shapeOf(level: L): string;
   measure(plan: number, setting: ScalerSetting): ScalerTrial;
 }
 
-/** As its project ships it, with the plan that the bundle itself begins with. */
+/** Returns the setting as its project ships it, with the plan that the bundle starts from. */
 export function shippedOn<L extends { readonly loadQps: number }>(
   { bundle, first }: ScaledLevels<L>,
   name: ScalerName,
@@ -37,8 +37,8 @@ export function shippedOn<L extends { readonly loadQps: number }>(
 }
 
 /**
- * All that hindsight tries, on the requests themselves; the best first.
- * @param ceiling on violations that is to be kept; left out, that of the SLO.
+ * Tries all settings on the same requests; the best first.
+ * @param ceiling on violations; default: that of the SLO.
  */
 export function tunedOn<L extends { readonly loadQps: number }>(
   { bundle, first }: ScaledLevels<L>,
@@ -51,27 +51,27 @@ export function tunedOn<L extends { readonly loadQps: number }>(
 }
 
 /**
- * The level of a plan, and what of its replicas carries the load at time 0.
- * @returns how many there are at first of so many planned ones.
+ * Returns the level of a plan, and the fraction of its replicas that carries the load at time 0.
+ * @returns how many of the planned replicas there are at the start.
  */
 export function beginningWith<L extends { readonly loadQps: number }>(
   { bundle, first }: ScaledLevels<L>,
   plan: number,
 ): { readonly level: L; readonly countOf: (planned: number) => number } {
   const level = bundle.levels[plan];
-  assert(level !== undefined, "a plan is that of a level");
+  assert(level !== undefined, "a plan belongs to a level");
   const part = partFor(bundle.levels, first, plan);
   return { level, countOf: (planned) => Math.ceil(planned * part) };
 }
 
-/** Of plans that differ; more say little more, and each is tried with every setting. */
+/** Number of different plans; more improve little, and each is tried with every setting. */
 const MOST_PLANS = 3;
 
 /**
- * The level that the bundle begins with, then others whose stages are made otherwise: the highest,
+ * Returns the level that the bundle starts from, then others with different stages: the highest,
  * the lowest, the middle one, then any.
- * @param shapes of the levels: the same text for plans that differ in replicas alone.
- * @param first index of the level that the bundle begins with.
+ * @param shapes of the levels: the same text for plans that differ only in replicas.
+ * @param first index of the level that the bundle starts from.
  * @returns indices of levels.
  */
 function triedLevels(shapes: readonly string[], first: number): number[] {
@@ -87,7 +87,10 @@ function triedLevels(shapes: readonly string[], first: number): number[] {
   return chosen;
 }
 
-/** Part of the replicas of a level's plan that would carry the load of the first, at most all. */
+/**
+ * Fraction of the replicas of a level's plan that would carry the load of the first level, at most
+ * 1.
+ */
 function partFor(
   levels: readonly { readonly loadQps: number }[],
   first: number,

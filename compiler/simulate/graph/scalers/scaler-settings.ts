@@ -1,4 +1,4 @@
-/** The autoscalers by name, and one of them set up for the stages of a pipeline. */
+/** Autoscalers by name, and their instances for the stages of a pipeline. */
 import { dynamo } from "./dynamo.ts";
 import { hpa } from "./hpa.ts";
 import { infaasStages } from "./infaas-stages.ts";
@@ -17,14 +17,14 @@ export const SCALERS = {
   infaas: infaasStages,
 } as const satisfies Readonly<Record<ScalerName, Scaler>>;
 
-/** An autoscaler with everything about it chosen. */
+/** An autoscaler with all parameters chosen. */
 export interface ScalerSetting {
   readonly choice: ScalerChoice;
-  /** By stage. */
+  /** Per stage. */
   readonly targets: readonly number[];
 }
 
-/** As its project ships it. */
+/** Returns the setting as its project ships it. */
 export function shippedSetting(name: ScalerName, stageCount: number): ScalerSetting {
   const { shipped, target } = SCALERS[name];
   return sameForAll(shipped, target, stageCount);
@@ -38,7 +38,7 @@ export function sameForAll(
   return { choice, targets: new Array<number>(stageCount).fill(target) };
 }
 
-/** Autoscalers that have seen nothing yet, one for each stage. */
+/** Returns new autoscalers, one for each stage. */
 export function openScalers(
   { choice, targets }: ScalerSetting,
   stages: readonly StageFacts[],
@@ -46,7 +46,7 @@ export function openScalers(
   return stages.map((facts, stage) => choice.open(facts, targets[stage] ?? Number.NaN));
 }
 
-/** Everything about a setting, as outputs print it; targets that are the same are one. */
+/** Returns all parameters of a setting, as outputs print them; equal targets are printed once. */
 export function settingParameters({ choice, targets }: ScalerSetting): ScalerOptions {
   const isSame = targets.every((target) => target === targets[0]);
   const target = isSame ? (targets[0] ?? Number.NaN) : targets.join("/");

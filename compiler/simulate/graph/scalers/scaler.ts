@@ -1,27 +1,30 @@
-/** What an autoscaler is to the simulator: it looks at a stage and says how many replicas. */
+/**
+ * Interface of autoscalers in the simulator: an autoscaler observes a stage and returns a number of
+ * replicas.
+ */
 
-/** What whoever sets up an autoscaler knows of a stage. */
+/** Facts about a stage that set up an autoscaler. */
 export interface StageFacts {
-  /** What a batch of b takes lies at b − 1, ms, up to the largest that a replica takes. */
+  /** Service time of a batch of b at index b − 1, ms, up to the largest batch of a replica. */
   readonly batchMs: Float64Array;
-  /** Part of the SLO that is the stage's: that of its whole batches on the longest path. */
+  /** The stage's part of the SLO: the share of its whole batches on the longest path. */
   readonly shareMs: number;
-  /** Time that a replica takes to come up. */
+  /** Start-up time of a replica. */
   readonly startMs: number;
-  /** Replicas at time 0, which are up. */
+  /** Replicas at time 0, all ready. */
   readonly replicas: number;
 }
 
-/** What can be seen of a stage. */
-export interface StageSight {
+/** Observable state of a stage. */
+export interface StageState {
   readonly nowMs: number;
-  /** Replicas that there are to be, as was last said, and those that are up. */
+  /** Desired replicas, as last decided, and ready ones. */
   readonly target: number;
   readonly ready: number;
   /** Queries that wait, and that run, now. */
   readonly waiting: number;
   readonly running: number;
-  /** Queries that have come since time 0. */
+  /** Queries that have arrived since time 0. */
   readonly arrived: number;
   /** Integrals since time 0, ms: of queries in the stage, of those that wait, of busy replicas. */
   readonly inStageMs: number;
@@ -32,33 +35,33 @@ export interface StageSight {
 /** The autoscaler of one stage. */
 export interface StageScaler {
   /**
-   * Looks at the stage; called once every period.
-   * @returns replicas that there are to be; whoever asks keeps them between 1 and what there is.
+   * Observes the stage; called once per period.
+   * @returns desired replicas; the caller limits them to the available range.
    */
-  look(sight: StageSight): number;
+  decide(state: StageState): number;
 }
 
 type ScalerOption = number | string;
 
-/** What is set of an autoscaler beside its target, by names that end in their unit. */
+/** Options of an autoscaler other than its target; names end in their unit. */
 export type ScalerOptions = Readonly<Record<string, ScalerOption>>;
 
-/** An autoscaler with all options chosen; targets are stage by stage. */
+/** An autoscaler with all options chosen; targets are per stage. */
 export interface ScalerChoice {
   readonly options: ScalerOptions;
-  /** What hindsight tries, ascending. */
+  /** Targets that tuning tries, ascending. */
   readonly targets: readonly number[];
-  /** @param target what it holds its metric to, in the unit of the metric. */
+  /** @param target value for the metric, in its unit. */
   open(facts: StageFacts, target: number): StageScaler;
 }
 
 export interface Scaler {
-  /** Time between two looks. */
+  /** Time between two polls. */
   readonly periodMs: number;
-  /** As its documentation has it by default, with this target. */
+  /** Documented defaults, with this target. */
   readonly shipped: ScalerChoice;
   readonly target: number;
-  /** What hindsight chooses among. */
+  /** Choices that tuning tries. */
   readonly tried: readonly ScalerChoice[];
 }
 
@@ -66,7 +69,7 @@ interface ScalerSketch<O extends ScalerOptions> {
   readonly periodMs: number;
   readonly target: number;
   readonly options: O;
-  /** Options in place of the defaults, and targets to try with them. */
+  /** Options that replace defaults, and the targets to try with them. */
   readonly tried: readonly {
     readonly options: Partial<O>;
     readonly targets: readonly number[];
@@ -74,7 +77,7 @@ interface ScalerSketch<O extends ScalerOptions> {
   open(facts: StageFacts, target: number, options: O): StageScaler;
 }
 
-/** An autoscaler of options that only it knows. */
+/** Returns an autoscaler with options of its own type. */
 export function scalerOf<O extends ScalerOptions>(sketch: ScalerSketch<O>): Scaler {
   const { periodMs, target } = sketch;
   const choiceOf = (own: Partial<O>, targets: readonly number[]): ScalerChoice => {
@@ -89,7 +92,7 @@ export function scalerOf<O extends ScalerOptions>(sketch: ScalerSketch<O>): Scal
   };
 }
 
-/** Of one replica with whole batches, queries per second. */
+/** Throughput of one replica with whole batches, queries per second. */
 export function throughputOf({ batchMs }: StageFacts): number {
   return (1000 * batchMs.length) / (batchMs.at(-1) ?? Number.NaN);
 }

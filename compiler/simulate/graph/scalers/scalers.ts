@@ -1,6 +1,6 @@
-/** Which autoscalers there are; what they do is loaded where one is asked for. */
+/** Names of the autoscalers; an implementation is loaded on first use. */
 
-/** In the order that the help and messages have them. */
+/** In the order of the help and of messages. */
 export const SCALER_NAMES = ["kpa", "hpa", "keda", "ray-serve", "dynamo", "infaas"] as const;
 
 export type ScalerName = (typeof SCALER_NAMES)[number];

@@ -1,19 +1,19 @@
-/** Watches the stages of a simulation as metrics of a cluster do. */
-import type { StageSight } from "./scaler.ts";
+/** Observes the stages of a simulation like the metrics of a cluster. */
+import type { StageState } from "./scaler.ts";
 
 /**
- * What autoscalers can see of the stages: what waits and runs, and the integrals of that over time.
- * Times do not go back.
+ * Observable state of the stages: waiting and running queries, and their integrals over time. Times
+ * do not go back.
  */
 export class StageWatch {
   #nowMs = 0;
-  /** [taskCount], each: queries that wait and run, and replicas that run some and that are up. */
+  /** [taskCount], each: waiting and running queries, and busy and ready replicas. */
   readonly #waiting: Float64Array;
   readonly #running: Float64Array;
   readonly #busy: Float64Array;
   readonly #ready: Float64Array;
   readonly #arrived: Float64Array;
-  /** [taskCount], each: up to `#sinceMs`. */
+  /** [taskCount], each: integrals up to `#sinceMs`. */
   readonly #inStageMs: Float64Array;
   readonly #waitingMs: Float64Array;
   readonly #busyMs: Float64Array;
@@ -31,7 +31,7 @@ export class StageWatch {
     this.#sinceMs = new Float64Array(taskCount);
   }
 
-  /** What is told without a time happens at this one, until the next. */
+  /** Sets the time of the following changes, until the next call. */
   atMs(nowMs: number): void {
     this.#nowMs = nowMs;
   }
@@ -42,7 +42,7 @@ export class StageWatch {
     add(this.#arrived, task, 1);
   }
 
-  /** A query that waited is given up. */
+  /** Records that a waiting query was dropped. */
   queryLeaves(task: number): void {
     this.#advance(task);
     add(this.#waiting, task, -1);
@@ -61,13 +61,13 @@ export class StageWatch {
     add(this.#busy, task, -1);
   }
 
-  /** @param change 1 for a replica that has come up, −1 for one that was up and has gone. */
+  /** @param change 1 for a replica that has become ready, −1 for a ready one that was removed. */
   replicaChanges(task: number, change: number): void {
     add(this.#ready, task, change);
   }
 
-  /** @param target replicas that the task is to have, as was last said. */
-  sight(task: number, target: number, nowMs: number): StageSight {
+  /** @param target desired replicas of the task, as last decided. */
+  state(task: number, target: number, nowMs: number): StageState {
     this.atMs(nowMs);
     this.#advance(task);
     return {

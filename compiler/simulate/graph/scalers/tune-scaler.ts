@@ -1,23 +1,23 @@
-/** Chooses the setting of an autoscaler that hindsight would have chosen. */
+/** Tunes the setting of an autoscaler in hindsight. */
 import type { ScalerChoice } from "./scaler.ts";
 import { SCALERS, type ScalerSetting, sameForAll } from "./scaler-settings.ts";
 import type { ScalerName } from "./scalers.ts";
 
-/** What became of a setting on the requests that it is chosen for. */
+/** Outcome of a setting on the requests that it is tuned for. */
 export interface ScalerTrial {
   readonly violationRate: number;
-  /** Money or cores, mean over the time. */
+  /** Currency or cores, mean over time. */
   readonly cost: number;
 }
 
-/** A setting, with the plan that it keeps to. */
+/** A setting, with its plan. */
 export interface PlannedSetting {
   /** Index of a level. */
   readonly plan: number;
   readonly setting: ScalerSetting;
 }
 
-/** And what became of it. */
+/** A tried setting and its outcome. */
 export interface TriedSetting extends PlannedSetting {
   readonly trial: ScalerTrial;
 }
@@ -33,11 +33,11 @@ interface TuningFrame {
 }
 
 /**
- * Every plan and choice of options, with the highest target for all stages that keeps the ceiling,
- * bisected as if more replicas always helped; then, from the best of these, a higher target for one
- * stage after the other, as long as that is better.
- * @returns all that was tried, the best first: the cheapest of those within the ceiling or, where
- * none is, the one with the fewest violations.
+ * Tries every plan and choice of options, with the highest target for all stages that keeps the
+ * ceiling, bisected on the assumption that more replicas always help; then, from the best of these,
+ * a higher target for one stage after the other, while that is better.
+ * @returns all trials, the best first: the cheapest within the ceiling or, if no trial keeps it, the
+ * one with the fewest violations.
  */
 export function tuneScaler(frame: TuningFrame): TriedSetting[] {
   const { name, plans } = frame;
@@ -49,7 +49,7 @@ export function tuneScaler(frame: TuningFrame): TriedSetting[] {
   return tried.sort(bestFirst(frame.ceiling));
 }
 
-/** Orders what was tried by what it is worth under a ceiling. */
+/** Orders trials by their value under a ceiling. */
 function bestFirst(ceiling: number): (a: TriedSetting, b: TriedSetting) => number {
   const excess = ({ trial }: TriedSetting) => Math.max(0, trial.violationRate - ceiling);
   return (a, b) =>
@@ -74,7 +74,7 @@ function bisected(frame: TuningFrame, plan: number, choice: ScalerChoice): Tried
   return tried;
 }
 
-/** Raises the targets of a setting, stage by stage, and adds to what was tried. */
+/** Raises the targets of a setting, stage by stage, and adds the trials. */
 function refine(frame: TuningFrame, start: TriedSetting, tried: TriedSetting[]): void {
   const order = bestFirst(frame.ceiling);
   let best = start;
@@ -90,7 +90,7 @@ function refine(frame: TuningFrame, start: TriedSetting, tried: TriedSetting[]):
   }
 }
 
-/** @returns null where the target is the highest of those that are tried. */
+/** @returns null if the target is already the highest. */
 function raised(setting: ScalerSetting, stage: number): ScalerSetting | null {
   const { choice, targets } = setting;
   const position = choice.targets.indexOf(targets[stage] ?? Number.NaN);

@@ -1,4 +1,4 @@
-/** Tells a watch which queries come to a dispatcher and which are taken back. */
+/** Reports the queries that enter and leave a dispatcher to a stage watch. */
 import type { CommandBuffer } from "stratagem-runtime/internal/core/command-buffer";
 import type { QueryDesk } from "../request-flow.ts";
 import type { StageWatch } from "./stage-watch.ts";
@@ -8,7 +8,7 @@ export class WatchedQueries implements QueryDesk {
   readonly #taskCount: number;
   readonly #watch: StageWatch;
 
-  /** @param desk names queries as requests under way do: by row and task. */
+  /** @param desk names queries like requests under way: by row and task. */
   constructor(desk: QueryDesk, taskCount: number, watch: StageWatch) {
     this.#desk = desk;
     this.#taskCount = taskCount;
@@ -29,7 +29,7 @@ export class WatchedQueries implements QueryDesk {
   ): void {
     this.#watch.atMs(nowMs);
     this.#desk.onQuery(query, task, parent, deadlineMs, nowMs, out);
-    // One that is dropped at once never waits.
+    // A query that is dropped at once never waits.
     if (out.count === 0) this.#watch.queryComes(task);
   }
 

@@ -1,17 +1,16 @@
-/** Means over windows that end now, of something whose integral is looked at now and then. */
+/** Means over windows that end now, of a quantity whose integral is sampled. */
 
 /**
- * Means over windows that end with the last look, of something of which looks tell the integral. A
- * window that begins between two looks counts from the earlier one, and one that is longer than
- * what is known is what is known.
+ * Means over windows that end at the last sample of an integral. A window that begins between two
+ * samples starts at the earlier one; a window longer than the history is cut to it.
  */
 export class WindowMean {
-  /** Rings of the looks that there were, of which the oldest are forgotten. */
+  /** Ring buffers of samples; the oldest are overwritten. */
   readonly #atMs: Float64Array;
   readonly #integral: Float64Array;
   #count = 0;
 
-  /** @param looks that the longest window spans; the one at time 0, of nothing, counts. */
+  /** @param looks samples that the longest window spans, including the one at time 0. */
   constructor(looks: number) {
     this.#atMs = new Float64Array(looks + 1);
     this.#integral = new Float64Array(looks + 1);
@@ -25,7 +24,7 @@ export class WindowMean {
     this.#count++;
   }
 
-  /** 0 where no time has passed. */
+  /** 0 if no time has passed. */
   over(windowMs: number): number {
     const last = this.#count - 1;
     const oldest = Math.max(0, this.#count - this.#atMs.length);

@@ -1,12 +1,12 @@
-/** The members of a cluster as they are shared: all of them, and the epochs that they have seen. */
+/** Members of a cluster, before they are shared, and the lease epochs that they have seen. */
 import type { RemoteMember, RemoteWorkers } from "../../../remote/remote-workers.ts";
 import type { ClusterMembership } from "../membership.ts";
 import type { WorkerState } from "../worker-state.ts";
 
-export interface AllMembers {
-  /** Whoever has them. */
+interface AllMembers {
+  /** All members, whichever front end holds them. */
   readonly all: RemoteWorkers;
-  /** The highest epoch that a worker has told of; undefined of one that is no member. */
+  /** Highest epoch that a worker reported; undefined if it is no member. */
   readonly epochOf: (worker: string) => number | undefined;
 }
 
@@ -14,7 +14,7 @@ export function allOf(membership: Pick<ClusterMembership, "members" | "onChange"
   let from: readonly WorkerState[] = [];
   let members: readonly RemoteMember[] = [];
   let epochs: ReadonlyMap<string, number> = new Map();
-  const look = () => {
+  const refresh = () => {
     if (from === membership.members) return;
     from = membership.members;
     members = from.map(({ name, url, pool }) => ({ name, url, pool, lease: null }));
@@ -23,13 +23,13 @@ export function allOf(membership: Pick<ClusterMembership, "members" | "onChange"
   return {
     all: {
       members: () => {
-        look();
+        refresh();
         return members;
       },
       onChange: (listener) => membership.onChange(listener),
     },
     epochOf: (worker) => {
-      look();
+      refresh();
       return epochs.get(worker);
     },
   };

@@ -1,4 +1,4 @@
-/** Keeps this front end's share of the workers, by the leases of the cluster's store. */
+/** Maintains this front end's share of the workers through leases in the cluster's store. */
 import { randomBytes } from "node:crypto";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import { ClusterAwayError } from "../away-error.ts";
@@ -26,50 +26,50 @@ import {
 
 export interface ClusterSharesOptions {
   readonly store: ClusterStore;
-  /** As `frontEndId` makes it. */
+  /** Made by `frontEndId`. */
   readonly frontEnd: string;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
-  /** What this front end sees of the load. */
+  /** Load that this front end measures. */
   readonly seenLoad: () => SeenLoad;
-  /** What this front end has counted, for whoever scales; left out for nothing. */
+  /** Traffic counts of this front end for autoscalers; omitted for none. */
   readonly traffic?: () => TrafficByApplication;
-  /** Where this front end answers; left out, or undefined, where nobody is to ask it. */
+  /** URL of this front end for health checks by others; omitted or undefined for none. */
   readonly url?: () => string | undefined;
-  /** Whether a front end answers there that serves; left out, none does. */
+  /** Whether the front end at a URL serves; by default none does. */
   readonly answers?: (url: string, frontEnd: string) => Promise<boolean>;
-  /** Told when the share, or what others see, has changed. */
+  /** Called when the share, or the load of the others, has changed. */
   readonly onShare: (share: LoadShare) => void;
-  /** Told when the workers that are held, or their epochs, have changed. */
+  /** Called when the held workers, or their epochs, have changed. */
   readonly onHeld: () => void;
-  /** Whether a worker has no batch of this front end; it is asked of those that are to leave. */
+  /** Whether a worker has no batch of this front end; called for workers that are leaving. */
   readonly isIdle: (worker: string) => boolean;
-  /** Told of what is no matter of the store's being away. */
+  /** Called for errors other than an unreachable store. */
   readonly onError: (error: Error) => void;
   readonly leases?: { readonly beatMs: number; readonly leaseMs: number };
 }
 
-/** Looks at the time per beat. */
+/** Ticks per beat. */
 const TICKS = 2;
 /**
- * A beat that is not answered for so many is followed by the next: one that went to a leader of
- * NATS which is no more would be waited for as long as a lease.
+ * Beats after which an unanswered beat is abandoned: one that went to a former leader of NATS would
+ * otherwise block for a whole lease.
  */
 const BEAT_ANSWER_BEATS = 2;
-/** How long leaving may take where the store is slow, in leases. */
+/** Longest time to leave with a slow store, in leases. */
 const LEAVING_LEASES = 1;
 
 /**
- * A name that no other front end has, nor one that was started earlier under the same: leases and
- * ids of requests are known by it.
- * @param name what a person calls it; what headers and keys cannot hold becomes `-`.
+ * Makes an id that differs from those of other front ends and of earlier processes with the same
+ * name; it identifies leases and requests.
+ * @param name chosen by the operator; characters that headers and keys cannot hold become `-`.
  */
 export function frontEndId(name: string): string {
   const plain = name.replaceAll(/[^A-Za-z0-9._-]/g, "-").slice(0, 64);
   return `${plain === "" ? "front-end" : plain}-${randomBytes(4).toString("hex")}`;
 }
 
-/** The driver of a `LeaseBook` on the wall clock. */
+/** Drives a `LeaseBook` with real time and the store. */
 export class ClusterShares {
   readonly frontEnd: string;
   readonly #options: ClusterSharesOptions;
@@ -78,9 +78,9 @@ export class ClusterShares {
   readonly #beatMs: number;
   readonly #tickMs: number;
   readonly #closers: (() => void)[] = [];
-  /** Of other front ends, where they say it. */
+  /** Health-check URLs of other front ends that have one. */
   readonly #urls = new Map<string, string>();
-  /** Names of those that are being asked. */
+  /** Front ends being checked. */
   readonly #asked = new Set<string>();
   #held: ReadonlyMap<string, HeldWorker> = new Map();
   #share = "";
@@ -99,23 +99,23 @@ export class ClusterShares {
     this.#tickMs = leases.beatMs / TICKS;
   }
 
-  /** By name; those that leave included. */
+  /** Held workers by name, including those that are leaving. */
   get held(): ReadonlyMap<string, HeldWorker> {
     return this.#held;
   }
 
-  /** What a request to a worker has to say of its lease; null where there is none. */
+  /** Lease to state in a request to a worker; null for none. */
   leaseOf(worker: string): string | null {
     const held = this.#held.get(worker);
     return held === undefined ? null : `${this.frontEnd}/${held.epoch}`;
   }
 
-  /** Front ends that are alive, this one included. */
+  /** Live front ends, including this one. */
   get frontEnds(): readonly string[] {
     return this.#book.frontEnds(this.#options.nowMs());
   }
 
-  /** Begins to watch and to claim, once. */
+  /** Starts to watch and to claim; to be called once. */
   open(): void {
     const { store } = this.#options;
     this.#closers.push(
@@ -127,15 +127,15 @@ export class ClusterShares {
     this.#tick();
   }
 
-  /** The workers that are there now. */
+  /** Sets the current workers. */
   setWorkers(workers: readonly LeasedWorker[]): void {
     this.#book.onWorkers(workers);
     this.#soon();
   }
 
   /**
-   * Gives everything back, so that the others need not wait for the leases to end. Where the store
-   * is away or slow they do: it takes a lease at most.
+   * Returns all leases, so that others need not wait for them to expire. With an unreachable or
+   * slow store it gives up after one lease.
    */
   async close(): Promise<void> {
     this.#book.leave();
@@ -144,21 +144,21 @@ export class ClusterShares {
       await this.#left();
       clearInterval(this.#timer);
       this.#timer = undefined;
-      await this.#atMost(this.#quietly(store.delete(frontEndKey(this.frontEnd))));
+      await this.#withinLease(this.#quietly(store.delete(frontEndKey(this.frontEnd))));
     }
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Kept when nothing is held any more, or a lease has passed. */
+  /** Resolves when no worker is held any more, or after one lease. */
   #left(): Promise<void> {
     const left = new Promise<void>((resolve) => {
       this.#onLeft = resolve;
     });
     this.#tick();
-    return this.#atMost(left);
+    return this.#withinLease(left);
   }
 
-  async #atMost(work: Promise<unknown>): Promise<void> {
+  async #withinLease(work: Promise<unknown>): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, LEAVING_LEASES * this.#leaseMs);
@@ -180,16 +180,16 @@ export class ClusterShares {
   #onLease({ key, value, revision }: StoreChange): void {
     const worker = nameOfKey(key);
     if (value === null) this.#book.onNoLease(worker, revision);
-    else this.#book.onLease(worker, leaseOfText(value) ?? NOBODY, revision);
+    else this.#book.onLease(worker, leaseOfText(value) ?? NO_LEASE, revision);
     this.#soon();
   }
 
-  /** A worker may have become idle. */
+  /** Called when a worker may have become idle. */
   look(): void {
     this.#soon();
   }
 
-  /** Looks again once all that came together has been told. */
+  /** Schedules a tick after the current batch of changes. */
   #soon(): void {
     if (this.#isTicking || this.#timer === undefined) return;
     this.#isTicking = true;
@@ -202,12 +202,12 @@ export class ClusterShares {
   #tick(): void {
     const nowMs = this.#options.nowMs();
     const writes = this.#book.tick(nowMs, this.#options.isIdle);
-    for (const write of writes) void this.#carryOut(write);
+    for (const write of writes) void this.#execute(write);
     for (const name of this.#book.doubtful(nowMs)) void this.#ask(name);
-    this.#tell(nowMs);
+    this.#reportChanges(nowMs);
   }
 
-  /** Its way to the store may be cut, and it serves all the same. */
+  /** Checks a silent front end over HTTP: it may serve without access to the store. */
   async #ask(frontEnd: string): Promise<void> {
     const url = this.#urls.get(frontEnd);
     const { answers, nowMs } = this.#options;
@@ -217,8 +217,8 @@ export class ClusterShares {
     this.#asked.delete(frontEnd);
   }
 
-  /** Tells what has changed since it was told last. */
-  #tell(nowMs: number): void {
+  /** Reports what has changed since the last report. */
+  #reportChanges(nowMs: number): void {
     const book = this.#book;
     const held = book.held();
     if (!isSame(held, this.#held)) {
@@ -240,8 +240,8 @@ export class ClusterShares {
     if (book.hasLeft) this.#onLeft?.();
   }
 
-  /** Never rejects: what the store does not do is asked for again by a later tick. */
-  async #carryOut(write: LeaseWrite): Promise<void> {
+  /** Executes a write; never rejects. A later tick requests failed writes again. */
+  async #execute(write: LeaseWrite): Promise<void> {
     if (write.kind === "beat") await this.#beat(write.revision);
     else if (write.kind === "lease") await this.#change(write);
     else await this.#quietly(this.#forget(write.frontEnd, write.revision));
@@ -258,7 +258,7 @@ export class ClusterShares {
     if (done === null) await this.#readBeat(key);
   }
 
-  /** Somebody has deleted the key, or an answer was lost. */
+  /** Reads the own key after it was deleted or an answer was lost. */
   async #readBeat(key: string): Promise<void> {
     const { store, nowMs } = this.#options;
     const entry = await this.#quietly(store.get(key).then((found) => ({ found })));
@@ -281,14 +281,14 @@ export class ClusterShares {
     this.#soon();
   }
 
-  /** The entry was not the one that was known, or an answer was lost. */
+  /** Reads an entry that had changed, or whose answer was lost. */
   async #readLease(worker: string, key: string): Promise<void> {
     const entry = await this.#quietly(this.#options.store.get(key).then((found) => ({ found })));
     if (entry === null) return;
     if (entry.found === null) this.#book.onNoLease(worker);
     else {
       const { value, revision } = entry.found;
-      this.#book.onLeaseRead(worker, leaseOfText(value) ?? NOBODY, revision);
+      this.#book.onLeaseRead(worker, leaseOfText(value) ?? NO_LEASE, revision);
     }
   }
 
@@ -296,7 +296,7 @@ export class ClusterShares {
     return this.#options.store.delete(frontEndKey(frontEnd), revision);
   }
 
-  /** Null where the store is away; other errors are told. */
+  /** Returns null if the store is unreachable; reports other errors. */
   async #quietly<T>(asked: Promise<T>): Promise<T | null> {
     try {
       return await asked;
@@ -309,7 +309,7 @@ export class ClusterShares {
   }
 }
 
-/** @throws ClusterAwayError where there is none in time; what comes later is for nobody. */
+/** @throws ClusterAwayError if the answer is late; a later answer is ignored. */
 async function answerWithin<T>(asked: Promise<T>, limitMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<never>((_, reject) => {
@@ -326,8 +326,8 @@ async function answerWithin<T>(asked: Promise<T>, limitMs: number): Promise<T> {
 
 type Changed = Extract<LeaseWrite, { kind: "lease" }>;
 
-/** What an entry says that is none of ours. */
-const NOBODY = { holder: null, epoch: 0 };
+/** Stands for an invalid entry. */
+const NO_LEASE = { holder: null, epoch: 0 };
 
 type Held = ReadonlyMap<string, HeldWorker>;
 

@@ -1,27 +1,27 @@
-/** One front end's part in dividing the workers: what it holds, takes over and gives back. */
+/** Division of the workers from the view of one front end: which it holds, claims and returns. */
 import type { SeenLoad } from "../../../core/load-share.ts";
 import { PeerBook } from "./peer-book.ts";
 import { type ShareableWorker, shares } from "./shares.ts";
 
-/** Who has a worker, as the store says it. */
+/** Holder of a worker, as stored. */
 export interface Lease {
-  /** Null: nobody, and the epoch is that of who had it last. */
+  /** Null for none; the epoch is then that of the last holder. */
   readonly holder: string | null;
-  /** Grows with every holder, so that a worker refuses whoever had it before. */
+  /** Increases with each holder, so that a worker rejects earlier holders. */
   readonly epoch: number;
 }
 
-/** A worker that is there to be held. */
+/** A worker that can be held. */
 export interface LeasedWorker {
   readonly name: string;
   readonly pool: string;
-  /** The highest epoch that it has seen, where it says so. */
+  /** Highest epoch that the worker has seen, if reported. */
   readonly epoch?: number | undefined;
 }
 
 /**
- * A change that the store is to be asked for.
- * @property revision the last one known of the key, null where there is no such key.
+ * A write requested from the store.
+ * @property revision last known revision of the key, null if there is no such key.
  */
 export type LeaseWrite =
   | { readonly kind: "beat"; readonly revision: number | null }
@@ -33,8 +33,8 @@ export type LeaseWrite =
       readonly revision: number | null;
     };
 
-export interface LeaseBookOptions {
-  /** No other front end has this name, nor has had it. */
+interface LeaseBookOptions {
+  /** Unique, also among earlier front ends. */
   readonly frontEnd: string;
   readonly beatMs: number;
   readonly leaseMs: number;
@@ -44,7 +44,7 @@ export const DEFAULT_LEASES = { beatMs: 500, leaseMs: 2000 };
 
 export interface HeldWorker {
   readonly epoch: number;
-  /** It gets no more batches, and is given back once it has none. */
+  /** Whether it gets no more batches and is returned once it is idle. */
   readonly isLeaving: boolean;
 }
 
@@ -52,22 +52,21 @@ interface KnownLease extends Lease {
   readonly revision: number;
 }
 
-/** Writes that are under way at a time at most. */
+/** Limit of concurrent writes. */
 const MOST_WRITES = 256;
-/** Beats of a lease that may be under way when it ends. */
+/** Beats that may still be in flight when a lease ends. */
 const LATE_BEATS = 1;
 
 /**
  * Holds a share of the workers by leases: a state machine without clock or store, whose driver
- * tells it what the store says and carries out the writes that `tick` asks for.
- *
- * Every front end keeps a key alive by changing it every `beatMs`. Of every worker the store has
- * who holds it, in which epoch; that is written when the holder changes, never to prolong it. All
- * front ends compute the same shares of what they know. One gives back what is not in its share,
- * and claims what is, if nobody holds it or the holder's key has not changed for `leaseMs`. A claim
- * succeeds only if the entry is still the one it was decided on, and adds one to its epoch: so no
- * two ever have the same epoch of a worker, whatever they believe and whatever their clocks say.
- * Who is taken for dead and is not goes on until a worker has seen the next epoch and refuses it.
+ * passes in the content of the store and executes the writes that `tick` returns.
+ * Each front end keeps a key alive by changing it every `beatMs`. For each worker the store has the
+ * holder and the epoch, written when the holder changes and never to prolong it. All front ends
+ * compute the same shares from the same content. A front end returns workers outside its share, and
+ * claims those inside it that have no holder or whose holder's key has not changed for `leaseMs`. A
+ * claim succeeds only if the entry is unchanged since the decision, and increments the epoch, so no
+ * two front ends ever have the same epoch of a worker, regardless of their clocks. A front end
+ * wrongly considered dead continues until a worker has seen the next epoch and rejects it.
  */
 export class LeaseBook {
   readonly frontEnd: string;
@@ -90,63 +89,63 @@ export class LeaseBook {
     this.#peers = new PeerBook({ leaseMs, leaseBeats });
   }
 
-  /** The workers that this front end has. */
+  /** Workers that this front end holds. */
   held(): Map<string, HeldWorker> {
     const held = new Map<string, HeldWorker>();
     for (const [name, { epoch: seen = 0 }] of this.#workers) {
       const lease = this.#leases.get(name);
-      if (lease === undefined || lease.holder !== this.frontEnd || lease.epoch < seen) continue;
-      // Nobody knows whether it is given back already.
+      if (lease?.holder !== this.frontEnd || lease.epoch < seen) continue;
+      // The entry may already be returned.
       if (this.#writing.get(name)?.holder === null) continue;
       held.set(name, { epoch: lease.epoch, isLeaving: this.#leaving.has(name) });
     }
     return held;
   }
 
-  /** Workers that are there, whoever holds them. */
+  /** Number of workers, held or not. */
   get workerCount(): number {
     return this.#workers.size;
   }
 
-  /** Front ends that are alive, this one included unless it leaves. */
+  /** Live front ends, including this one unless it is leaving. */
   frontEnds(nowMs: number): string[] {
     const own = this.#isLeaving ? [] : [this.frontEnd];
     return [...own, ...this.#peers.alive(nowMs)];
   }
 
-  /** Front ends that nothing was heard of lately. */
+  /** Front ends that were silent recently. */
   doubtful(nowMs: number): string[] {
     return this.#peers.doubtful(nowMs);
   }
 
-  /** One of them answered, though its key does not change. */
+  /** Records that a front end answered although its key is unchanged. */
   onHeard(frontEnd: string, nowMs: number): void {
     this.#peers.onHeard(frontEnd, nowMs);
   }
 
-  /** What the others see; null while that is not known. */
+  /** Load that the others measure; null if unknown. */
   othersLoad(nowMs: number): SeenLoad | null {
     return this.#peers.load(nowMs);
   }
 
-  /** The workers that are there now. */
+  /** Sets the current workers. */
   onWorkers(workers: readonly LeasedWorker[]): void {
     this.#workers = new Map(workers.map((worker) => [worker.name, worker]));
   }
 
-  /** The key of a front end was seen. @param load null: it was deleted. */
+  /** Records a front end's key. @param load null if it was deleted. */
   onBeat(frontEnd: string, load: SeenLoad | null, revision: number, nowMs: number): void {
     if (frontEnd !== this.frontEnd) this.#peers.onBeat(frontEnd, load, revision, nowMs);
     else if (load !== null) this.#beatRevision = Math.max(revision, this.#beatRevision ?? 0);
     else if (revision > (this.#beatRevision ?? 0)) this.#beatRevision = null;
   }
 
-  /** The own key is not there. */
+  /** Records that the own key is missing. */
   onNoBeat(): void {
     this.#beatRevision = null;
   }
 
-  /** The entry of a worker was seen. */
+  /** Records the entry of a worker. */
   onLease(worker: string, { holder, epoch }: Lease, revision: number): void {
     const known = this.#leases.get(worker);
     if (known !== undefined && known.revision >= revision) return;
@@ -154,23 +153,21 @@ export class LeaseBook {
   }
 
   /**
-   * The entry of a worker was asked for, since it was not the one that is known. It may have a
-   * lower revision, where the store has lost all and began anew; one that is merely old costs
-   * another try, for what is decided on it is not written.
+   * Records the entry of a worker that was read because the known one was outdated. Its revision
+   * may be lower if the store lost its content. A stale read only costs another attempt, because a
+   * write based on it fails.
    */
   onLeaseRead(worker: string, { holder, epoch }: Lease, revision: number): void {
     this.#leases.set(worker, { holder, epoch, revision });
   }
 
-  /**
-   * There is no entry of a worker. @param revision with which it was deleted, where that is known.
-   */
+  /** Records that a worker has no entry. @param revision of the deletion, if known. */
   onNoLease(worker: string, revision = Number.POSITIVE_INFINITY): void {
     const known = this.#leases.get(worker);
     if (known !== undefined && known.revision < revision) this.#leases.delete(worker);
   }
 
-  /** @param revision of the own key now; null where it was not written. */
+  /** @param revision of the own key; null if the write failed. */
   onBeatDone(revision: number | null, nowMs: number): void {
     this.#isBeating = false;
     if (revision === null) return;
@@ -179,19 +176,19 @@ export class LeaseBook {
     this.#peers.onOwnBeat(nowMs);
   }
 
-  /** @param revision of the entry now; null where it was not written, or nobody knows. */
+  /** @param revision of the entry; null if the write failed or its result is unknown. */
   onLeaseDone(worker: string, revision: number | null): void {
     const lease = this.#writing.get(worker);
     this.#writing.delete(worker);
     if (lease !== undefined && revision !== null) this.onLease(worker, lease, revision);
   }
 
-  /** From now on everything is given back and nothing is taken. */
+  /** Starts to return all workers and to claim none. */
   leave(): void {
     this.#isLeaving = true;
   }
 
-  /** Whether all has been given back. */
+  /** Whether all workers are returned. */
   get hasLeft(): boolean {
     if (!this.#isLeaving || this.#writing.size > 0) return false;
     const holders = Array.from(this.#workers.keys(), (name) => this.#leases.get(name)?.holder);
@@ -199,9 +196,9 @@ export class LeaseBook {
   }
 
   /**
-   * What the store is to be asked for now. Each write is answered for once, by `on…Done`.
-   * @param isIdle whether a worker has no batch of this front end: it is given back only then, so
-   * that no batch is given up.
+   * Returns the writes to request from the store now; each must be answered by `on…Done`.
+   * @param isIdle whether a worker has no batch of this front end: it is returned only then, so
+   * that no batch is lost.
    */
   tick(nowMs: number, isIdle: (worker: string) => boolean): LeaseWrite[] {
     const writes: LeaseWrite[] = [];
@@ -237,7 +234,7 @@ export class LeaseBook {
     }
   }
 
-  /** Workers with holders that are alive. */
+  /** Workers with their live holders. */
   #shareable(alive: ReadonlySet<string>): ShareableWorker[] {
     return Array.from(this.#workers.values(), ({ name, pool }) => {
       const holder = this.#leases.get(name)?.holder ?? null;
@@ -245,7 +242,7 @@ export class LeaseBook {
     });
   }
 
-  /** What to write to have a worker; null where it is held already, or may not be taken yet. */
+  /** Lease to write to get a worker; null if it is held already or cannot be claimed yet. */
   #claim({ name, epoch: seen = 0 }: LeasedWorker, nowMs: number): Lease | null {
     const { holder = null, epoch = 0 } = this.#leases.get(name) ?? {};
     if (holder === this.frontEnd && epoch >= seen) return null;

@@ -1,43 +1,43 @@
-/** Which front ends are alive, judged by the beats that are seen of them. */
+/** Liveness of the other front ends, judged by the beats seen of them. */
 import type { SeenLoad } from "../../../core/load-share.ts";
 
-export interface PeerBookOptions {
-  /** A front end is taken for dead when its key has not changed for so long ... */
+interface PeerBookOptions {
+  /** A front end is considered dead if its key has not changed for this time ... */
   readonly leaseMs: number;
-  /** ... during which so many beats of one's own were acknowledged. */
+  /** ... and this many own beats were acknowledged in it. */
   readonly leaseBeats: number;
 }
 
 interface Peer {
   revision: number;
-  /** When it was seen to change, on the clock of who looks, and how many own beats there were. */
+  /** Time of the last change on the local clock, and the number of own beats by then. */
   seenMs: number;
   ownBeats: number;
   load: SeenLoad;
-  /** Its key is there, as far as is known. */
+  /** Whether its key exists, as far as known. */
   isThere: boolean;
-  /** Its key was there, and was deleted. */
+  /** Whether its key was deleted. */
   hasLeft: boolean;
 }
 
 const NOTHING: SeenLoad = { qps: 0, variance: 0 };
-/** A dead front end is forgotten once it was dead for so many leases. */
+/** Leases after which a dead front end is forgotten. */
 const FORGOTTEN_LEASES = 30;
 /**
- * Whose own beats did not come through for a whole lease could not have seen those of others: a
- * change of NATS's leader stops all writes, and not all go on at the same time.
+ * Gap between own beats after which beats of others could not have been seen either: a change of
+ * NATS's leader stops all writes, and they do not resume at the same time.
  */
 const GAP_LEASES = 1;
-/** From this part of a lease on who is silent may be asked whether it is there. */
+/** Silence, as a part of a lease, from which a front end is checked over HTTP. */
 const DOUBTFUL_LEASES = 0.5;
-/** What others see is not known any more when so many leases have passed without an own beat. */
+/** Leases without an own beat after which the load of others is unknown. */
 const STALE_LEASES = 1.5;
 
 /**
- * Who else serves the cluster. Nothing is believed of the clocks of others: a front end is alive
- * while its key changes, and how long it has not is measured on one's own clock, from when the last
- * change was seen. Where the store is away nobody's key changes, so that time counts only as far as
- * own beats come through: who hears nothing of anybody takes nobody for dead.
+ * The other front ends of a cluster. Clocks of others are not trusted: a front end is alive while
+ * its key changes, and its silence is measured on the local clock from the last change seen. While
+ * the store is unreachable no key changes, so time counts only as own beats are acknowledged: a
+ * front end that is cut off considers none dead.
  */
 export class PeerBook {
   readonly #options: PeerBookOptions;
@@ -49,14 +49,14 @@ export class PeerBook {
     this.#options = options;
   }
 
-  /** An own beat was acknowledged. */
+  /** Records an acknowledged own beat. */
   onOwnBeat(nowMs: number): void {
-    if (nowMs - this.#lastBeatMs > GAP_LEASES * this.#options.leaseMs) this.#forgive(nowMs);
+    if (nowMs - this.#lastBeatMs > GAP_LEASES * this.#options.leaseMs) this.#extendLeases(nowMs);
     this.#ownBeats++;
     this.#lastBeatMs = nowMs;
   }
 
-  /** The key of a front end was seen. @param load null: it was deleted. */
+  /** Records a front end's key. @param load null if it was deleted. */
   onBeat(name: string, load: SeenLoad | null, revision: number, nowMs: number): void {
     const known = this.#peers.get(name);
     if (known !== undefined && known.revision >= revision) return;
@@ -70,7 +70,7 @@ export class PeerBook {
     });
   }
 
-  /** Somebody holds what is wanted here: if nobody of the name is known, its lease begins now. */
+  /** Records the holder of a wanted worker: an unknown holder's lease starts now. */
   onHolder(name: string, nowMs: number): void {
     if (this.#peers.has(name)) return;
     const [revision, ownBeats] = [0, this.#ownBeats];
@@ -78,14 +78,14 @@ export class PeerBook {
     this.#peers.set(name, { revision, seenMs: nowMs, ownBeats, ...rest });
   }
 
-  /** Whether what a front end holds may be taken over. */
+  /** Whether the workers of a front end may be claimed. */
   hasExpired(name: string, nowMs: number): boolean {
     const peer = this.#peers.get(name);
     if (peer === undefined) return false;
     return peer.hasLeft || this.#isSilent(peer, nowMs);
   }
 
-  /** A front end answered, by another way than the store. */
+  /** Records that a front end answered by means other than the store. */
   onHeard(name: string, nowMs: number): void {
     const peer = this.#peers.get(name);
     if (peer === undefined || this.#isSilent(peer, nowMs)) return;
@@ -93,7 +93,7 @@ export class PeerBook {
     peer.ownBeats = this.#ownBeats;
   }
 
-  /** Who will be taken for dead soon, unless something is heard of it. */
+  /** Front ends that will be considered dead soon unless they are heard. */
   doubtful(nowMs: number): string[] {
     const names: string[] = [];
     for (const [name, { isThere, seenMs, ownBeats }] of this.#peers) {
@@ -103,7 +103,7 @@ export class PeerBook {
     return names;
   }
 
-  /** Names of those that are alive, in no order. */
+  /** Names of live front ends, in no particular order. */
   alive(nowMs: number): string[] {
     const names: string[] = [];
     for (const [name, peer] of this.#peers) {
@@ -112,7 +112,7 @@ export class PeerBook {
     return names;
   }
 
-  /** What all that are alive see together; null while that is not known. */
+  /** Total load of the live front ends; null if unknown. */
   load(nowMs: number): SeenLoad | null {
     if (nowMs - this.#lastBeatMs > STALE_LEASES * this.#options.leaseMs) return null;
     let qps = 0;
@@ -126,8 +126,8 @@ export class PeerBook {
   }
 
   /**
-   * Forgets who has been dead for long. @returns those whose keys are still there, with the
-   * revisions they had.
+   * Forgets front ends that have been dead for long. @returns those whose keys still exist, with
+   * their last revisions.
    */
   forget(nowMs: number): { readonly name: string; readonly revision: number }[] {
     const left: { name: string; revision: number }[] = [];
@@ -141,8 +141,8 @@ export class PeerBook {
     return left;
   }
 
-  /** Who is not taken for dead yet has a whole lease from now on. */
-  #forgive(nowMs: number): void {
+  /** Gives each front end that is not considered dead a whole lease from now. */
+  #extendLeases(nowMs: number): void {
     for (const peer of this.#peers.values()) {
       if (peer.hasLeft || this.#isSilent(peer, nowMs)) continue;
       peer.seenMs = nowMs;

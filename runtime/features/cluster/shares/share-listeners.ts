@@ -1,7 +1,7 @@
-/** Tells what serves here of its share of the cluster, and the cluster of what is seen here. */
+/** Passes the cluster's share to the serving policies, and their load to the cluster. */
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 
-/** What decides for a bundle, as far as it knows of shares. */
+/** The part of a serving policy that deals with shares. */
 export interface ShareListener {
   share?(share: LoadShare): void;
   seenLoad?(): SeenLoad;
@@ -10,41 +10,41 @@ export interface ShareListener {
 const NOTHING: SeenLoad = { qps: 0, variance: 0 };
 
 /**
- * Those that serve come and go with their bundles. Where several serve, what other front ends see
- * is not known of each of them, and theirs is taken for as much as here.
+ * Serving policies change with their bundles. With several of them the others' load is not known
+ * per policy, and is assumed to equal the local one.
  */
 export class ShareListeners {
   #serving: () => readonly ShareListener[] = () => [];
   #share: LoadShare | undefined;
-  #told = new WeakSet<ShareListener>();
+  #notified = new WeakSet<ShareListener>();
 
-  /** @param serving asked now and then. */
+  /** @param serving returns the current policies. */
   follow(serving: () => readonly ShareListener[]): void {
     this.#serving = serving;
-    this.#tell();
+    this.#notifyNew();
   }
 
-  tell(share: LoadShare): void {
+  notify(share: LoadShare): void {
     this.#share = share;
-    this.#told = new WeakSet();
-    this.#tell();
+    this.#notified = new WeakSet();
+    this.#notifyNew();
   }
 
-  /** Asked with every beat, by which those that are new are found. */
+  /** Called with every beat, which also finds new policies. */
   seenLoad(): SeenLoad {
-    this.#tell();
+    this.#notifyNew();
     const serving = this.#serving();
     return (serving.length === 1 ? serving[0]?.seenLoad?.() : undefined) ?? NOTHING;
   }
 
-  #tell(): void {
+  #notifyNew(): void {
     const share = this.#share;
     if (share === undefined) return;
     const serving = this.#serving();
     const own = serving.length === 1 ? share : { ...share, othersQps: null };
     for (const one of serving) {
-      if (this.#told.has(one)) continue;
-      this.#told.add(one);
+      if (this.#notified.has(one)) continue;
+      this.#notified.add(one);
       one.share?.(own);
     }
   }

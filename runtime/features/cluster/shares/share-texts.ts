@@ -1,11 +1,11 @@
-/** What front ends write into the cluster's store, and how it is read again. */
+/** Encodes and decodes the entries of front ends in the cluster's store. */
 import type { SeenLoad } from "../../../core/load-share.ts";
 import { partsOfKey, storeKey } from "../store.ts";
 import type { Lease } from "./lease-book.ts";
 
-/** Keys of front ends begin with it ... */
+/** Prefix of the keys of front ends. */
 export const FRONT_ENDS = "front-ends";
-/** ... and those of who holds a worker with this. */
+/** Prefix of the keys of leases. */
 export const LEASES = "leases";
 
 export function frontEndKey(frontEnd: string): string {
@@ -16,30 +16,30 @@ export function leaseKey(worker: string): string {
   return storeKey(LEASES, worker);
 }
 
-/** Of which front end or worker a key is. */
+/** Front end or worker that a key belongs to. */
 export function nameOfKey(key: string): string {
   return partsOfKey(key).at(-1) ?? "";
 }
 
-/** What a front end has counted of an application since its start, for whoever scales workers. */
+/** Traffic of an application that a front end has counted since its start, for autoscalers. */
 export interface CountedTraffic {
-  /** Rows that were answered or given up. */
+  /** Rows that were answered or dropped. */
   readonly rows: number;
-  /** Of these the rows that were given up. */
+  /** Dropped rows among them. */
   readonly dropped: number;
-  /** Requests that were answered. */
+  /** Answered requests. */
   readonly requests: number;
-  /** Requests that were turned away, before or after they were read. */
+  /** Requests that were rejected, before or after they were read. */
   readonly rejected: number;
-  /** Service times of its workers over those of their profile; left out where none says. */
+  /** Measured service times relative to the profile; omitted if unknown. */
   readonly pace?: number;
 }
 
 export type TrafficByApplication = Readonly<Record<string, CountedTraffic>>;
 
 /**
- * @param beat another number each time, so that the entry changes. @param url where the front end
- * answers; left out where it does not say.
+ * @param beat different each time, so that the entry changes. @param url for health checks; omitted
+ * for none.
  */
 export function beatText(
   beat: number,
@@ -50,13 +50,13 @@ export function beatText(
   return JSON.stringify({ beat, loadQps: load.qps, loadVariance: load.variance, traffic, url });
 }
 
-/** Where a front end answers; null where it does not say. */
+/** Health-check URL of a front end; null for none. */
 export function urlOfBeat(text: string): string | null {
   const { url } = fieldsOf(text);
   return typeof url === "string" && /^https?:\/\/[^/?#@]+$/.test(url) ? url : null;
 }
 
-/** What a beat says of an application; null where it says nothing. */
+/** Traffic of an application in a beat; null for none. */
 export function trafficOfBeat(text: string, application: string): CountedTraffic | null {
   const found = recordOf(recordOf(fieldsOf(text)["traffic"])[application]);
   const { rows, dropped, requests, rejected, pace } = found;
@@ -70,7 +70,7 @@ export function trafficOfBeat(text: string, application: string): CountedTraffic
   };
 }
 
-/** What a front end sees; nothing where the text is none of ours. */
+/** Load in a beat; zero for an invalid text. */
 export function loadOfBeat(text: string): SeenLoad {
   const { loadQps, loadVariance } = fieldsOf(text);
   return { qps: amountOf(loadQps), variance: amountOf(loadVariance) };
@@ -80,7 +80,7 @@ export function leaseText({ holder, epoch }: Lease): string {
   return JSON.stringify({ holder, epoch });
 }
 
-/** Null where the text is none of ours: such an entry is nobody's, and is written over. */
+/** Decodes a lease; null for an invalid text, which counts as free and is overwritten. */
 export function leaseOfText(text: string): Lease | null {
   const { holder, epoch } = fieldsOf(text);
   if (typeof epoch !== "number" || !Number.isSafeInteger(epoch) || epoch < 1) return null;
@@ -92,7 +92,7 @@ function fieldsOf(text: string): Readonly<Record<string, unknown>> {
   try {
     return recordOf(JSON.parse(text));
   } catch {
-    // What somebody else has put there says nothing.
+    // Foreign content counts as empty.
     return {};
   }
 }

@@ -1,20 +1,20 @@
-/** The workers of a cluster as one of its front ends may use them: those of its share. */
+/** Workers of a cluster that one front end may use: those in its share. */
 import type { RemoteMember, RemoteWorkers } from "../../../remote/remote-workers.ts";
 import { ClusterShares, type ClusterSharesOptions } from "./cluster-shares.ts";
 
-export interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld" | "isIdle"> {
-  /** All that are there. */
+interface SharedWorkersOptions extends Omit<ClusterSharesOptions, "onHeld" | "isIdle"> {
+  /** All members of the cluster. */
   readonly all: RemoteWorkers;
-  /** The highest epoch that a worker has told of, where it has. */
+  /** Highest epoch that a worker reported, if any. */
   readonly epochOf?: (worker: string) => number | undefined;
 }
 
-/** Members of the cluster that this front end holds, each with its lease. */
+/** Members that this front end holds, each with its lease. */
 export class SharedWorkers implements RemoteWorkers {
   readonly shares: ClusterShares;
   readonly #options: SharedWorkersOptions;
   readonly #listeners = new Set<() => void>();
-  /** Batches of each that has some, of all bundles that are served. */
+  /** Number of running batches per worker, over all served bundles. */
   readonly #batches = new Map<string, number>();
   #endChanges: () => void = () => {};
 
@@ -27,23 +27,23 @@ export class SharedWorkers implements RemoteWorkers {
     });
   }
 
-  /** Begins to claim, once. */
+  /** Starts to claim; to be called once. */
   open(): void {
     this.#endChanges = this.#options.all.onChange(() => {
-      this.#tellAll();
+      this.#setWorkers();
       this.#changed();
     });
     this.shares.open();
-    this.#tellAll();
+    this.#setWorkers();
   }
 
-  /** Gives all back, which takes a lease at most. */
+  /** Returns all leases, which takes at most one lease. */
   async close(): Promise<void> {
     this.#endChanges();
     await this.shares.close();
   }
 
-  /** Those that leave are left out once they have no batch, so that none is given up. */
+  /** Omits leaving workers once they are idle, so that no batch is lost. */
   members(): readonly RemoteMember[] {
     const { all } = this.#options;
     return all.members().flatMap((member) => {
@@ -69,7 +69,7 @@ export class SharedWorkers implements RemoteWorkers {
     };
   }
 
-  /** Deferred: what ends a batch knows of its answer first. */
+  /** Deferred, so that the end of the batch is handled first. */
   #onIdle(): void {
     setImmediate(() => {
       this.#changed();
@@ -77,7 +77,7 @@ export class SharedWorkers implements RemoteWorkers {
     });
   }
 
-  #tellAll(): void {
+  #setWorkers(): void {
     const { all, epochOf = () => undefined } = this.#options;
     this.shares.setWorkers(
       all.members().map(({ name, pool }) => ({ name, pool, epoch: epochOf(name) })),

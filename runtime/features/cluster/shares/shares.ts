@@ -1,18 +1,18 @@
-/** Which front end has which workers: even shares of every pool, with as few moves as can be. */
+/** Divides workers among front ends: even shares of every pool with as few moves as possible. */
 
 export interface ShareableWorker {
   readonly name: string;
   readonly pool: string;
-  /** The front end that has it now; null for none. */
+  /** Current holder; null for none. */
   readonly holder: string | null;
 }
 
 /**
- * Divides workers among front ends. In every pool the shares differ by one worker at most, and so
- * do they over all pools together. Of one pool as many workers stay where they are as any such
- * division allows; where all are as they should be, nothing moves. Depends on nothing but its
- * arguments, and not on their order, so that front ends which know the same decide the same.
- * @returns front end by worker, of every worker; empty where there is no front end.
+ * Divides workers among front ends. Shares differ by at most one worker in each pool and over all
+ * pools. Within a pool as many workers keep their holder as any such division allows; an even
+ * division is left unchanged. Depends only on its arguments and not on their order, so that front
+ * ends with the same knowledge decide alike.
+ * @returns front end by worker, for all workers; empty without front ends.
  */
 export function shares(
   frontEnds: readonly string[],
@@ -30,7 +30,7 @@ export function shares(
   return assignment;
 }
 
-/** Workers of each pool by name, the pools by theirs. */
+/** Groups workers by pool; pools and workers are sorted by name. */
 function poolsOf(workers: readonly ShareableWorker[]): ShareableWorker[][] {
   const byPool = new Map<string, ShareableWorker[]>();
   for (const worker of workers) {
@@ -43,8 +43,8 @@ function poolsOf(workers: readonly ShareableWorker[]): ShareableWorker[][] {
 }
 
 /**
- * How many workers of a pool each front end has. What is left over after even shares goes to those
- * that have the fewest of earlier pools, and of these to those that hold the most of this one.
+ * Number of workers of a pool per front end. The remainder of an even division goes to the front
+ * ends with the fewest workers of earlier pools, then to those that hold the most of this one.
  */
 function quotasOf(
   pool: readonly ShareableWorker[],
@@ -65,28 +65,30 @@ function quotasOf(
   return new Map(ranked.map((end, rank) => [end, each + (rank < left ? 1 : 0)]));
 }
 
-/** Lets workers stay up to the quota of their holder, and gives the others to who has room. */
+/**
+ * Keeps workers up to the quota of their holders, and gives the others to front ends below quota.
+ */
 function fill(
   pool: readonly ShareableWorker[],
   quotas: ReadonlyMap<string, number>,
   assignment: Map<string, string>,
 ): void {
-  const room = new Map(quotas);
+  const remaining = new Map(quotas);
   const free: ShareableWorker[] = [];
   for (const worker of pool) {
-    const left = worker.holder === null ? 0 : (room.get(worker.holder) ?? 0);
+    const left = worker.holder === null ? 0 : (remaining.get(worker.holder) ?? 0);
     if (worker.holder === null || left === 0) free.push(worker);
     else {
-      room.set(worker.holder, left - 1);
+      remaining.set(worker.holder, left - 1);
       assignment.set(worker.name, worker.holder);
     }
   }
-  for (const [end, left] of [...room].sort(([a], [b]) => byName(a, b))) {
+  for (const [end, left] of [...remaining].sort(([a], [b]) => byName(a, b))) {
     for (const { name } of free.splice(0, left)) assignment.set(name, end);
   }
 }
 
-/** By code units, as no locale is everywhere the same. */
+/** Compares by code units, because locales differ between machines. */
 function byName(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

@@ -1,4 +1,4 @@
-/** The section of one application. */
+/** Section of one application. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { History, KEPT_MS } from "./history.ts";
@@ -21,7 +21,7 @@ import { NOW_MS, Trends } from "./trends.ts";
 import { verdictsOf } from "./verdict.ts";
 import { workerFigure } from "./worker-figure.ts";
 
-/** Tasks whose variants have a figure; all are in the table. */
+/** Limit of the tasks with a figure of variants; the table has all. */
 const MAX_SHARE_FIGURES = 6;
 
 export class ApplicationView {
@@ -37,7 +37,7 @@ export class ApplicationView {
   readonly #history = new History();
   readonly #trends = new Trends();
 
-  /** @param application as it was first seen. @param id of the section. */
+  /** @param application first state. @param id of the section. */
   constructor(application: LiveApplication, id: string) {
     const heading = element("h2", { id: `${id}-name` }, application.name);
     this.#figures = [

@@ -1,4 +1,4 @@
-/** Lines over the last five minutes. */
+/** Line charts over the last five minutes. */
 import { drawn } from "./dom.ts";
 import { FRAME, HEIGHT, WIDTH } from "./figure.ts";
 import { KEPT_MS } from "./history.ts";
@@ -6,7 +6,7 @@ import { ticksTo } from "./numbers.ts";
 
 export interface Point {
   readonly atMs: number;
-  /** Null breaks the line. */
+  /** Null interrupts the line. */
   readonly value: number | null;
 }
 
@@ -15,7 +15,7 @@ export interface Line {
   readonly points: readonly Point[];
 }
 
-/** What the horizontal axis goes over. */
+/** Range of the horizontal axis. */
 export interface Time {
   readonly nowMs: number;
   readonly spanMs: number;
@@ -26,16 +26,18 @@ export interface Scale extends Time {
   readonly most: number;
 }
 
-/** Seconds without a snapshot that break a line. */
+/** Gap between snapshots that interrupts a line. */
 const MAX_GAP_MS = 5000;
-/** Spans of the axis, while the page has not been there for five minutes, with what it tells. */
+/**
+ * Possible spans of the axis, which grows during the first five minutes, with their tick labels.
+ */
 const SPANS = [
   { spanMs: 60_000, everyMs: 20_000, unitMs: 1000, unit: "s" },
   { spanMs: 120_000, everyMs: 30_000, unitMs: 1000, unit: "s" },
   { spanMs: KEPT_MS, everyMs: 60_000, unitMs: 60_000, unit: "min" },
 ];
 
-/** @param moments in their order. */
+/** @param moments in chronological order. */
 export function timeOf(moments: readonly { readonly atMs: number }[]): Time {
   const nowMs = moments.at(-1)?.atMs ?? 0;
   const ageMs = nowMs - (moments[0]?.atMs ?? nowMs);
@@ -53,7 +55,7 @@ export function yAt(value: number, { least, most }: Scale): number {
   return HEIGHT - FRAME.bottom - inner * Math.max(0, Math.min(1, share));
 }
 
-/** The axes: round values at the left, times below. */
+/** Axes: round values at the left, times at the bottom. */
 export function axes(scale: Scale, textOf: (value: number) => string): SVGElement[] {
   const right = WIDTH - FRAME.right;
   const values = ticksTo(scale.least, scale.most).flatMap((value) => {
@@ -86,7 +88,7 @@ export function lines(all: readonly Line[], scale: Scale): SVGElement[] {
   );
 }
 
-/** Values that are the same at all times, with a word at the left. */
+/** Horizontal lines at constant values, with an optional label at the left. */
 export function rules(
   values: readonly { readonly value: number; readonly style: string; readonly text?: string }[],
   scale: Scale,
@@ -107,7 +109,7 @@ export function label(x: number, y: number, text: string, anchor: string): SVGEl
   return drawn("text", place, text);
 }
 
-/** A line with one point is a dot that can be seen. */
+/** Draws a line of one point as a visible dot. */
 function pathOf(points: readonly Point[], scale: Scale): string {
   let path = "";
   let lastMs = Number.NEGATIVE_INFINITY;

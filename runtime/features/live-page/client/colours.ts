@@ -1,10 +1,10 @@
-/** One colour for each variant of a task, the same in every figure; words say it too. */
+/** Assigns each variant of a task one colour in all figures; texts name the variant as well. */
 import type { LiveVariant } from "../live.ts";
 
-/** Colours that the style sheet has. */
+/** Number of colours in the style sheet. */
 const COLOURS = 10;
 
-/** Classes by variant index, from the least accurate variant of each task up. */
+/** CSS classes by variant index, per task in the order of accuracy. */
 export function variantStyles(variants: readonly LiveVariant[]): string[] {
   const order = variants
     .map(({ task, accuracy }, index) => ({ task, accuracy: accuracy ?? 0, index }))

@@ -1,6 +1,6 @@
-/** Elements made of names, attributes and text; nothing that was read is ever taken for markup. */
+/** Creates elements from names, attributes and text; data is never parsed as markup. */
 
-export type Child = Node | string;
+type Child = Node | string;
 
 type Attributes = Readonly<Record<string, string | number>>;
 
@@ -24,12 +24,12 @@ export function drawn<K extends keyof SVGElementTagNameMap>(
   return filled(made, attributes, children);
 }
 
-/** Changes the text only where it is another, which keeps selections. */
+/** Sets the text if it changed, which preserves selections. */
 export function setText(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** @throws Error without it: the page is not the one that this script is for. */
+/** @throws Error if missing: the page does not match this script. */
 export function byId(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`the page has no #${id}`);

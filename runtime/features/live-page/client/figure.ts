@@ -1,4 +1,4 @@
-/** A figure: heading, drawing with a text alternative, key and caption. */
+/** Figure with a heading, a drawing with a text alternative, a key and a caption. */
 import { drawn, element, setText } from "./dom.ts";
 
 export const WIDTH = 380;
@@ -7,7 +7,7 @@ export const FRAME = { left: 46, right: 12, top: 12, bottom: 24 };
 
 export interface KeyEntry {
   readonly name: string;
-  /** Class of the sample, which has the colour and the dashes of what it stands for. */
+  /** CSS class of the sample, which sets its colour and dashes. */
   readonly style: string;
   readonly isArea?: boolean;
 }
@@ -51,7 +51,7 @@ export class Figure {
     );
   }
 
-  /** @param description what there is to see, for those who cannot. */
+  /** @param description text alternative of the drawing. */
   show(marks: readonly SVGElement[], description: string): void {
     this.#marks.replaceChildren(...marks);
     setText(this.#description, description);

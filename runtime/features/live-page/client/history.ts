@@ -1,8 +1,8 @@
-/** The last five minutes of an application, one snapshot a second, kept in the browser alone. */
+/** Snapshots of an application over the last five minutes, one per second, kept in the browser. */
 import type { LiveApplication } from "../live.ts";
 
 export const KEPT_MS = 300_000;
-/** More snapshots than that are never kept, whatever the clock does. */
+/** Limit of the snapshots, whatever the clock does. */
 const MAX_SNAPSHOTS = 320;
 
 export interface Snapshot {
@@ -17,7 +17,7 @@ export class History {
     return this.#snapshots;
   }
 
-  /** One that is no later than the last is the last again. */
+  /** Adds a snapshot, unless it is no later than the last one. */
   add(snapshot: Snapshot): void {
     const last = this.#snapshots.at(-1);
     if (last !== undefined && isOfAnotherStart(last, snapshot)) this.#snapshots = [];
@@ -27,7 +27,7 @@ export class History {
     this.#snapshots = this.#snapshots.filter(({ atMs }) => atMs >= fromMs).slice(-MAX_SNAPSHOTS);
   }
 
-  /** The latest that is as old as this before the snapshot, or the oldest. */
+  /** Returns the latest snapshot at least this old relative to another, or else the oldest. */
   before(index: number, ageMs: number): Snapshot | undefined {
     const atMs = (this.#snapshots[index]?.atMs ?? 0) - ageMs;
     const early = this.#snapshots.slice(0, index + 1).findLast((one) => one.atMs <= atMs);
@@ -35,7 +35,7 @@ export class History {
   }
 }
 
-/** Counters never fall while a server runs. */
+/** Detects a restart by counters that fell. */
 function isOfAnotherStart(before: Snapshot, after: Snapshot): boolean {
   const total = ({ application: { rows, requests } }: Snapshot) =>
     rows.satisfied + rows.late + rows.dropped + requests.answered + requests.failed;

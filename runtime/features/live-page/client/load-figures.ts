@@ -1,13 +1,13 @@
-/** The figures of lines: load against levels, accuracy, violations, latency, queue and slack. */
+/** Line figures: load and levels, accuracy, violations, latency, queue and slack. */
 import type { LiveApplication } from "../live.ts";
 import { axes, type Line, lines, type Point, rules, type Scale, timeOf } from "./chart.ts";
 import { Figure, type KeyEntry } from "./figure.ts";
 import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
 import type { Moment } from "./trends.ts";
 
-/** Lines of levels that a figure has room for. */
+/** Limit of the level lines in a figure. */
 const MAX_LEVEL_LINES = 12;
-/** More of them are not named. */
+/** Maximum number of levels with a label. */
 const MAX_LABELS = 5;
 
 export interface Drawn {
@@ -21,13 +21,13 @@ interface Series {
   readonly of: (moment: Moment) => number | null;
 }
 
-/** Lines whose axis goes from 0, unless it says otherwise. */
+/** A chart whose axis starts at 0 by default. */
 interface LineFigure {
   readonly heading: string;
   readonly caption: string;
   readonly series: readonly Series[];
   readonly textOf: (value: number | null) => string;
-  /** What is not to be exceeded, and how it is called. */
+  /** Upper limit with its name. */
   readonly limit?: (application: LiveApplication) => readonly [value: number, name: string];
   readonly extent?: (
     values: readonly number[],
@@ -38,7 +38,7 @@ interface LineFigure {
 export function loadFigure(): Drawn {
   const figure = new Figure(
     "Load against levels",
-    "Each thin line is the load of a level; the level that decides is the lowest that carries it.",
+    "Each thin line is the load of a level; the lowest level that carries the load decides.",
   );
   const series: Series[] = [
     { name: "load", style: "own", of: ({ loadQps }) => loadQps },
@@ -88,7 +88,8 @@ export function accuracyFigure(): Drawn {
 export function violationFigure(): Drawn {
   return lineFigure({
     heading: "Late or dropped, measured and promised",
-    caption: "Share of the rows that were late or dropped, over ten seconds; promised is the most.",
+    caption:
+      "Share of the rows that were late or dropped, over ten seconds; the promise is an upper bound.",
     series: [
       { name: "measured", style: "own", of: ({ measures }) => measures.violationRate },
       { name: "promised", style: "promise", of: (moment) => moment.promisedViolationRate },
@@ -103,8 +104,8 @@ export function latencyFigure(): Drawn {
     heading: "Latency of answered requests",
     caption: "Arrival to answer, over ten seconds; quantiles are read from a histogram.",
     series: [
-      { name: "99 % within", style: "own", of: ({ measures }) => measures.p99Ms },
-      { name: "half within", style: "second", of: ({ measures }) => measures.p50Ms },
+      { name: "99th percentile", style: "own", of: ({ measures }) => measures.p99Ms },
+      { name: "median", style: "second", of: ({ measures }) => measures.p50Ms },
     ],
     textOf: msText,
     limit: ({ slo }) => [slo.latencyMs, "SLO"],
@@ -114,7 +115,7 @@ export function latencyFigure(): Drawn {
 export function queueFigure(): Drawn {
   return lineFigure({
     heading: "Waiting or running",
-    caption: "What was accepted and has no answer yet.",
+    caption: "Accepted and not yet answered.",
     series: [{ name: "waiting or running", style: "own", of: ({ pending }) => pending }],
     textOf: countText,
     extent: (values) => [0, 1.15 * Math.max(4, ...values)],
@@ -124,10 +125,11 @@ export function queueFigure(): Drawn {
 export function slackFigure(): Drawn {
   return lineFigure({
     heading: "Slack when a batch starts",
-    caption: "Time to its earliest deadline, over ten seconds; below 0 the deadline has passed.",
+    caption:
+      "Time to the batch's earliest deadline, over ten seconds; negative if the deadline has passed.",
     series: [
-      { name: "half have at most", style: "own", of: ({ measures }) => measures.slackP50Ms },
-      { name: "a tenth has at most", style: "second", of: ({ measures }) => measures.slackP10Ms },
+      { name: "median", style: "own", of: ({ measures }) => measures.slackP50Ms },
+      { name: "10th percentile", style: "second", of: ({ measures }) => measures.slackP10Ms },
     ],
     textOf: msText,
     extent: (values, { slo }) => {
@@ -164,7 +166,7 @@ function linesOf(
   scale: Scale,
 ): SVGElement[] {
   const all = series.map(({ style, of }): Line => ({ style, points: pointsOf(moments, of) }));
-  // What was measured lies on top.
+  // Draws the measured lines on top.
   return lines(all.reverse(), scale);
 }
 
@@ -182,10 +184,10 @@ function describedOf(
   textOf: (value: number | null) => string,
 ): string {
   const last = moments.at(-1);
-  const said = series.map(({ name, of }) => {
+  const texts = series.map(({ name, of }) => {
     return `${name}: ${textOf(last === undefined ? null : of(last))}`;
   });
-  return `Now ${said.join(", ")}.`;
+  return `Now ${texts.join(", ")}.`;
 }
 
 function valuesOf(moments: readonly Moment[], series: readonly Series[]): number[] {

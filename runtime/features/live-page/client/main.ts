@@ -1,18 +1,18 @@
-/** Asks for the numbers every second, and says where there are none. */
+/** Polls the server every second and shows its numbers, or why they are missing. */
 import { LIVE_FORMAT, LIVE_PATH, type LiveDocument } from "../live.ts";
 import { ApplicationView } from "./application-view.ts";
 import { byId, element, setText } from "./dom.ts";
 import { counted } from "./numbers.ts";
 
 const PERIOD_MS = 1000;
-/** An answer that takes longer is none. */
-const PATIENCE_MS = 5000;
+/** Longest wait for a response. */
+const TIMEOUT_MS = 5000;
 const REFUSED = [401, 403];
 
-const SAID: Readonly<Record<LiveDocument["state"], string>> = {
-  starting: "Not ready: workers are starting, or were lost.",
+const STATUS_TEXTS: Readonly<Record<LiveDocument["state"], string>> = {
+  starting: "Not ready: workers are starting or were lost.",
   ready: "Ready. Updated every second.",
-  draining: "Draining: the server answers what it has accepted, and takes no more.",
+  draining: "Draining: the server finishes accepted requests and rejects new ones.",
 };
 
 const status = byId("status");
@@ -23,16 +23,16 @@ const tokenForm = byId("token") as HTMLFormElement;
 const tokenField = byId("token-field") as HTMLInputElement;
 
 let views: readonly ApplicationView[] = [];
-/** What the sections are for, as text. */
+/** Names that the sections were built for, as text. */
 let arranged = "";
 let token = "";
 let isPaused = false;
-let heardMs = Number.NaN;
+let receivedMs = Number.NaN;
 
 pause.addEventListener("click", () => {
   isPaused = !isPaused;
   pause.setAttribute("aria-pressed", String(isPaused));
-  if (isPaused) say("paused", "Paused.");
+  if (isPaused) showStatus("paused", "Paused.");
 });
 tokenForm.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -53,26 +53,27 @@ async function refresh(): Promise<void> {
       cache: "no-store",
       credentials: "same-origin",
       headers: token === "" ? {} : { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     tokenForm.hidden = !REFUSED.includes(reply.status);
-    if (!tokenForm.hidden) say("lost", "The server wants a token that may read its metrics.");
-    else if (!reply.ok) say("lost", `The server answers ${reply.status} in place of its numbers.`);
+    if (!tokenForm.hidden)
+      showStatus("lost", "The server requires a token with access to its metrics.");
+    else if (!reply.ok) showStatus("lost", `The server responded with status ${reply.status}.`);
     else show((await reply.json()) as LiveDocument);
   } catch {
-    const since = Number.isNaN(heardMs)
+    const since = Number.isNaN(receivedMs)
       ? ""
-      : ` What is shown is ${counted((performance.now() - heardMs) / 1000, "second")} old.`;
-    say("lost", `The server cannot be reached.${since}`);
+      : ` The numbers shown are ${counted((performance.now() - receivedMs) / 1000, "second")} old.`;
+    showStatus("lost", `The server cannot be reached.${since}`);
   }
 }
 
 function show(live: LiveDocument): void {
   if (live.format !== LIVE_FORMAT) {
-    say("lost", "The server is another now: load this page again.");
+    showStatus("lost", "The server was updated: reload this page.");
     return;
   }
-  heardMs = performance.now();
+  receivedMs = performance.now();
   const wanted = JSON.stringify(
     live.applications.map(({ name, variants }) => [
       name,
@@ -85,11 +86,11 @@ function show(live: LiveDocument): void {
     views[place]?.update(application, live.atMs);
   }
   const more = live.applicationsLeftOut;
-  const left = more > 0 ? ` ${counted(more, "application")} more are not shown.` : "";
-  say(live.state, SAID[live.state] + left);
+  const left = more > 0 ? ` ${counted(more, "application")} not shown.` : "";
+  showStatus(live.state, STATUS_TEXTS[live.state] + left);
 }
 
-/** Sections for the applications there are. */
+/** Creates a section for each application. */
 function arrange({ applications, version }: LiveDocument): void {
   views = applications.map((one, place) => new ApplicationView(one, `application-${place}`));
   sections.replaceChildren(...views.map(({ root }) => root));
@@ -102,7 +103,7 @@ function arrange({ applications, version }: LiveDocument): void {
   setText(byId("version"), `Stratagem ${version}`);
 }
 
-function say(state: string, text: string): void {
+function showStatus(state: string, text: string): void {
   status.className = `status ${state}`;
   setText(status, text);
 }

@@ -1,30 +1,29 @@
-/** What was measured between two snapshots of an application's counters. */
+/** Measures computed from two snapshots of an application's counters. */
 import type { LiveApplication, LiveHistogram, LiveLevel } from "../live.ts";
 import { msText } from "./numbers.ts";
 
 export interface Measures {
-  /** Rows that were answered or dropped. */
   readonly rows: number;
   readonly violations: number;
-  /** Null where no rows were. */
+  /** Null without rows. */
   readonly violationRate: number | null;
-  /** Per row answered in time. */
+  /** Mean over rows answered in time. */
   readonly accuracy: number | null;
-  /** Of answered requests; quantiles within a bucket are interpolated. */
+  /** Latency of answered requests; quantiles are interpolated within a bucket. */
   readonly meanMs: number | null;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
-  /** Slack that a tenth, and half, of the batches have at most. */
+  /** 10th percentile and median of the batches' slack. */
   readonly slackP10Ms: number | null;
   readonly slackP50Ms: number | null;
-  /** By variant: its part of the rows that its task ran; null where it ran none. */
+  /** Each variant's share of its task's rows; null without rows. */
   readonly shares: readonly (number | null)[];
-  /** By variant. */
+  /** Indexed by variant. */
   readonly rowsByVariant: readonly number[];
   readonly batchesByVariant: readonly number[];
 }
 
-/** @param before left out for all that was since the start of the server. */
+/** @param before omitted for the time since the start of the server. */
 export function measuresOf(after: LiveApplication, before?: LiveApplication): Measures {
   const since = (of: (one: LiveApplication) => number) =>
     of(after) - (before === undefined ? 0 : of(before));
@@ -59,20 +58,20 @@ export function measuresOf(after: LiveApplication, before?: LiveApplication): Me
   };
 }
 
-/** A quantile as text; of what lies beyond the last bucket only its bound is known. */
+/** Formats a quantile; beyond the last bucket only a lower bound is known. */
 export function quantileText(ms: number | null, histogram: LiveHistogram | null): string {
   const isBeyond = ms !== null && ms >= (histogram?.bounds.at(-1) ?? Number.POSITIVE_INFINITY);
   return `${isBeyond ? "≥ " : ""}${msText(ms)}`;
 }
 
-/** The level whose promise holds; undefined where there is none yet. */
+/** Level whose promise applies; undefined before the first decision. */
 export function decidingLevel({ level, levels }: LiveApplication): LiveLevel | undefined {
   return levels.find(({ index }) => index === level);
 }
 
 /**
- * Least value of the bucket that holds the quantile, and what of the bucket it takes. @param most
- * that a value can be, wherever its bucket ends.
+ * Interpolates a quantile within its bucket. @param most upper bound of values, used in place of a
+ * larger bucket bound.
  */
 export function quantile(
   histogram: LiveHistogram | null,

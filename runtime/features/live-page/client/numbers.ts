@@ -1,8 +1,8 @@
-/** Numbers as the page writes them; a dash for what is not known. */
+/** Formats numbers for the page; a dash stands for an unknown value. */
 
 export const UNKNOWN = "–";
 
-/** A number with separated thousands, of about three digits unless it is a large whole one. */
+/** About three digits, or all of a large number, with thousands separators. */
 export function decimalText(value: number | null): string {
   if (value === null) return UNKNOWN;
   const size = Math.abs(value);
@@ -14,7 +14,7 @@ export function countText(value: number | null): string {
   return value === null ? UNKNOWN : Math.round(value).toLocaleString("en-US");
 }
 
-/** A ratio as a percentage; what is not 0 is never written as 0. */
+/** Formats a percentage; a positive ratio never appears as 0. */
 export function ratioText(ratio: number | null): string {
   if (ratio === null) return UNKNOWN;
   if (ratio > 0 && ratio < 1e-5) return "<0.001%";
@@ -27,7 +27,7 @@ export function msText(ms: number | null): string {
   return ms === null ? UNKNOWN : `${decimalText(ms)} ms`;
 }
 
-/** What a load counts: rows or, where several workers run one, queries of several rows. */
+/** Unit of the load: rows, or queries if several workers run one query. */
 export function loadText(
   qps: number | null,
   { places }: { readonly places: object | null },
@@ -40,7 +40,7 @@ export function counted(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Three to five round numbers from 0, or below, up to a largest value. */
+/** Chooses three to five round numbers within a range. */
 export function ticksTo(least: number, most: number): number[] {
   const span = most - least;
   if (!(span > 0)) return [least];

@@ -1,4 +1,4 @@
-/** Promise by promise whether it holds. */
+/** List of the promises with their states. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
 

@@ -1,4 +1,4 @@
-/** Which variants ran the rows of a task, over the last five minutes. */
+/** Shares of the variants in a task's rows over the last five minutes. */
 import type { LiveApplication } from "../live.ts";
 import { label, type Time, timeOf, times, xAt, yAt } from "./chart.ts";
 import { variantStyles } from "./colours.ts";
@@ -26,10 +26,10 @@ export function shareFigure(task: string, isOnlyTask: boolean): Drawn {
       const axis = [0, 0.5, 1].map((value) =>
         label(FRAME.left - 6, yAt(value, scale) + 4, `${100 * value}%`, "end"),
       );
-      const said = own.map(({ index, name }) => `${name} ${ratioText(shares[index] ?? null)}`);
+      const texts = own.map(({ index, name }) => `${name} ${ratioText(shares[index] ?? null)}`);
       figure.show(
         [...areas(own, moments, time), ...axis, ...times(time)],
-        `Now ${said.join(", ")}.`,
+        `Now ${texts.join(", ")}.`,
       );
     },
   };
@@ -41,7 +41,7 @@ interface OwnVariant {
   readonly style: string;
 }
 
-/** From the least accurate up. */
+/** Variants of a task in the order of accuracy. */
 function ownVariants({ variants }: LiveApplication, task: string): OwnVariant[] {
   const styles = variantStyles(variants);
   return variants
@@ -52,7 +52,7 @@ function ownVariants({ variants }: LiveApplication, task: string): OwnVariant[] 
     .sort((one, other) => one.accuracy - other.accuracy || one.index - other.index);
 }
 
-/** One bar for each second, its parts above each other. */
+/** Draws a stacked bar for each second. */
 function areas(own: readonly OwnVariant[], moments: readonly Moment[], time: Time): SVGElement[] {
   const scale = { ...time, least: 0, most: 1 };
   const paths = own.map(() => "");

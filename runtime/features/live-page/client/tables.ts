@@ -1,11 +1,11 @@
-/** The numbers of the figures as tables. */
+/** Tables with the numbers of the figures. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, measuresOf, quantileText } from "./measures.ts";
 import { countText, decimalText, msText, ratioText, UNKNOWN } from "./numbers.ts";
 
-/** A table whose rows are written again as they change. */
-export class Table {
+/** Table whose rows are updated in place. */
+class Table {
   readonly root: HTMLElement;
   readonly #body: HTMLTableSectionElement;
 
@@ -41,8 +41,8 @@ function cellOf(column: number): HTMLTableCellElement {
   return column === 0 ? element("th", { scope: "row" }) : element("td");
 }
 
-export interface Spans {
-  /** Over ten seconds, five minutes, and since the start. */
+interface Spans {
+  /** Measures over ten seconds and over five minutes. */
   readonly now: Measures;
   readonly lately: Measures;
 }
@@ -70,14 +70,14 @@ export function numberTable(): { root: HTMLElement; update: TableUpdate } {
         row("Accuracy", ({ accuracy }) => accuracy, ratioText, ratioText(level?.accuracy ?? null)),
         row("Late or dropped", (one) => one.violationRate, ratioText, violations),
         row("Mean latency", ({ meanMs }) => meanMs, msText),
-        row("Latency, half within", ({ p50Ms }) => p50Ms, latencyText),
+        row("Latency, median", ({ p50Ms }) => p50Ms, latencyText),
         row(
-          "Latency, 99 % within",
+          "Latency, 99th percentile",
           ({ p99Ms }) => p99Ms,
           latencyText,
           `SLO ${msText(slo.latencyMs)}`,
         ),
-        row("Slack, half at most", ({ slackP50Ms }) => slackP50Ms, msText),
+        row("Slack, median", ({ slackP50Ms }) => slackP50Ms, msText),
       ]);
     },
   };
@@ -86,7 +86,7 @@ export function numberTable(): { root: HTMLElement; update: TableUpdate } {
 type TableUpdate = (application: LiveApplication, spans: Spans) => void;
 
 export function variantTable(): { root: HTMLElement; update: TableUpdate } {
-  const heads = ["Variant", "stated accuracy", "share, 10 s", "5 min", "rows", "rows a batch"];
+  const heads = ["Variant", "stated accuracy", "share, 10 s", "5 min", "rows", "rows per batch"];
   const table = new Table("Variants", [...heads, "workers"]);
   return {
     root: table.root,
@@ -99,7 +99,7 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
           assigned !== null && assigned > 0
             ? `${ready ?? 0} of ${assigned}`
             : starts !== null && starts > 0
-              ? `${decimalText((startPlaces ?? 0) / starts)} a query`
+              ? `${decimalText((startPlaces ?? 0) / starts)} per query`
               : UNKNOWN;
         return [
           task === name ? name : `${task}: ${name}`,
@@ -118,8 +118,8 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
 }
 
 export function levelTable(): { root: HTMLElement; update: (one: LiveApplication) => void } {
-  const heads = ["Level", "load, 1/s", "accuracy", "late or dropped", "99 % within", ""];
-  const table = new Table("Levels, as the bundle promises them", heads);
+  const heads = ["Level", "load, 1/s", "accuracy", "late or dropped", "99th percentile", ""];
+  const table = new Table("Levels and promises of the bundle", heads);
   return {
     root: element("details", {}, element("summary", {}, "All levels"), table.root),
     update: ({ levels, level }) => {

@@ -1,4 +1,4 @@
-/** What matters now, in a few words each. */
+/** Tiles with the most important current values. */
 import type { LiveApplication, LivePace } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, quantileText } from "./measures.ts";
@@ -57,16 +57,16 @@ function load(application: LiveApplication): TileText {
   const deciding = decidingLevel(application);
   const value = loadQps === null ? "not known yet" : loadText(loadQps, application);
   if (level === null || deciding === undefined) {
-    return { value, note: `none of ${levelCount} levels has decided yet` };
+    return { value, note: `no decision yet, ${levelCount} levels` };
   }
   const top = levels.findLast(({ pace }) => pace === 1)?.loadQps ?? Number.POSITIVE_INFINITY;
   if (loadQps !== null && loadQps > top) {
     return {
       value,
-      note: `above the highest level, ${loadText(top, application)}: nothing is promised`,
+      note: `above the highest level, ${loadText(top, application)}: no promise applies`,
     };
   }
-  const what = isLevelFollowed ? "decides" : "is the one for it";
+  const what = isLevelFollowed ? "decides" : "matches the load";
   const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `pace ${deciding.pace}`;
   return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
 }
@@ -74,7 +74,7 @@ function load(application: LiveApplication): TileText {
 function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): TileText {
   const promised = decidingLevel(application)?.accuracy ?? null;
   const value = ratioText(now.accuracy);
-  if (promised === null) return { value, note: "no accuracy is promised of a level" };
+  if (promised === null) return { value, note: "the levels promise no accuracy" };
   return { value, note: `promised ${ratioText(promised)}`, verdict: accuracy };
 }
 
@@ -92,17 +92,17 @@ function latency({ slo, latency }: LiveApplication, now: Measures): TileText {
   const limit = `SLO ${msText(slo.latencyMs)}`;
   if (p99Ms === null) return { value: msText(meanMs), note: `mean; ${limit}` };
   const value = quantileText(p99Ms, latency);
-  return { value, note: `99 % within; half within ${msText(p50Ms)}; ${limit}` };
+  return { value, note: `99th percentile; median ${msText(p50Ms)}; ${limit}` };
 }
 
 function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): TileText {
-  const slack = `slack of a batch ${msText(slackP50Ms)} at the median`;
+  const slack = `slack of a batch: median ${msText(slackP50Ms)}`;
   return {
     value: countText(pending),
     note:
       slackP50Ms === null
-        ? "nothing has started lately"
-        : `${slack}, ${msText(slackP10Ms)} at the 10th percentile`,
+        ? "no batch has started recently"
+        : `${slack}, 10th percentile ${msText(slackP10Ms)}`,
   };
 }
 
@@ -115,7 +115,7 @@ function workers({ pace, workers: { count, ready, lost, hung } }: LiveApplicatio
   };
 }
 
-/** Pace of all, and the slowest worker where that is slower. */
+/** Pace of the pool, and of the slowest worker if that is slower. */
 function paceText(pace: LivePace | null): string {
   if (pace === null) return "";
   const [slowest] = [...pace.workers].sort((one, other) => other.pace - one.pace);

@@ -1,14 +1,14 @@
-/** What each second of the last five minutes has measured, over the ten seconds before it. */
+/** Measures at each second of the last five minutes, each over the preceding ten seconds. */
 import { type History, KEPT_MS } from "./history.ts";
 import { decidingLevel, type Measures, measuresOf } from "./measures.ts";
 
-/** "Now" is so long, ms: a second alone has too few rows. */
+/** Averaging window, ms: a single second has too few rows. */
 export const NOW_MS = 10_000;
 
 export interface Moment {
   readonly atMs: number;
   readonly loadQps: number | null;
-  /** Load of the level whose promise holds. */
+  /** Load of the level whose promise applies. */
   readonly levelQps: number | null;
   readonly promisedAccuracy: number | null;
   readonly promisedViolationRate: number | null;
@@ -19,11 +19,11 @@ export interface Moment {
   readonly measures: Measures;
 }
 
-/** Keeps what was worked out for snapshots that are gone by but still shown. */
+/** Keeps the computed measures of earlier snapshots. */
 export class Trends {
   #moments: Moment[] = [];
 
-  /** @param history with a snapshot that was just added, or none. */
+  /** @param history with at most one snapshot more than at the last call. */
   update(history: History): readonly Moment[] {
     const { snapshots } = history;
     const first = snapshots[0];
@@ -31,7 +31,7 @@ export class Trends {
     const known = this.#moments.at(-1);
     if (first === undefined || last === undefined || known?.atMs === last.atMs)
       return this.#moments;
-    // Of a server that was started anew nothing is left.
+    // After a restart of the server the old measures are dropped.
     const isNew = known !== undefined && known.atMs < first.atMs;
     const kept = isNew ? [] : this.#moments.filter(({ atMs }) => atMs >= last.atMs - KEPT_MS);
     const { application, atMs } = last;

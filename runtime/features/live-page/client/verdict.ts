@@ -1,8 +1,8 @@
-/** Whether what was measured keeps what was promised, as far as so many rows can tell. */
+/** Judges whether measurements keep the promises, given the number of rows. */
 import type { Snapshot } from "./history.ts";
 import { decidingLevel, measuresOf } from "./measures.ts";
 
-/** Chance: it is not kept, but so few rows say nothing against it. */
+/** "chance" means a violation that so few rows do not establish. */
 export type Verdict = "kept" | "broken" | "chance" | "unknown";
 
 export interface Verdicts {
@@ -10,20 +10,20 @@ export interface Verdicts {
   readonly accuracy: Verdict;
 }
 
-/** Fewer rows tell nothing. */
+/** Minimum number of rows for a verdict. */
 const MIN_ROWS = 100;
-/** Beyond that many standard deviations a rate is not chance. */
+/** Standard deviations beyond which a rate is not attributed to chance. */
 const SIGMAS = 3;
-/** How well accuracies agree where everything is as profiled. */
+/** Tolerance of accuracies when everything is as profiled. */
 const ACCURACY_TOLERANCE = 0.002;
 
-/** Each second's rows are held against the promise of the level that decided then. */
+/** Compares the rows of each second with the promise of the level that decided then. */
 export function verdictsOf(snapshots: readonly Snapshot[]): Verdicts {
   const sums = { rows: 0, violations: 0, promised: 0, satisfied: 0, accuracy: 0, stated: 0 };
   for (const [index, { application }] of snapshots.entries()) {
     const before = snapshots[index - 1]?.application;
     const level = decidingLevel(application);
-    // Above the highest level nothing is promised.
+    // No promise applies above the highest level.
     const isBeyond = (application.loadQps ?? 0) > (application.levels.at(-1)?.loadQps ?? 0);
     if (before === undefined || level === undefined || isBeyond) continue;
     const { rows, violations, accuracy } = measuresOf(application, before);

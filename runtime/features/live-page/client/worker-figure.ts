@@ -1,4 +1,4 @@
-/** The workers, one square each: ready, coming up, or not there. */
+/** Figure of the workers, one square each: ready, starting, or not available. */
 import type { LiveApplication } from "../live.ts";
 import { label } from "./chart.ts";
 import { variantStyles } from "./colours.ts";
@@ -10,7 +10,7 @@ import { counted } from "./numbers.ts";
 const SQUARE = 15;
 const GAP = 4;
 const ROW = 38;
-/** Squares of a line; what goes beyond is a number. */
+/** Squares per line; further ones are shown as a number. */
 const MAX_SQUARES = 19;
 
 interface Row {
@@ -27,7 +27,7 @@ interface Group {
 export function workerFigure(): Drawn {
   const figure = new Figure(
     "Workers",
-    "One square for each: full ones take work, empty ones do not, or not yet.",
+    "One square each: filled if the worker takes work, empty if not.",
   );
   return {
     figure,
@@ -49,7 +49,7 @@ function rowsOf(application: LiveApplication): Row[] {
     const groups = [
       { count: places.busy, style: "busy", word: "busy" },
       { count: idle, style: "idle", word: "free" },
-      { count: places.count - places.ready, style: "away", word: "not up" },
+      { count: places.count - places.ready, style: "away", word: "not running" },
     ];
     return [{ name: "execution places", groups }];
   }
@@ -62,7 +62,7 @@ function rowsOf(application: LiveApplication): Row[] {
     const each = cores === null ? "" : `, ${counted(cores, "core")} each`;
     const groups = [
       { count: held, style: styles[index] ?? "", word: "ready" },
-      { count: assigned - held, style: "away", word: "coming up" },
+      { count: assigned - held, style: "away", word: "starting" },
     ];
     return [{ name: `${task === name ? task : `${task}: ${name}`}${each}`, groups }];
   });
@@ -96,6 +96,8 @@ function rowMarks({ name, groups }: Row, top: number): SVGElement[] {
 }
 
 function wordsOf(groups: readonly Group[]): string {
-  const said = groups.filter(({ count }) => count > 0).map(({ count, word }) => `${count} ${word}`);
-  return said.length === 0 ? "none" : said.join(", ");
+  const texts = groups
+    .filter(({ count }) => count > 0)
+    .map(({ count, word }) => `${count} ${word}`);
+  return texts.length === 0 ? "none" : texts.join(", ");
 }

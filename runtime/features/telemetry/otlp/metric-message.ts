@@ -1,16 +1,16 @@
-/** The server's metrics, the same that Prometheus is told, as a message of OTLP. */
+/** Encodes the server's metrics, the same as for Prometheus, as an OTLP message. */
 import type { Family, Labels, Sample } from "../../../base/exposition.ts";
 import { attributesOf, unixNano } from "./otlp-values.ts";
 
-/** Sums count since the start of the server. */
+/** Aggregation temporality: sums count from the start of the server. */
 const CUMULATIVE = 2;
 
-export interface MetricTimes {
+interface MetricTimes {
   readonly startEpochMs: number;
   readonly epochMs: number;
 }
 
-/** @returns metrics of a scope; gauges that are not known yet have no point. */
+/** @returns metrics of one scope; gauges without a value have no point. */
 export function metricsOf(families: readonly Family[], times: MetricTimes): object[] {
   return families.flatMap((family) => {
     const { name, help } = family;
@@ -32,7 +32,7 @@ function dataOf(family: Family, times: MetricTimes): object {
 
 const temporality = { aggregationTemporality: CUMULATIVE };
 
-/** By the endings that names have; UCUM. */
+/** Unit in UCUM, derived from the suffix of the metric's name. */
 function unitOf(name: string): string {
   if (/_seconds(_total)?$/.test(name)) return "s";
   if (/_ms$/.test(name)) return "ms";
@@ -57,13 +57,13 @@ function pointOf(labels: Labels, { startEpochMs, epochMs }: MetricTimes) {
 
 interface Gathered {
   readonly labels: Labels;
-  /** Cumulative counts by their upper bounds. */
+  /** Cumulative counts with their upper bounds. */
   readonly buckets: (readonly [bound: number, count: number])[];
   sum: number;
   count: number;
 }
 
-/** Of lines with bounds that count all below, points that count between bounds. */
+/** Converts cumulative buckets into counts between bounds. */
 function histogramPoints({ name, samples }: Family, times: MetricTimes): object[] {
   const byLabels = new Map<string, Gathered>();
   for (const { name: own, labels, value } of samples) {
@@ -86,7 +86,7 @@ function histogramPoints({ name, samples }: Family, times: MetricTimes): object[
   }));
 }
 
-/** Quantiles that are not known yet are left out. */
+/** Omits quantiles that have no value yet. */
 function summaryPoints({ name, samples }: Family, times: MetricTimes): object[] {
   const byLabels = new Map<string, Summarized>();
   for (const { name: own, labels, value } of samples) {

@@ -1,18 +1,18 @@
-/** Sends OTLP messages over HTTP as JSON, and tries again what a receiver may still take. */
+/** Sends OTLP messages over HTTP as JSON, and retries those that the receiver may accept later. */
 import { causeOf, firstBytes, openHttp, retryAfterMs } from "../../../base/http-client.ts";
 
-export interface OtlpClientOptions {
+interface OtlpClientOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
 }
 
-/** Of the OTLP specification: what may be sent again as it is. */
+/** Retryable statuses of the OTLP specification. */
 const RETRIED = new Set([429, 502, 503, 504]);
-/** Tries of a message, the first included. */
+/** Attempts per message, including the first. */
 const MAX_TRIES = 4;
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 5000;
-/** Of an answer, which says little. */
+/** Limit of a response's body, which is not used. */
 const MAX_ANSWER_BYTES = 1 << 16;
 
 export class OtlpClient {
@@ -25,9 +25,9 @@ export class OtlpClient {
   }
 
   /**
-   * Never rejects.
-   * @param body a JSON text.
-   * @returns why it was not taken, or null.
+   * Sends a message; never rejects.
+   * @param body JSON text.
+   * @returns the reason for the failure, or null on success.
    */
   async send(url: string, body: Buffer): Promise<string | null> {
     let waitMs = FIRST_WAIT_MS;
@@ -41,7 +41,7 @@ export class OtlpClient {
     }
   }
 
-  /** What is sent from now on is tried once. */
+  /** Messages sent from now on are tried once. */
   hurry(): void {
     this.#closing.abort();
   }
@@ -64,7 +64,7 @@ export class OtlpClient {
     });
   }
 
-  /** @returns status 0 where there was no answer. */
+  /** @returns status 0 if there was no response. */
   async #post(url: string, body: Buffer): Promise<Posted> {
     const { headers, timeoutMs } = this.#options;
     const timeout = AbortSignal.timeout(timeoutMs);

@@ -1,4 +1,4 @@
-/** Where OTLP goes and how, by the variables that OpenTelemetry has for it. */
+/** Settings of the OTLP export, read from OpenTelemetry's environment variables. */
 import { RuntimeError } from "../../../base/errors.ts";
 import { SAMPLERS } from "./sampler.ts";
 
@@ -10,11 +10,11 @@ export interface OtlpSettings {
   readonly sampler: (typeof SAMPLERS)[number];
   readonly samplerRatio: number;
   readonly metricIntervalMs: number;
-  /** After this time at most what was gathered is sent. */
+  /** Longest time that gathered requests wait before they are sent. */
   readonly scheduleDelayMs: number;
-  /** Requests that wait to be sent; those beyond are dropped. */
+  /** Limit of requests that wait to be sent; further ones are dropped. */
   readonly maxQueued: number;
-  /** Requests of one message. */
+  /** Maximum number of requests per message. */
   readonly maxBatch: number;
   readonly serviceName: string;
   readonly resource: Readonly<Record<string, string>>;
@@ -23,20 +23,20 @@ export interface OtlpSettings {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * @param endpoint of the settings; null for what the environment says.
- * @returns undefined where nothing is to be sent.
- * @throws RuntimeError RUNTIME_USAGE for a variable with a value that it cannot have.
+ * @param endpoint from the settings; null to use the environment.
+ * @returns undefined if nothing is exported.
+ * @throws RuntimeError RUNTIME_USAGE for a variable with an invalid value.
  */
 export function otlpSettings(
   endpoint: string | null,
   environment: Environment,
 ): OtlpSettings | undefined {
-  const of = (name: string) => environment[`OTEL_${name}`]?.trim() ?? "";
-  if (of("SDK_DISABLED").toLowerCase() === "true") return undefined;
-  const base = endpoint ?? of("EXPORTER_OTLP_ENDPOINT");
-  // A variable of a signal is used as it is; of the common one the signal's path is a part.
+  const variable = (name: string) => environment[`OTEL_${name}`]?.trim() ?? "";
+  if (variable("SDK_DISABLED").toLowerCase() === "true") return undefined;
+  const base = endpoint ?? variable("EXPORTER_OTLP_ENDPOINT");
+  // A variable of one signal is used as it is; the common one gets the signal's path appended.
   const urlOf = (signal: string, path: string) => {
-    const own = endpoint === null ? of(`EXPORTER_OTLP_${signal}_ENDPOINT`) : "";
+    const own = endpoint === null ? variable(`EXPORTER_OTLP_${signal}_ENDPOINT`) : "";
     const text =
       own !== ""
         ? own
@@ -45,26 +45,26 @@ export function otlpSettings(
           : `${base.endsWith("/") ? base.slice(0, -1) : base}${path}`;
     return text === "" ? "" : checkedUrl(text);
   };
-  const isOff = (signal: string) => of(`${signal}_EXPORTER`) === "none";
+  const isOff = (signal: string) => variable(`${signal}_EXPORTER`) === "none";
   const tracesUrl = isOff("TRACES") ? "" : urlOf("TRACES", "/v1/traces");
   const metricsUrl = isOff("METRICS") ? "" : urlOf("METRICS", "/v1/metrics");
   if (tracesUrl === "" && metricsUrl === "") return undefined;
-  const number = (name: string, usual: number, least: number, most = 2 ** 31 - 1) =>
-    numberOf(`OTEL_${name}`, of(name), usual, least, most);
-  const resource = pairsOf(of("RESOURCE_ATTRIBUTES"));
+  const number = (name: string, defaultValue: number, least: number, most = 2 ** 31 - 1) =>
+    numberOf(`OTEL_${name}`, variable(name), defaultValue, least, most);
+  const resource = pairsOf(variable("RESOURCE_ATTRIBUTES"));
   const { "service.name": named, ...more } = resource;
   return {
     tracesUrl,
     metricsUrl,
-    headers: pairsOf(of("EXPORTER_OTLP_HEADERS")),
+    headers: pairsOf(variable("EXPORTER_OTLP_HEADERS")),
     timeoutMs: number("EXPORTER_OTLP_TIMEOUT", 10_000, 1),
-    sampler: samplerNamed(of("TRACES_SAMPLER")),
+    sampler: samplerNamed(variable("TRACES_SAMPLER")),
     samplerRatio: number("TRACES_SAMPLER_ARG", 1, 0, 1),
     metricIntervalMs: number("METRIC_EXPORT_INTERVAL", 60_000, 1),
     scheduleDelayMs: number("BSP_SCHEDULE_DELAY", 5000, 1),
     maxQueued: number("BSP_MAX_QUEUE_SIZE", 2048, 1, 2 ** 20),
     maxBatch: number("BSP_MAX_EXPORT_BATCH_SIZE", 512, 1, 2 ** 16),
-    serviceName: of("SERVICE_NAME") || named || "stratagem",
+    serviceName: variable("SERVICE_NAME") || named || "stratagem",
     resource: more,
   };
 }
@@ -84,15 +84,21 @@ function samplerNamed(text: string): (typeof SAMPLERS)[number] {
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-function numberOf(name: string, text: string, usual: number, least: number, most: number): number {
-  if (text === "") return usual;
+function numberOf(
+  name: string,
+  text: string,
+  defaultValue: number,
+  least: number,
+  most: number,
+): number {
+  if (text === "") return defaultValue;
   const value = Number(text);
   if (value >= least && value <= most) return value;
   const message = `${name}: expected a number from ${least} to ${most}, got ${text}`;
   throw new RuntimeError("RUNTIME_USAGE", message);
 }
 
-/** `key=value,key=value`, percent-encoded. What is no pair is left out, as specified. */
+/** Reads `key=value,key=value`, percent-encoded; skips items that are no pair, as specified. */
 function pairsOf(text: string): Record<string, string> {
   const pairs = text.split(",").flatMap((pair) => {
     const at = pair.indexOf("=");

@@ -1,10 +1,10 @@
 /** Values and attributes as OTLP writes them in JSON. Source: opentelemetry-proto 1.x. */
 
-export type AttributeValue = string | number | boolean;
+type AttributeValue = string | number | boolean;
 
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
-/** What is undefined or no number is left out. */
+/** Omits values that are undefined or NaN. */
 export function attributesOf(attributes: Attributes) {
   return Object.entries(attributes).flatMap(([key, value]) => {
     if (value === undefined || Number.isNaN(value)) return [];
@@ -18,7 +18,7 @@ function anyValue(value: AttributeValue) {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Nanoseconds since 1970 as text; microseconds are what clocks here tell. */
+/** Nanoseconds since 1970 as text; clocks here have a resolution of microseconds. */
 export function unixNano(epochMs: number): string {
   return `${Math.round(epochMs * 1000)}000`;
 }

@@ -1,4 +1,4 @@
-/** Traces and metrics over OTLP/HTTP; loaded only where an endpoint is configured. */
+/** Exports traces and metrics over OTLP/HTTP; loaded only if an endpoint is configured. */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { familiesOf, type MetricLine } from "../../../base/exposition.ts";
@@ -11,24 +11,23 @@ import { attributesOf } from "./otlp-values.ts";
 import { Sampling } from "./sampling.ts";
 import { TraceExporter } from "./trace-exporter.ts";
 
-/** How long the end of a server waits for a receiver. */
+/** Longest wait for the receiver when the server closes. */
 const CLOSE_MS = 3000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   readonly settings: OtlpSettings;
-  /** Of the program. */
   readonly version: string;
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
   readonly onNotice: Notice;
 }
 
-export interface Otlp {
-  /** Undefined where traces are not sent. */
+interface Otlp {
+  /** Undefined if traces are not exported. */
   readonly traces: TraceSink | undefined;
-  /** Sends metrics from now on. @param lines of all there is to tell. */
+  /** Starts to export metrics. @param lines returns all metrics of the server. */
   watch(lines: () => readonly MetricLine[]): void;
-  /** Sends what waits, each message tried once. */
+  /** Sends what is queued; each message is tried once. */
   close(): Promise<void>;
 }
 
@@ -38,7 +37,7 @@ export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: 
   const scope = { name: "stratagem-runtime", version };
   const startEpochMs = epochOffsetMs + nowMs();
   const failed = (what: string) => (reason: string) =>
-    onNotice(`${what} are not sent by OTLP: ${reason}; it is tried again`, "warn");
+    onNotice(`${what} cannot be sent over OTLP: ${reason}; retrying`, "warn");
   const { tracesUrl, metricsUrl } = settings;
   const traces =
     tracesUrl === ""
@@ -75,18 +74,18 @@ export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: 
       clearInterval(timer);
       client.hurry();
       const sent = Promise.all([traces?.flush(), sendMetrics()]);
-      let patience: NodeJS.Timeout | undefined;
+      let timeout: NodeJS.Timeout | undefined;
       const late = new Promise((resolve) => {
-        patience = setTimeout(resolve, CLOSE_MS);
+        timeout = setTimeout(resolve, CLOSE_MS);
       });
       await Promise.race([sent, late]);
-      clearTimeout(patience);
+      clearTimeout(timeout);
       client.close();
     },
   };
 }
 
-/** By the semantic conventions of resources. */
+/** Attributes of the resource, named by OpenTelemetry's semantic conventions. */
 function resourceOf({ serviceName, resource }: OtlpSettings, version: string) {
   return {
     attributes: attributesOf({

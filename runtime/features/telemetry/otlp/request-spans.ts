@@ -1,16 +1,19 @@
-/** Spans of a request: itself, its time in the queue, its batches, and their time in workers. */
+/**
+ * Encodes a request as spans: the request, its time in the queue, its batches, and their time in
+ * workers.
+ */
 import { STATUS_CODES } from "node:http";
-import type { BatchRun } from "../../../server/requests/batch-run.ts";
+import type { BatchRun } from "../../../server/requests/request.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import { randomHex } from "../../../server/requests/trace-context.ts";
 import { type Attributes, attributesOf, unixNano } from "./otlp-values.ts";
 
-/** Of the enumerations of opentelemetry-proto. */
+/** Span kinds and status code of opentelemetry-proto. */
 const INTERNAL = 1;
 const SERVER = 2;
 const ERROR = 2;
 
-/** Batches of a request that are told; a pipeline may have more. */
+/** Batches of one request that get a span; a pipeline may have more. */
 const MAX_RUNS = 32;
 
 interface SpanTimes {
@@ -67,7 +70,9 @@ export function spansOf(record: RequestRecord, epochOffsetMs: number): object[] 
   ];
 }
 
-/** By the semantic conventions: of HTTP the method and the route, of gRPC the whole method. */
+/**
+ * Names a span by the semantic conventions: method and route for HTTP, the full method for gRPC.
+ */
 function nameOf({ protocol, method, path, model }: RequestRecord): string {
   if (protocol === "grpc") return method;
   return `${method} ${routeOf(path, model)}`;
@@ -126,9 +131,12 @@ function batchAttributes(run: BatchRun): Attributes {
   };
 }
 
-/** What a worker took is known, and when it began is not: it ended when its answer was there. */
+/**
+ * Span of the worker's own time. Its duration is known and its start is not: it ends with the
+ * batch.
+ */
 function workerTimes({ startMs, endMs, wallMs }: BatchRun): SpanTimes {
-  // Of a worker that was lost only the batch is known.
+  // A batch whose worker was lost has no time in the worker.
   if (Number.isNaN(wallMs)) return { startMs, endMs };
   return { startMs: Math.max(startMs, endMs - wallMs), endMs };
 }
@@ -136,7 +144,7 @@ function workerTimes({ startMs, endMs, wallMs }: BatchRun): SpanTimes {
 /** Codes of gRPC that are a server's fault: UNKNOWN, DEADLINE_EXCEEDED, UNIMPLEMENTED and so on. */
 const GRPC_FAULTS: readonly number[] = [2, 4, 12, 13, 14, 15];
 
-/** A server's spans fail for what is its own fault, and for clients that went away. */
+/** Whether the server failed, or the client disconnected before the answer. */
 function failed({ protocol, status }: RequestRecord): boolean {
   if (status === null) return true;
   return protocol === "grpc" ? GRPC_FAULTS.includes(status) : status >= 500;
@@ -149,7 +157,7 @@ function errorType({ status }: RequestRecord): string {
 function statusOf(record: RequestRecord): object {
   if (!failed(record)) return {};
   const { error, status, protocol } = record;
-  const ofHttp = protocol === "http" ? STATUS_CODES[status ?? 0] : undefined;
-  const usual = status === null ? "the client was gone" : (ofHttp ?? "");
-  return { status: { code: ERROR, message: error === "" ? usual : error } };
+  const statusText = protocol === "http" ? STATUS_CODES[status ?? 0] : undefined;
+  const defaultMessage = status === null ? "the client disconnected" : (statusText ?? "");
+  return { status: { code: ERROR, message: error === "" ? defaultMessage : error } };
 }

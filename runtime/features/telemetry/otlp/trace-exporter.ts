@@ -1,28 +1,27 @@
-/** Gathers requests that are traced and sends their spans, a bounded number at a time. */
-import { head, line, type MetricLine } from "../../../base/exposition.ts";
+/** Gathers traced requests and sends their spans in messages of bounded size. */
+import type { MetricLine } from "../../../base/exposition.ts";
+import { logRecordLines } from "../../../base/metric-families.ts";
 import type { RequestRecord } from "../../../server/requests/request-record.ts";
 import type { TraceSink } from "../telemetry.ts";
 import type { OtlpClient } from "./otlp-client.ts";
 import { spansOf } from "./request-spans.ts";
 import type { Sampling } from "./sampling.ts";
 
-export interface TraceExporterOptions {
+interface TraceExporterOptions {
   readonly client: Pick<OtlpClient, "send">;
   readonly url: string;
   readonly sampling: Sampling;
-  /** As `otlpResource` writes it. */
   readonly resource: object;
   readonly scope: object;
   readonly epochOffsetMs: number;
   readonly scheduleDelayMs: number;
-  /** Requests. */
   readonly maxQueued: number;
   readonly maxBatch: number;
-  /** Told why messages are not taken, once until one is. */
+  /** Called with the reason of a failure, once until a message succeeds again. */
   readonly onFailed: (reason: string) => void;
 }
 
-/** Requests that are written in one turn of the loop: less than a millisecond. */
+/** Requests encoded in one turn of the event loop: less than a millisecond. */
 const REQUESTS_PER_TURN = 32;
 
 export class TraceExporter implements TraceSink {
@@ -51,7 +50,7 @@ export class TraceExporter implements TraceSink {
     else this.#timer ??= setTimeout(() => void this.flush(), scheduleDelayMs).unref();
   }
 
-  /** Sends what waits; kept once it was taken or given up. */
+  /** Sends the queue; resolves once it was accepted or given up. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -62,12 +61,10 @@ export class TraceExporter implements TraceSink {
   }
 
   lines(): MetricLine[] {
-    const name = "stratagem_traced_requests_total";
-    return [
-      head(name, "counter", "Requests whose spans were sent, and that were dropped unsent"),
-      line(name, { outcome: "exported" }, this.#exported),
-      line(name, { outcome: "dropped" }, this.#dropped),
-    ];
+    return logRecordLines("traces", [
+      ["taken", this.#exported],
+      ["lost", this.#dropped],
+    ]);
   }
 
   async #sendAll(): Promise<void> {
@@ -77,11 +74,11 @@ export class TraceExporter implements TraceSink {
       const reason = await client.send(url, await this.#messageOf(records));
       if (reason === null) this.#exported += records.length;
       else this.#dropped += records.length;
-      this.#tell(reason);
+      this.#reportOutcome(reason);
     }
   }
 
-  /** In several turns of the loop, for requests wait meanwhile. */
+  /** Encodes in several turns of the event loop, so that requests are not delayed. */
   async #messageOf(records: readonly RequestRecord[]): Promise<Buffer> {
     const { resource, scope, epochOffsetMs } = this.#options;
     const texts: string[] = [];
@@ -96,7 +93,7 @@ export class TraceExporter implements TraceSink {
     return Buffer.from(`${start},${scoped},"spans":[${texts.join(",")}]}]}]}`);
   }
 
-  #tell(reason: string | null): void {
+  #reportOutcome(reason: string | null): void {
     if (reason !== null && !this.#isFailing) this.#options.onFailed(reason);
     this.#isFailing = reason !== null;
   }

@@ -1,4 +1,5 @@
-/** Records of an Accordion bundle, field by field. */
+/** The tables of an Accordion bundle: its records, field by field. */
+
 import {
   accuracy,
   application,
@@ -48,6 +49,7 @@ import type {
 } from "../../../bundle/schema.ts";
 import { spread } from "../../../bundle/serving-fields.ts";
 import { table } from "../../../bundle/tables.ts";
+import { checkAccordionSemantics } from "./semantics.ts";
 
 const MAX_PLACES = 4096;
 const MAX_PLACE_POOLS = 64;
@@ -210,3 +212,10 @@ export const accordionBundle = record<AccordionBundle>({
   levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   provenance,
 });
+
+/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+export function readAccordionBundle(value: unknown): AccordionBundle {
+  const bundle = accordionBundle.read(value, "");
+  checkAccordionSemantics(bundle);
+  return bundle;
+}

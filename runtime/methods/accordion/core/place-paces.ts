@@ -1,12 +1,12 @@
 /** Measures the pace of places from the instances that pass them. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
-import { PaceMonitor } from "../../../core/pace.ts";
 import {
   FIXED_VARIANCE,
+  PaceMonitor,
   type ReferenceMode,
   UNKNOWN_VARIANCE,
-} from "../../../core/pace-reference.ts";
+} from "../../../core/pace.ts";
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 

@@ -1,5 +1,8 @@
 /** Models and levels of malleable pipelines, as in `inspect --json`. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
+import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
+import type { ServingSummary } from "../../../describe/serving-summary.ts";
+import { classOfPlaces } from "../core/pipeline-table.ts";
 import { accordionMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
 
@@ -36,4 +39,23 @@ export function accordionLevels(bundle: AccordionBundle, solveMs: readonly numbe
     const solve = { ms: solveMs[index] ?? null, method: "partition" };
     return { loadQps, feasible, missed, capacityQps, plan, expected, solve };
   });
+}
+
+/** The tables of a bundle of accordion, in its order. */
+export function accordionSections({ tasks, shapes }: AccordionBundle): Section[] {
+  const latencies = tasks.flatMap(({ variants }, index) =>
+    variants.map(({ latencyMs }, variant) =>
+      sectionOf(`tasks[${index}].variants[${variant}].latencyMs`, latencyMs),
+    ),
+  );
+  return [...latencies, sectionOf("shapes", shapes)];
+}
+
+/** The execution places of a bundle, as `serve` tells them. */
+export function servingPlaces(bundle: AccordionBundle): ServingSummary {
+  const places = classOfPlaces(bundle).length;
+  const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
+  const workers = places === 1 ? "1 execution place" : `${places} execution places`;
+  const of = models.length === 1 ? "model" : "models";
+  return { workers, more: `; ${of} ${models.join(", ")}`, json: { models } };
 }

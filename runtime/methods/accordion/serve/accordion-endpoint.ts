@@ -79,9 +79,9 @@ export class AccordionEndpoint implements Endpoint {
       givesUpLow: true,
       maxRows: bundle.policy.maxBatch,
       // A request is one query, whatever its rows.
-      onTurnedAway: (rows) => {
+      onRejected: (rows) => {
         arrivals.onRows(1);
-        driver.turnAway(model, rows);
+        driver.reject(model, rows);
       },
       submit: (rows, deadlineMs, isHigh) => {
         arrivals.onRows(1);
@@ -134,7 +134,6 @@ export class AccordionEndpoint implements Endpoint {
       activeQueries: scheduler.activeCount,
       waitingQueries: scheduler.waitingCount,
       loadQps,
-      levelCount: levels.length,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
       promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,

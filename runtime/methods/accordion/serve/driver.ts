@@ -125,7 +125,7 @@ export class AccordionDriver {
   }
 
   /** A request was refused at the door: it counts as load. */
-  turnAway(model: number, rows: number): void {
+  reject(model: number, rows: number): void {
     this.#load.recordArrival(this.#now());
     this.#observer.onRowsDone(model, "dropped", rows);
   }
@@ -173,9 +173,7 @@ export class AccordionDriver {
     const isToldOf = ofRun.length > 0;
     const isGivenUp = ofRun.some(({ kind }) => kind === "drop");
     if (run !== undefined && !isGivenUp) this.#observer.onQueryRetried();
-    if (run !== undefined && !isToldOf) {
-      this.#observer.onInstancesForgotten(run.request.model, run.halt());
-    }
+    if (run !== undefined && !isToldOf) run.halt();
     this.#carryOut(commands, nowMs);
   }
 
@@ -275,7 +273,7 @@ export class AccordionDriver {
     const stages = at(request.ofModel.stagesByShape, shape);
     assert(stages !== null, "a query gets a shape that its model has");
     const given = places.map((place) => at(this.#places, place));
-    this.#observer.onInstancesForgotten(request.model, run.begin(stages, given));
+    run.begin(stages, given);
     const ownTurn = command.kind === "start" ? 1 : 0;
     request.notePlaces(places, this.#scheduler.waitingCount + ownTurn, nowMs);
     if (Number.isNaN(request.startMs)) {
@@ -290,7 +288,6 @@ export class AccordionDriver {
   #onInstance(run: PipelineRun): void {
     const nowMs = this.#now();
     const { request } = run;
-    this.#observer.onInstanceDone(request.model);
     const isLast = request.doneRows === request.rows;
     if (isLast) this.#close(run);
     this.#carryOut(this.#recorded.onInstanceDone(run.query, nowMs), nowMs);

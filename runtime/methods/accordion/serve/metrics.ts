@@ -1,10 +1,16 @@
 /** Counters of a server of execution places, and their text for Prometheus. */
 
-import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { Histogram, head, line, type MetricLine } from "../../../base/exposition.ts";
+import {
+  type ApplicationGauges,
+  applicationLines,
+  scalingLines,
+  workerLines,
+} from "../../../base/metric-families.ts";
 import { at } from "../../../server/graph/signature/pipeline-signature.ts";
-import { SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
+import { SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
-import { violationLines } from "../../../server/metrics/promise-lines.ts";
+import { expectedLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import { DROP_LATE, DROP_NO_PLACE, DROP_PLACES_LOST } from "../core/commands.ts";
 import type { AccordionObserver, RowsOutcome } from "./observer.ts";
@@ -18,37 +24,28 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
   [DROP_PLACES_LOST, "worker-lost"],
 ];
 
-/** Words for how the places of a query change; after a loss it may have had none left. */
-const CHANGES = ["shrink", "grow", "move", "restart"] as const;
-
-type Change = (typeof CHANGES)[number];
+/** How the places of a query change; after a loss, before `restart`, it may have had none left. */
+type Change = "down" | "up" | "move" | "restart";
 
 /** State of the server at the time it is asked. */
-interface AccordionGauges {
+interface AccordionGauges extends ApplicationGauges {
   readonly places: number;
   readonly readyPlaces: number;
   readonly busyPlaces: number;
   readonly activeQueries: number;
   readonly waitingQueries: number;
-  readonly loadQps: number;
-  readonly levelCount: number;
-  readonly topLevelQps: number;
-  readonly application: string;
   /** Of the lowest level that is not below the load. */
   readonly promisedViolationRate: number;
-  readonly bundleSha256: string;
 }
 
 class ModelCounters {
   readonly name: string;
   readonly requests: RequestMetrics;
-  readonly slack = new Histogram(SLACK_BOUNDS_MS);
+  readonly slack = new Histogram(SLACK_BOUNDS_SECONDS);
   readonly places = new Histogram(PLACE_BOUNDS);
-  readonly changes: Record<Change, number> = { shrink: 0, grow: 0, move: 0, restart: 0 };
+  readonly changes: Record<Change, number> = { down: 0, up: 0, move: 0, restart: 0 };
   readonly dropsByReason = new Map(DROP_REASONS.map(([reason]) => [reason, 0]));
   readonly rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
-  instances = 0;
-  redone = 0;
 
   constructor(name: string) {
     this.name = name;
@@ -80,19 +77,11 @@ export class AccordionMetrics implements AccordionObserver {
   onStart(model: number, places: number, slackMs: number): void {
     const { places: histogram, slack } = at(this.#models, model);
     histogram.observe(places);
-    slack.observe(slackMs);
+    slack.observe(slackMs / 1000);
   }
 
   onReshape(model: number, placesBefore: number, places: number): void {
     at(this.#models, model).changes[changeOf(placesBefore, places)]++;
-  }
-
-  onInstanceDone(model: number): void {
-    at(this.#models, model).instances++;
-  }
-
-  onInstancesForgotten(model: number, count: number): void {
-    at(this.#models, model).redone += count;
   }
 
   onQueryDropped(model: number, reason: number): void {
@@ -123,25 +112,23 @@ export class AccordionMetrics implements AccordionObserver {
     return [
       ...RequestMetrics.tritonLines(requests),
       ...this.#queryLines(),
-      ...this.#instanceLines(),
-      ...this.#placeLines(gauges),
       ...this.#serverLines(gauges),
     ];
   }
 
   #queryLines(): MetricLine[] {
     const start = "stratagem_start_places";
-    const slack = "stratagem_dispatch_slack_ms";
-    const changes = "stratagem_reconfigurations_total";
+    const slack = "stratagem_dispatch_slack_seconds";
     const dropped = "stratagem_queries_dropped_total";
+    const rows = "stratagem_queries_total";
     return [
       head(start, "histogram", "Execution places that a query starts with, by model"),
       ...this.#models.flatMap(({ name: model, places }) => places.lines(start, { model })),
       head(slack, "histogram", "Slack of a query when it starts, by model"),
       ...this.#models.flatMap(({ name: model, slack: own }) => own.lines(slack, { model })),
-      head(changes, "counter", "Running queries that were given other places, by model"),
-      ...this.#models.flatMap((one) =>
-        CHANGES.map((change) => line(changes, { model: one.name, change }, one.changes[change])),
+      ...scalingLines(
+        "places",
+        this.#models.map(({ name: model, changes }) => [{ model }, changes]),
       ),
       head(dropped, "counter", "Queries dropped, by model and reason"),
       ...this.#models.flatMap(({ name: model, dropsByReason }) =>
@@ -149,18 +136,6 @@ export class AccordionMetrics implements AccordionObserver {
           line(dropped, { model, reason: text }, dropsByReason.get(reason) ?? 0),
         ),
       ),
-    ];
-  }
-
-  #instanceLines(): MetricLine[] {
-    const done = "stratagem_instances_total";
-    const redone = "stratagem_instances_redone_total";
-    const rows = "stratagem_queries_total";
-    return [
-      head(done, "counter", "Rows that left the last stage, by model"),
-      ...this.#models.map(({ name: model, instances }) => line(done, { model }, instances)),
-      head(redone, "counter", "Rows that were on their way and began again, by model"),
-      ...this.#models.map((one) => line(redone, { model: one.name }, one.redone)),
       head(rows, "counter", "Rows of requests by what became of them"),
       ...this.#models.flatMap((one) =>
         Object.entries(one.rows).map(([outcome, count]) =>
@@ -170,38 +145,18 @@ export class AccordionMetrics implements AccordionObserver {
     ];
   }
 
-  #placeLines(gauges: AccordionGauges): MetricLine[] {
-    const { places, readyPlaces, busyPlaces, activeQueries, waitingQueries } = gauges;
-    return [
-      ...metric("stratagem_places", "gauge", "Execution places", places),
-      ...metric("stratagem_places_ready", "gauge", "Execution places that are up", readyPlaces),
-      ...metric("stratagem_places_busy", "gauge", "Execution places that queries have", busyPlaces),
-      ...metric("stratagem_active_queries", "gauge", "Queries that have places", activeQueries),
-      ...metric("stratagem_waiting_queries", "gauge", "Queries that wait", waitingQueries),
-    ];
-  }
-
   #serverLines(gauges: AccordionGauges): MetricLine[] {
-    const { loadQps, levelCount, topLevelQps, application, bundleSha256: sha256 } = gauges;
-    const pending = gauges.activeQueries + gauges.waitingQueries;
+    const { places: total, readyPlaces: ready, busyPlaces: busy } = gauges;
+    const { activeQueries, waitingQueries, promisedViolationRate } = gauges;
+    const pending = "stratagem_pending_queries";
     return [
-      ...metric("stratagem_levels", "gauge", "Load levels there are", levelCount),
-      ...metric("stratagem_top_level_qps", "gauge", "Load of the highest level", topLevelQps),
-      ...violationLines(gauges.promisedViolationRate),
-      ...metric("stratagem_load_qps", "gauge", "Measured load, queries a second", loadQps),
-      ...metric("stratagem_pending_queries", "gauge", "Queries that wait or run", pending),
-      ...metric("stratagem_workers", "gauge", "Workers of the cluster", gauges.places),
-      ...metric(
-        "stratagem_workers_ready",
-        "gauge",
-        "Workers that take batches",
-        gauges.readyPlaces,
-      ),
+      ...expectedLines("violations", [[{}, promisedViolationRate]]),
+      head(pending, "gauge", "Queries that wait or run"),
+      line(pending, { state: "running" }, activeQueries),
+      line(pending, { state: "waiting" }, waitingQueries),
+      ...workerLines({ total, ready, busy }),
       ...this.#losses.lines(),
-      ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
-        application,
-        sha256,
-      }),
+      ...applicationLines(gauges),
     ];
   }
 }
@@ -209,5 +164,5 @@ export class AccordionMetrics implements AccordionObserver {
 function changeOf(placesBefore: number, places: number): Change {
   if (placesBefore === 0) return "restart";
   if (places === placesBefore) return "move";
-  return places < placesBefore ? "shrink" : "grow";
+  return places < placesBefore ? "down" : "up";
 }

@@ -4,9 +4,6 @@ export interface AccordionObserver {
   onStart(model: number, places: number, slackMs: number): void;
   /** A query that had begun goes on. @param placesBefore 0 if it had none, after a loss. */
   onReshape(model: number, placesBefore: number, places: number): void;
-  onInstanceDone(model: number): void;
-  /** Instances that were on their way and begin again. */
-  onInstancesForgotten(model: number, count: number): void;
   /** @param reason as in the commands. */
   onQueryDropped(model: number, reason: number): void;
   /** @param ranMs from its first instance until its last was done. */

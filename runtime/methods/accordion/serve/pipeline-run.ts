@@ -47,29 +47,23 @@ export class PipelineRun {
     return this.#seats.some((seat) => seat.place === place);
   }
 
-  /**
-   * Takes the places, one for each stage; nothing runs before `pump`.
-   * @returns instances on their way that are forgotten.
-   */
-  begin(stages: readonly AccordionStage[], places: readonly ExecutionPlace[]): number {
+  /** Takes the places, one for each stage; nothing runs before `pump`. */
+  begin(stages: readonly AccordionStage[], places: readonly ExecutionPlace[]): void {
     assert(stages.length === places.length, "every stage has a place");
-    const forgotten = this.halt();
+    this.halt();
     this.#seats = places.map((place, index) => {
       const stage = stages[index];
       assert(stage !== undefined, "every place has a stage");
       return new Seat(this, stage, place);
     });
     for (const seat of this.#seats) seat.place.give(seat);
-    return forgotten;
   }
 
-  /** Leaves all places. @returns instances on their way that are forgotten. */
-  halt(): number {
+  /** Leaves all places; instances on their way are forgotten. */
+  halt(): void {
     for (const seat of this.#seats) seat.place.leave(seat);
     this.#seats = [];
-    const forgotten = this.#next - this.request.doneRows;
     this.#next = this.request.doneRows;
-    return forgotten;
   }
 
   /** Lets every stage run that can: the last first, which makes room for those before. */

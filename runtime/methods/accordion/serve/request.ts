@@ -5,15 +5,15 @@
 import { assert } from "../../../core/assert.ts";
 import type { StayedTensor } from "../../../exec/models/executor.ts";
 import { at } from "../../../server/graph/signature/pipeline-signature.ts";
-import { answerTimes, type BatchRun } from "../../../server/requests/batch-run.ts";
 import {
+  answerTimes,
+  type BatchRun,
   type FailureReason,
   joined,
   type Outcome,
   type RequestRows,
 } from "../../../server/requests/request.ts";
-import { elementCountOf } from "../../../server/tensors/datatypes.ts";
-import { rowBounds } from "../../../server/tensors/tensors.ts";
+import { elementCountOf, rowBounds } from "../../../server/tensors/tensors.ts";
 import type { AccordionModel } from "./served-models.ts";
 
 /** A tensor of one instance. */

@@ -1,4 +1,5 @@
-/** Records of an InferLine bundle, field by field. */
+/** The tables of an InferLine bundle: its records, field by field. */
+
 import {
   accuracy,
   application,
@@ -62,6 +63,7 @@ import type {
   TrafficSample,
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
+import { checkInferlineSemantics } from "./semantics.ts";
 
 /** Standard deviations beyond any random excess. */
 const MAX_TOLERANCE = 100;
@@ -215,3 +217,10 @@ export const inferlineBundle = record<InferlineBundle>({
   levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   provenance,
 });
+
+/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+export function readInferlineBundle(value: unknown): InferlineBundle {
+  const bundle = inferlineBundle.read(value, "");
+  checkInferlineSemantics(bundle);
+  return bundle;
+}

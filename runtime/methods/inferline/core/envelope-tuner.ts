@@ -99,16 +99,6 @@ export class EnvelopeTuner implements ReplicaTuner {
     return this.#envelope.windowMs;
   }
 
-  /** [windowCount]: most requests in a window of the last 60 beats; not a copy. */
-  get observedRequests(): Uint32Array {
-    return this.#envelope.maxima;
-  }
-
-  /** [windowCount]: most requests in a window of the sample. */
-  get sampleRequests(): Float64Array {
-    return this.#sampleRequests;
-  }
-
   /**
    * Largest ratio of an observed count to the sample's, one within the tolerance being 1 at most;
    * above 1 the traffic is more, or more bursty, than the plan is for.

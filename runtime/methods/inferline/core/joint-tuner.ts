@@ -170,21 +170,6 @@ export class JointTuner implements ReplicaTuner {
     return this.#history.knownBeats < RECENT ? Number.NaN : this.#meanQps(RECENT);
   }
 
-  /** [windowCount]: lengths of the windows. */
-  get windowMs(): Float64Array {
-    return this.#envelope.windowMs;
-  }
-
-  /** [windowCount]: most requests in a window of the time that is remembered; not a copy. */
-  get observedRequests(): Uint32Array {
-    return this.#envelope.maxima;
-  }
-
-  /** [windowCount]: most requests in a window of the sample; NaN where that had none so short. */
-  get sampleRequests(): Float64Array {
-    return this.#loads[this.#level]!.sampleRequests;
-  }
-
   /** The load that the traffic surely is over that of the level. */
   get excess(): number {
     return this.#loads[this.#level]!.ratioOf(this.#envelope.maxima);

@@ -1,6 +1,7 @@
 /** What a server of pipelines needs of a bundle of inferline. */
 
-import { gaugeByTask, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { type MetricLine, metric } from "../../../base/exposition.ts";
+import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
 import { type InferlineBundle, MICROS, priceMicros } from "../../../bundle/schema.ts";
 import { replicaShapeOf } from "../../../core/graph/replica-shape.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
@@ -15,13 +16,11 @@ import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-si
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import type { WorkerModels } from "../../../server/graph/worker-models.ts";
 import { pooledCells, poolOfWorker } from "../../../server/measures/profiled-cells.ts";
-import { EnvelopeTuner } from "../core/envelope-tuner.ts";
 import {
   type InferlineDispatcher,
   type InferlineGauges,
   inferlineDispatcherOf,
 } from "../core/inferline-dispatcher.ts";
-import { JointTuner } from "../core/joint-tuner.ts";
 import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
 
@@ -85,72 +84,22 @@ class InferlineMetrics {
   }
 
   lines(workers: Pick<WorkerModels, "isAssigned">): MetricLine[] {
-    const { targetsByTask, assignedByTask, readyByTask } = this.#gauges;
+    const { targetsByTask } = this.#gauges;
+    const { ups, downs } = this.#tuner;
     const tasks = this.#taskNames;
     return [
-      ...gaugeByTask(
-        "stratagem_replicas_target",
-        "Replicas that a task is to have",
-        tasks,
-        targetsByTask,
+      ...taskWorkerLines(
+        tasks.map((task, index) => [{ task }, { target: targetsByTask[index] ?? 0 }]),
       ),
-      ...gaugeByTask(
-        "stratagem_replicas_assigned",
-        "Replicas of a task, those included that come up or leave after a batch",
-        tasks,
-        assignedByTask,
+      ...scalingLines(
+        "workers",
+        tasks.map((task, index) => [{ task }, { up: ups[index] ?? 0, down: downs[index] ?? 0 }]),
       ),
-      ...gaugeByTask(
-        "stratagem_replicas_ready",
-        "Replicas of a task that hold its model",
-        tasks,
-        readyByTask,
-      ),
-      ...this.#scalingLines(),
-      ...this.#envelopeLines(),
       ...metric(
         "stratagem_cost_per_hour",
         "gauge",
         "Price of the replicas there are, in the unit of the pools",
         this.costPerHour(workers),
-      ),
-    ];
-  }
-
-  #scalingLines(): MetricLine[] {
-    const name = "stratagem_scaling_actions_total";
-    const { ups, downs } = this.#tuner;
-    return [
-      head(name, "counter", "Replicas asked for and given up, by task"),
-      ...this.#taskNames.flatMap((task, index) => [
-        line(name, { task, direction: "up" }, ups[index] ?? 0),
-        line(name, { task, direction: "down" }, downs[index] ?? 0),
-      ]),
-    ];
-  }
-
-  /** Replicas that stay as planned follow no envelope. */
-  #envelopeLines(): MetricLine[] {
-    const { tuner } = this.#tuner;
-    if (!(tuner instanceof EnvelopeTuner || tuner instanceof JointTuner)) return [];
-    const requests = "stratagem_envelope_requests";
-    const { windowMs, observedRequests, sampleRequests, excess } = tuner;
-    return [
-      head(requests, "gauge", "Most requests in a window: of the last minute, of the sample"),
-      ...[...windowMs].flatMap((ms, window) => {
-        const sample = sampleRequests[window] ?? Number.NaN;
-        // A level whose plan is slower than that of another says nothing of the shortest windows.
-        if (Number.isNaN(sample)) return [];
-        return [
-          line(requests, { window_ms: `${ms}`, of: "observed" }, observedRequests[window] ?? 0),
-          line(requests, { window_ms: `${ms}`, of: "sample" }, sample),
-        ];
-      }),
-      ...metric(
-        "stratagem_envelope_excess",
-        "gauge",
-        "Largest ratio of an observed number of requests to that of the sample",
-        excess,
       ),
     ];
   }

@@ -1,4 +1,5 @@
-/** Records of a Loki bundle, field by field. */
+/** The tables of a Loki bundle: its records, field by field. */
+
 import {
   accuracy,
   accuracyFields,
@@ -78,6 +79,7 @@ import type {
   Transition,
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
+import { checkLokiSemantics } from "./semantics.ts";
 
 const MAX_DEPTH = 15;
 
@@ -265,3 +267,10 @@ export const lokiBundle = record<LokiBundle>({
   ),
   provenance,
 });
+
+/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+export function readLokiBundle(value: unknown): LokiBundle {
+  const bundle = lokiBundle.read(value, "");
+  checkLokiSemantics(bundle);
+  return bundle;
+}

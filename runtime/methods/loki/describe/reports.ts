@@ -1,5 +1,11 @@
 /** Tasks and levels of plans, as in `inspect --json`. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
+import {
+  profileSections,
+  type Section,
+  sectionOf,
+  serviceTimeSections,
+} from "../../../describe/bundle-sections.ts";
 import { measuredReports } from "../../../describe/profile-reports.ts";
 import { lokiMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
@@ -17,4 +23,26 @@ export function lokiLevels(bundle: LokiBundle, solveMs: readonly number[]) {
     const solve = { ms: solveMs[index] ?? null, ...level.solve };
     return { loadQps, feasible, missed, capacityQps, plan, transition, expected, solve };
   });
+}
+
+/** The tables of a bundle of loki, in its order. */
+export function lokiSections({ tasks, leaves, levels }: LokiBundle): Section[] {
+  const sections = profileSections(tasks);
+  for (const [index, { accuracyByPath }] of leaves.entries()) {
+    if (accuracyByPath === null) continue;
+    sections.push(sectionOf(`leaves[${index}].accuracyByPath`, accuracyByPath));
+  }
+  for (const [index, { stages }] of levels.entries()) {
+    for (const [task, stage] of (stages ?? []).entries()) {
+      if (stage === null) continue;
+      const path = `levels[${index}].stages[${task}]`;
+      sections.push(
+        ...serviceTimeSections(`${path}.serviceTimes`, stage.serviceTimes),
+        sectionOf(`${path}.decisionSpace.slackMs`, stage.decisionSpace.slackMs),
+        sectionOf(`${path}.decisionSpace.actions`, stage.decisionSpace.actions),
+        sectionOf(`${path}.actionByState`, stage.actionByState),
+      );
+    }
+  }
+  return sections;
 }

@@ -1,4 +1,5 @@
-/** Records of a RAMSIS bundle, field by field. */
+/** The tables of a RAMSIS bundle: its records, field by field. */
+
 import {
   accuracy,
   accuracyFields,
@@ -53,6 +54,7 @@ import type {
 } from "../../../bundle/schema.ts";
 import { buckets, bucketTables, byBucket } from "./bucket-fields.ts";
 import { classExpected, classSpaces, classTables, sloWithClasses } from "./class-fields.ts";
+import { checkRamsisSemantics } from "./semantics.ts";
 
 const MAX_STEPS = 1_000_000;
 
@@ -260,3 +262,10 @@ export const ramsisBundle = record<RamsisBundle>({
   ),
   provenance,
 });
+
+/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+export function readRamsisBundle(value: unknown): RamsisBundle {
+  const bundle = ramsisBundle.read(value, "");
+  checkRamsisSemantics(bundle);
+  return bundle;
+}

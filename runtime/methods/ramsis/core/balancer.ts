@@ -3,7 +3,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import type { DeadlineQueues } from "../../../core/queue.ts";
-import { DOWN, IDLE } from "./worker-states.ts";
+import { DOWN, IDLE } from "./workers.ts";
 
 /** Says which worker gets the next query. */
 export interface Balancer {

@@ -14,8 +14,7 @@ import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import { type Balancer, balancerOf } from "./balancer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { Policy } from "./policy.ts";
-import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
-import { BUSY, DOWN, IDLE, workerStates } from "./worker-states.ts";
+import { BUSY, DOWN, IDLE, type PaceOptions, WorkerPaces, workerStates } from "./workers.ts";
 
 /**
  * A queue per worker, and a query bound to one when it arrives. A worker decides when it is idle

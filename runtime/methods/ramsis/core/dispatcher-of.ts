@@ -3,7 +3,7 @@ import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { BoundDispatcher } from "./bound-dispatcher.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { PooledDispatcher } from "./pooled-dispatcher.ts";
-import type { PaceOptions } from "./worker-paces.ts";
+import type { PaceOptions } from "./workers.ts";
 
 export interface DispatcherOptions extends PaceOptions {
   /** Whether every worker is up from the start; otherwise each is once it is said to be ready. */

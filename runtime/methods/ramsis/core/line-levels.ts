@@ -1,84 +1,180 @@
-/** The lines in which queries wait for all workers, and the level that decides for them. */
+/**
+ * Lines of several classes, or buckets: what each level says of them, their loads, and the level
+ * that decides.
+ */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
-import { LevelChoice, POOLED_LEVEL_CHOICE } from "../../../core/level-choice.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
+import {
+  LevelChoice,
+  type LevelChoiceOptions,
+  POOLED_LEVEL_CHOICE,
+} from "../../../core/level-choice.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
-import { bucketWeights } from "./bucket-weights.ts";
-import { ClassLoads } from "./class-loads.ts";
-import { type ClassPlan, classPlans, type Line, lineOf } from "./class-plans.ts";
-import { carriedLoads, levelPaces, type Policy } from "./policy.ts";
+import { kindBundle, withoutKinds, withPaceLevels } from "../bundle/kind-views.ts";
+import type { ClassSpan } from "./line-queues.ts";
+import { carriedLoads, levelPaces, Policy } from "./policy.ts";
 
-export interface LineLevels {
-  /** Lines that are followed now. */
-  readonly lines: readonly Line[];
-  /** Index of the level that decided last. */
-  readonly level: number;
-  /** Pace that the tables of the level were solved for, where the policies do not divide by it. */
-  readonly pace: number;
-  /** Takes measurements before decisions. */
-  follow(nowMs: number, monitor: PaceMonitor): void;
-  /** @param queries that came at once. */
-  recordArrival(sloClass: number, nowMs: number, queries: number): void;
-  /** @param bundle with the same classes, buckets and axes. */
-  replaceBundle(bundle: RamsisBundle): void;
-  onShare(share: LoadShare): void;
-  seenLoad(nowMs: number): SeenLoad;
-  loadQps(nowMs: number): number;
+/** Queries that wait together: those of all classes, or of one. */
+export interface Line extends ClassSpan {
+  /** Queries that wait in it at most; one that finds so many is dropped. */
+  readonly capacity: number;
+  /** Workers that may run its batches at a time. */
+  readonly workers: number;
+  readonly policy: Policy;
 }
 
-/** @param workers of the cluster that the bundle is for. */
-export function lineLevelsOf(bundle: RamsisBundle, workers: number): LineLevels {
-  const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
-  return isDivided ? new DividedLevels(bundle, workers) : new OneLine(bundle, workers);
+/** What a level says of who waits with whom. */
+export interface ClassPlan {
+  /** One line for all, or for each bucket. */
+  readonly together: readonly Line[];
+  /** A line for each class; null where the level has none. */
+  readonly apart: readonly Line[] | null;
 }
 
-/** All queries wait in one line, whose policy follows the load by itself. */
-class OneLine implements LineLevels {
-  readonly lines: readonly Line[];
-  readonly pace = 1;
-  readonly #policy: Policy;
+/**
+ * One plan for each level of a bundle with classes, or buckets, which never wait together.
+ * @param workers of the cluster. @throws Error if the bundle contradicts itself.
+ */
+export function classPlans(paced: RamsisBundle, workers: number): readonly ClassPlan[] {
+  const bundle = withPaceLevels(paced);
+  const { slo, buckets } = bundle;
+  const kinds = slo.classes ?? buckets ?? [];
+  const shared = withoutKinds(bundle);
+  return bundle.levels.map((level, index) => {
+    const hasOwn = level.classTables !== undefined || level.bucketTables !== undefined;
+    const apart = (hasOwn ? kinds : []).map((_, kind) => {
+      const own = level.classTables?.[kind]?.workers ?? workers;
+      return lineOf(kindBundle(bundle, level, kind), kind, kind + 1, own);
+    });
+    if (buckets !== undefined) return { together: apart, apart: null };
+    const alone = { ...shared, levels: shared.levels.slice(index, index + 1) };
+    const together = [lineOf(alone, 0, kinds.length, workers)];
+    return { together, apart: hasOwn ? apart : null };
+  });
+}
 
+/** @param bundle whose policy decides, by its only level where the line is of a plan. */
+export function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
+  const policy = Policy.fromBundle(bundle);
+  return { first, end, capacity: policy.queueCapacity, workers, policy };
+}
+
+/**
+ * The first measurement is of the shortest window, and to call a class too large on its account
+ * would last until a dip as large.
+ */
+const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSigmas: 3 };
+
+/**
+ * Whether the classes bring what the tables for each of them were made for: their shares of the
+ * load of a level.
+ *
+ * Of each class the load is measured as that of all is, and a level chosen for it among its shares
+ * of theirs, with the same regard for noise. Where a class calls for a higher level than the load
+ * of all does, the shares are not those of the bundle. A class of which nothing is known brings
+ * nothing.
+ */
+export class ClassLoads {
+  readonly #monitors: readonly LoadMonitor[];
+  readonly #shared: readonly SharedLoad[];
+  #choices: readonly LevelChoice[];
+
+  /** @param workers of the cluster that the bundle is for. */
   constructor(bundle: RamsisBundle, workers: number) {
-    const line = lineOf(bundle, 0, 1, workers);
-    this.lines = [line];
-    this.#policy = line.policy;
+    const classes = bundle.slo.classes ?? [];
+    const beatMs = beatMsOf(bundle.slo);
+    this.#monitors = classes.map(() => new LoadMonitor(beatMs));
+    this.#shared = classes.map(() => new SharedLoad(workers, beatMs));
+    this.#choices = choicesOf(bundle);
   }
 
-  get level(): number {
-    return this.#policy.level;
-  }
-
-  follow(): void {}
-
-  recordArrival(_sloClass: number, nowMs: number, queries: number): void {
-    this.#policy.recordArrival(nowMs, queries);
-  }
-
+  /**
+   * Follows other levels from now on; the loads measured so far stay known. @param bundle with the
+   * same classes.
+   */
   replaceBundle(bundle: RamsisBundle): void {
-    this.#policy.replaceBundle(bundle);
+    this.#choices = choicesOf(bundle);
   }
 
-  onShare(share: LoadShare): void {
-    this.#policy.follow(share);
+  /** What others see is not told class by class: theirs are taken for as large as here. */
+  follow(share: LoadShare): void {
+    for (const shared of this.#shared) shared.follow({ ...share, othersQps: null });
   }
 
-  seenLoad(nowMs: number): SeenLoad {
-    return this.#policy.seenLoad(nowMs);
+  /** @param queries that came at once. */
+  recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    this.#monitors[sloClass]?.recordArrival(nowMs, queries);
   }
 
-  loadQps(nowMs: number): number {
-    return this.#policy.loadQps(nowMs);
+  /**
+   * Takes measurements and tells whether a class brings more than its share of a level. @param
+   * level index of the level for the load of all. @param stretch as levels are chosen with.
+   */
+  exceed(level: number, nowMs: number, stretch: number): boolean {
+    let isMore = false;
+    for (let sloClass = 0; sloClass < this.#monitors.length; sloClass++) {
+      const monitor = this.#monitors[sloClass]!;
+      monitor.look(nowMs);
+      const load = this.#shared[sloClass]!.of(monitor);
+      if (this.#choices[sloClass]!.update(load, nowMs, stretch) > level) isMore = true;
+    }
+    return isMore;
   }
+}
+
+/**
+ * Each class chooses among its shares of the levels' loads, and a last one for what is above them
+ * all.
+ */
+function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
+  const carried = carriedLoads(bundle);
+  return (bundle.slo.classes ?? []).map(({ share }) => {
+    const upwards = Float64Array.of(...carried.map((qps) => share * qps), Number.POSITIVE_INFINITY);
+    return new LevelChoice(upwards, CLASS_LEVEL_CHOICE);
+  });
+}
+
+/**
+ * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for:
+ * by the least time of a worker that it takes in a batch which ends within the SLO. So more
+ * requests of a large bucket than its share call for a higher level, and fewer for a lower one.
+ * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
+ */
+export function bucketWeights(bundle: RamsisBundle): Float64Array | null {
+  const { buckets, slo, cluster, decisionSpace } = bundle;
+  if (buckets === undefined) return null;
+  const sloMs = decisionSloMs(cluster, slo.latencyMs);
+  const actions = decisionSpace.actions.data;
+  const costs = buckets.map(({ serviceTimes: { decisionMs } }) => {
+    const maxBatch = decisionMs.shape[1] ?? 0;
+    let least = Number.POSITIVE_INFINITY;
+    let leastOfOne = Number.POSITIVE_INFINITY;
+    for (let action = 0; action < actions.length; action += 2) {
+      const batch = actions[action + 1]!;
+      const ms = decisionMs.data[actions[action]! * maxBatch + batch - 1]!;
+      if (ms <= sloMs) least = Math.min(least, ms / batch);
+      if (batch === 1) leastOfOne = Math.min(leastOfOne, ms);
+    }
+    return least < Number.POSITIVE_INFINITY ? least : leastOfOne;
+  });
+  const mean = buckets.reduce((sum, { share }, bucket) => sum + share * costs[bucket]!, 0);
+  const weights = Float64Array.from(costs, (cost) => cost / mean);
+  return weights.every((weight) => weight > 0 && weight < Number.POSITIVE_INFINITY)
+    ? weights
+    : weights.fill(1);
 }
 
 /**
  * Queries of several classes, or buckets. The level of the measured load says whether classes wait
  * together or apart; they wait together as long as a class brings more than its share.
  */
-class DividedLevels implements LineLevels {
+export class DividedLevels {
+  /** Lines that are followed now. */
   lines: readonly Line[];
+  /** Index of the level that decided last. */
   level = 0;
   readonly #workers: number;
   #plans: readonly ClassPlan[];
@@ -107,10 +203,12 @@ class DividedLevels implements LineLevels {
     this.#classLoads = new ClassLoads(bundle, workers);
   }
 
+  /** Pace that the tables of the level were solved for; the policies of lines divide by none. */
   get pace(): number {
     return this.#paceByLevel[this.level]!;
   }
 
+  /** Takes measurements before decisions. */
   follow(nowMs: number, { stretch }: PaceMonitor): void {
     this.#work.look(nowMs);
     this.level = this.#levelChoice.update(this.#shared.of(this.#work), nowMs, stretch);
@@ -119,6 +217,7 @@ class DividedLevels implements LineLevels {
     this.lines = apart === null || exceed ? together : apart;
   }
 
+  /** @param queries that came at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitor.recordArrival(nowMs, queries);
     const weight = this.#weights?.[sloClass];
@@ -126,6 +225,7 @@ class DividedLevels implements LineLevels {
     this.#classLoads.recordArrival(sloClass, nowMs, queries);
   }
 
+  /** @param bundle with the same classes, buckets and axes. */
   replaceBundle(bundle: RamsisBundle): void {
     this.#plans = classPlans(bundle, this.#workers);
     this.level = 0;

@@ -5,18 +5,17 @@ import { decisionSloMs } from "../../../core/decision-slo.ts";
 import {
   DEFAULT_LEVEL_CHOICE,
   type LevelChoiceOptions,
+  LevelSets,
   POOLED_LEVEL_CHOICE,
 } from "../../../core/level-choice.ts";
-import { LevelSets } from "../../../core/level-sets.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import { type LoadShare, type SeenLoad, SharedLoad, seenIn } from "../../../core/load-share.ts";
-import type { PaceMonitor } from "../../../core/pace.ts";
-import { PaceReference, type ReferenceMode } from "../../../core/pace-reference.ts";
+import { type PaceMonitor, PaceReference, type ReferenceMode } from "../../../core/pace.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import { mixtureCoin, SLACK_ROUNDING_MS } from "../../../core/table-lookup.ts";
 import { isNamed } from "../../../core/wanted-variant.ts";
 import { NamedBatches } from "./named-batches.ts";
-import { workerCountOf } from "./worker-states.ts";
+import { workerCountOf } from "./workers.ts";
 
 /**
  * Says what to run in a state at the load that was measured, by the tables of a bundle, the choice
@@ -45,7 +44,10 @@ export class Policy {
   #levelSets: LevelSets;
   readonly #levelOptions: LevelChoiceOptions;
   readonly #monitor: LoadMonitor;
-  readonly #shared: SharedLoad;
+  /** Load of all front ends; null while this is the only one. */
+  #shared: SharedLoad | null = null;
+  readonly #workerCount: number;
+  readonly #beatMs: number;
   readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
@@ -62,9 +64,9 @@ export class Policy {
     const isPooled = bundle.policy.balancer === "pooled";
     this.#levelOptions = isPooled ? POOLED_LEVEL_CHOICE : DEFAULT_LEVEL_CHOICE;
     this.#isPooled = isPooled;
-    const beatMs = beatMsOf(bundle.slo);
-    this.#monitor = new LoadMonitor(beatMs);
-    this.#shared = new SharedLoad(workerCountOf(bundle), beatMs);
+    this.#workerCount = workerCountOf(bundle);
+    this.#beatMs = beatMsOf(bundle.slo);
+    this.#monitor = new LoadMonitor(this.#beatMs);
     this.queueCapacity = table.queueCapacity;
     this.cells = referenceOf(bundle, "measured");
     this.#table = table;
@@ -114,6 +116,7 @@ export class Policy {
 
   /** Is told what the other front ends see, and how the workers are shared. */
   follow(share: LoadShare): void {
+    this.#shared ??= new SharedLoad(this.#workerCount, this.#beatMs);
     this.#shared.follow(share);
     if (this.#isPooled) this.workersEach = Math.max(1, this.#shared.workersEach);
   }
@@ -134,7 +137,7 @@ export class Policy {
     const monitor = this.#monitor;
     monitor.look(nowMs);
     const sets = this.#levelSets;
-    const load = this.#shared.of(monitor);
+    const load = this.#shared?.of(monitor) ?? monitor;
     this.level = sets.update(load, nowMs, pool.medianPace, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
     // No coin is thrown where there is nothing to choose: it would only take time.

@@ -10,16 +10,12 @@ import {
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
-import type { Line } from "./class-plans.ts";
-import { ClassWorkers } from "./class-workers.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { KeptWorkers } from "./kept-workers.ts";
-import { LateBound } from "./late-bound.ts";
 import { LatePause } from "./late-pause.ts";
-import { type LineLevels, lineLevelsOf } from "./line-levels.ts";
+import { DividedLevels, type Line, lineOf } from "./line-levels.ts";
 import { IN_TIME, type Kind, LATE, LineQueues } from "./line-queues.ts";
-import { GIVE_UP, type Policy, WAIT } from "./policy.ts";
-import { type PaceOptions, WorkerPaces } from "./worker-paces.ts";
+import { fastestServiceMs, GIVE_UP, type Policy, WAIT } from "./policy.ts";
+import { ClassWorkers, KeptWorkers, type PaceOptions, WorkerPaces } from "./workers.ts";
 
 /**
  * Queries wait in lines, and one is bound to a worker only when a batch starts. Whenever a worker
@@ -50,16 +46,22 @@ export class PooledDispatcher implements Dispatcher {
   readonly waitingCapacity: number;
   readonly commandCapacity: number;
   wakeMs = Number.POSITIVE_INFINITY;
-  readonly #levels: LineLevels;
+  /** Chooses the lines of classes or buckets; null where all queries are alike. */
+  readonly #divided: DividedLevels | null;
+  /** Lines that are followed now. */
+  #lines: readonly Line[];
   #drops: boolean;
+  /** A late query is answered so long after its deadline or dropped; infinite without a bound. */
+  #lateMs = Number.POSITIVE_INFINITY;
+  #fastestMs = 0;
   /** By the first class of a line. */
   readonly #latePauses: readonly LatePause[];
-  #lateBound: LateBound;
   readonly #classCount: number;
   readonly #queues: LineQueues;
   readonly #workers: ClassWorkers;
   readonly #paces: WorkerPaces;
-  readonly #kept: KeptWorkers;
+  /** Null where no worker is kept for a line that waits. */
+  readonly #kept: KeptWorkers | null;
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
   #jointClass = 0;
@@ -70,11 +72,13 @@ export class PooledDispatcher implements Dispatcher {
   constructor(bundle: RamsisBundle, ready: boolean, options: PaceOptions = {}) {
     this.#classCount = (bundle.slo.classes ?? bundle.buckets)?.length ?? 1;
     this.#drops = bundle.policy.drop;
-    this.#lateBound = new LateBound(bundle);
+    this.#boundLate(bundle);
     this.#workers = new ClassWorkers(bundle, this.#classCount, ready);
     this.#paces = new WorkerPaces(bundle, this.#workers.count, ready, options);
-    this.#levels = lineLevelsOf(bundle, this.#workers.count);
-    this.#kept = new KeptWorkers(bundle.buckets !== undefined);
+    const isDivided = bundle.slo.classes !== undefined || bundle.buckets !== undefined;
+    this.#divided = isDivided ? new DividedLevels(bundle, this.#workers.count) : null;
+    this.#lines = this.#divided?.lines ?? [lineOf(bundle, 0, 1, this.#workers.count)];
+    this.#kept = bundle.buckets === undefined ? null : new KeptWorkers();
     this.workerCount = this.#workers.count;
     this.queueCapacity = capacityOf(bundle);
     this.waitingCapacity = 2 * this.#classCount * this.queueCapacity;
@@ -102,7 +106,7 @@ export class PooledDispatcher implements Dispatcher {
   ): void {
     this.#insert(query, deadlineMs, ANY_VARIANT, nowMs, out, sloClass);
     // Counted last: an arrival that counted itself would see a load higher than the true one.
-    this.#levels.recordArrival(sloClass, nowMs, 1);
+    this.#recordArrival(sloClass, nowMs, 1);
   }
 
   onJointArrival(
@@ -129,13 +133,13 @@ export class PooledDispatcher implements Dispatcher {
   onJointEnd(nowMs: number, out: CommandBuffer): void {
     if (this.#workers.idleCount > 0) this.#startBatches(nowMs, out);
     else this.#wakeForDue(this.#earliestMs(), nowMs);
-    if (this.#jointCount > 0) this.#levels.recordArrival(this.#jointClass, nowMs, this.#jointCount);
+    if (this.#jointCount > 0) this.#recordArrival(this.#jointClass, nowMs, this.#jointCount);
     this.#jointCount = 0;
     this.#queues.endArrivals();
   }
 
   onRefused(queries: number, nowMs: number, sloClass = 0): void {
-    this.#levels.recordArrival(sloClass, nowMs, queries);
+    this.#recordArrival(sloClass, nowMs, queries);
   }
 
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs = Number.NaN): void {
@@ -180,8 +184,8 @@ export class PooledDispatcher implements Dispatcher {
   onCancel(query: number): boolean {
     const waited = this.#queues.remove(query);
     let waiting = 0;
-    for (let index = 0; index < this.#levels.lines.length; index++) {
-      const line = this.#levels.lines[index]!;
+    for (let index = 0; index < this.#lines.length; index++) {
+      const line = this.#lines[index]!;
       waiting += this.#queues.length(line, IN_TIME) + this.#queues.length(line, LATE);
     }
     if (waiting === 0) this.wakeMs = Number.POSITIVE_INFINITY;
@@ -190,23 +194,38 @@ export class PooledDispatcher implements Dispatcher {
 
   replaceBundle(bundle: RamsisBundle): void {
     if (capacityOf(bundle) !== this.queueCapacity) throw new RangeError("queues keep their size");
-    this.#levels.replaceBundle(bundle);
+    if (this.#divided === null) this.#lines[0]!.policy.replaceBundle(bundle);
+    else {
+      this.#divided.replaceBundle(bundle);
+      this.#lines = this.#divided.lines;
+    }
     this.#paces.replaceBundle(bundle);
     this.#drops = bundle.policy.drop;
-    this.#lateBound = new LateBound(bundle);
+    this.#boundLate(bundle);
   }
 
   onShare(share: LoadShare): void {
-    this.#levels.onShare(share);
+    if (this.#divided === null) this.#lines[0]!.policy.follow(share);
+    else this.#divided.onShare(share);
     this.pace.share(share.workers);
   }
 
   seenLoad(nowMs: number): SeenLoad {
-    return this.#levels.seenLoad(nowMs);
+    return (this.#divided ?? this.#lines[0]!.policy).seenLoad(nowMs);
   }
 
   loadQps(nowMs: number): number {
-    return this.#levels.loadQps(nowMs);
+    return (this.#divided ?? this.#lines[0]!.policy).loadQps(nowMs);
+  }
+
+  #boundLate(bundle: RamsisBundle): void {
+    this.#lateMs = bundle.policy.lateMs ?? Number.POSITIVE_INFINITY;
+    this.#fastestMs = fastestServiceMs(bundle);
+  }
+
+  #recordArrival(sloClass: number, nowMs: number, queries: number): void {
+    if (this.#divided === null) this.#lines[0]!.policy.recordArrival(nowMs, queries);
+    else this.#divided.recordArrival(sloClass, nowMs, queries);
   }
 
   /** Without classes all queries are of one, whatever the driver knows of them. */
@@ -236,7 +255,7 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   #lineOf(sloClass: number): Line {
-    return this.#levels.lines[this.#levels.lines.length === 1 ? 0 : sloClass]!;
+    return this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
   }
 
   /** Whether a line has as many queries of this class, or together, as it holds. */
@@ -266,14 +285,16 @@ export class PooledDispatcher implements Dispatcher {
   /** Chooses the level, and whether classes wait together. */
   #follow(nowMs: number): void {
     const { monitor } = this.#paces;
-    this.#kept.begin();
     monitor.look(nowMs);
-    this.#levels.follow(nowMs, monitor);
+    if (this.#divided === null) return;
+    this.#kept?.begin();
+    this.#divided.follow(nowMs, monitor);
+    this.#lines = this.#divided.lines;
   }
 
   /** A query that waits has to be dropped at some time. @param deadlineMs of the earliest one. */
   #wakeForDue(deadlineMs: number, nowMs: number): void {
-    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#lateBound.dueMs(deadlineMs)));
+    this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs(deadlineMs)));
   }
 
   #startBatches(nowMs: number, out: CommandBuffer): void {
@@ -293,9 +314,17 @@ export class PooledDispatcher implements Dispatcher {
 
   #dropDue(sloClass: number, kind: Kind, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
-    while (this.#lateBound.dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs) {
+    while (this.#dueMs(queues.deadlineMs(sloClass, kind)) <= nowMs) {
       out.drop(0, queues.take(sloClass, kind), DROP_LATE);
     }
+  }
+
+  /**
+   * Returns when a query with this deadline is dropped, if it still waits: not even the fastest
+   * variant answers it within the bound then.
+   */
+  #dueMs(deadlineMs: number): number {
+    return deadlineMs + this.#lateMs - this.#fastestMs;
   }
 
   /** The earliest deadline of all that wait, infinite where none does. */
@@ -314,7 +343,7 @@ export class PooledDispatcher implements Dispatcher {
     // The levels of classes are chosen when a worker is free; a single line looks at any event.
     if (this.#workers.idleCount === 0 && this.#classCount > 1) return;
     this.#follow(nowMs);
-    const { lines } = this.#levels;
+    const lines = this.#lines;
     if (lines.length === 1) {
       const line = lines[0]!;
       while (this.#workers.idleCount > 0 && this.#queues.length(line, IN_TIME) > 0) {
@@ -362,9 +391,8 @@ export class PooledDispatcher implements Dispatcher {
   #mayStart(line: Line): boolean {
     if (this.#hasClaim(line)) return true;
     let claims = 0;
-    for (let index = 0; index < this.#levels.lines.length; index++) {
-      if (this.#levels.lines[index] !== line && this.#hasClaim(this.#levels.lines[index]!))
-        claims++;
+    for (let index = 0; index < this.#lines.length; index++) {
+      if (this.#lines[index] !== line && this.#hasClaim(this.#lines[index]!)) claims++;
     }
     return this.#workers.idleCount > claims;
   }
@@ -409,13 +437,13 @@ export class PooledDispatcher implements Dispatcher {
     }
     const queued = queues.length(line, IN_TIME);
     const slackMs = deadlineMs - nowMs;
-    const slackPace = pace / this.#levels.pace;
+    const slackPace = this.#divided === null ? pace : pace / this.#divided.pace;
     const action = policy.decide(queued, slackMs, nowMs, slackPace, monitor);
     if (action === WAIT) {
       if (isChoosy && this.#startNamed(line, pace, nowMs, out)) return true;
       const actMs = nowMs + policy.waitMs(slackMs);
       this.wakeMs = Math.min(this.wakeMs, actMs);
-      this.#kept.keep(actMs);
+      this.#kept?.keep(actMs);
       return false;
     }
     if (action === GIVE_UP) {
@@ -423,15 +451,17 @@ export class PooledDispatcher implements Dispatcher {
       this.#giveUp(sloClass, out);
     } else {
       // It is asked again when the queue acts that the worker is kept for.
-      if (!this.#kept.isFree && !this.#mayRun(policy, action, pace, nowMs)) return false;
+      if (this.#kept !== null && !this.#mayRun(this.#kept, policy, action, pace, nowMs))
+        return false;
       this.#startBatch(line, IN_TIME, action, out);
     }
     return true;
   }
 
-  #mayRun(policy: Policy, action: number, pace: number, nowMs: number): boolean {
+  #mayRun(kept: KeptWorkers, policy: Policy, action: number, pace: number, nowMs: number): boolean {
+    if (kept.isFree) return true;
     const serviceMs = policy.named.serviceMs(policy.variant(action), policy.batch(action));
-    return this.#kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace);
+    return kept.mayTake(this.#workers.idleCount, nowMs + serviceMs * pace);
   }
 
   #startLate(line: Line, nowMs: number, out: CommandBuffer): void {
@@ -441,7 +471,7 @@ export class PooledDispatcher implements Dispatcher {
     const share = this.#shareOf(line);
     const pause = this.#latePauses[line.first]!;
     while (this.#workers.idleCount > 0 && this.#hasClaim(line)) {
-      if (!this.#kept.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY)) return;
+      if (this.#kept?.mayTake(this.#workers.idleCount, Number.POSITIVE_INFINITY) === false) return;
       const sloClass = queues.firstClass(line, LATE);
       if (sloClass < 0) return;
       const startMs = pause.endMs(share - this.#workers.busyCount(line), share, nowMs);
@@ -450,7 +480,7 @@ export class PooledDispatcher implements Dispatcher {
         return;
       }
       const pace = this.pace.paceOf(this.#workers.choose(this.pace));
-      const leftMs = this.#lateBound.leftMs(queues.deadlineMs(sloClass, LATE), nowMs) / pace;
+      const leftMs = (queues.deadlineMs(sloClass, LATE) + this.#lateMs - nowMs) / pace;
       const wanted = queues.wanted(sloClass, LATE);
       if (isNamed(wanted)) {
         const batch = policy.named.late(wanted, queues.namedCount(line, LATE, wanted), leftMs);
@@ -502,7 +532,8 @@ export class PooledDispatcher implements Dispatcher {
     out: CommandBuffer,
   ): void {
     const worker = this.#workers.take();
-    out.startBatch(worker, variant, this.#levels.level, this.#queues.length(line, kind));
+    const level = this.#divided?.level ?? line.policy.level;
+    out.startBatch(worker, variant, level, this.#queues.length(line, kind));
     const taken = this.#queues.takeFor(line, kind, variant, isOpen, most, out);
     assert(taken > 0, "a batch holds at least one query");
     const sloClass = this.#queues.takenClass;

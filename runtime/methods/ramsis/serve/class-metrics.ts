@@ -3,30 +3,14 @@
  * promises of it.
  */
 import { head, line, type MetricLine } from "../../../base/exposition.ts";
-import { accuracyLines } from "../../../server/metrics/promise-lines.ts";
+import type { ClassExpected } from "../../../bundle/schema.ts";
+import { accuracyLines, expectedLines } from "../../../server/metrics/promise-lines.ts";
 import type { RequestMetrics } from "../../../server/requests/request-metrics.ts";
+import { sloLines } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../describe/class-level-view.ts";
 
 /** Queries are of classes, or of buckets. */
 export type KindLabel = "slo_class" | "bucket";
-
-type Gauge = (
-  name: string,
-  help: string,
-  of: (view: ClassView) => number | undefined,
-) => readonly MetricLine[];
-
-/** What classes have of their own. */
-function ofClasses(gauge: Gauge): MetricLine[] {
-  return [
-    ...gauge("stratagem_class_slo_seconds", "SLO of a class", ({ latencyMs }) => latencyMs / 1000),
-    ...gauge(
-      "stratagem_class_workers",
-      "Workers of a class at the level that decided last, NaN in one queue",
-      ({ workers }) => workers ?? undefined,
-    ),
-  ];
-}
 
 interface Counts {
   satisfied: number;
@@ -77,35 +61,25 @@ export class ClassMetrics {
 
   /** How much of what workers compute is padding. */
   paddingLines(byBucket: RequestMetrics["paddingByBucket"]): MetricLine[] {
-    const counter = (name: string, help: string, of: (index: number) => number) => [
-      head(name, "counter", help),
-      ...this.#names.map((bucket, index) => line(name, { bucket }, of(index))),
-    ];
+    const name = "stratagem_input_elements_total";
     return [
-      ...counter(
-        "stratagem_padded_requests_total",
-        "Requests that were read, by the bucket that holds them",
-        (index) => byBucket.get(index)?.requests ?? 0,
-      ),
-      ...counter(
-        "stratagem_input_elements_total",
-        "Elements of inputs, padding included",
-        (index) => byBucket.get(index)?.elements ?? 0,
-      ),
-      ...counter(
-        "stratagem_padding_elements_total",
-        "Elements that were filled in",
-        (index) => byBucket.get(index)?.filled ?? 0,
-      ),
+      head(name, "counter", "Elements of inputs that requests had, and that were filled in"),
+      ...this.#names.flatMap((bucket, index) => {
+        const { elements = 0, filled = 0 } = byBucket.get(index) ?? {};
+        return [
+          line(name, { bucket, kind: "data" }, elements - filled),
+          line(name, { bucket, kind: "padding" }, filled),
+        ];
+      }),
     ];
   }
 
   /** @param views of the level that decided last; empty before the first decision. */
   lines(views: readonly ClassView[]): MetricLine[] {
-    const gauge = (name: string, help: string, of: (view: ClassView) => number | undefined) => [
-      head(name, "gauge", help),
-      ...views.map((view) => line(name, { [this.#label]: view.name }, of(view) ?? Number.NaN)),
-    ];
+    const ratios = (of: (expected: ClassExpected) => number) =>
+      views.map(({ name, expected }) => {
+        return [{ [this.#label]: name }, expected === null ? Number.NaN : of(expected)] as const;
+      });
     return [
       ...accuracyLines(
         this.#names.map((name, index) => [
@@ -113,17 +87,19 @@ export class ClassMetrics {
           this.#counts[index]?.accuracySum ?? 0,
         ]),
       ),
-      ...(this.#label === "bucket" ? [] : ofClasses(gauge)),
-      ...gauge(
-        "stratagem_expected_accuracy_ratio",
-        "Accuracy per row answered in time that this level promises",
-        ({ expected }) => expected?.accuracyPerSatisfied,
+      ...(this.#label === "bucket" ? [] : views.flatMap(sloLine)),
+      ...expectedLines(
+        "accuracy",
+        ratios(({ accuracyPerSatisfied }) => accuracyPerSatisfied),
       ),
-      ...gauge(
-        "stratagem_expected_violation_ratio",
-        "Share of rows late or dropped that this level promises at most",
-        ({ expected }) => expected?.violationRate,
+      ...expectedLines(
+        "violations",
+        ratios(({ violationRate }) => violationRate),
       ),
     ];
   }
+}
+
+function sloLine({ name, latencyMs }: ClassView): MetricLine[] {
+  return sloLines([[{ slo_class: name }, latencyMs]]);
 }

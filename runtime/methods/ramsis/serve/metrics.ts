@@ -1,12 +1,13 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
 import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
-import { BATCH_BOUNDS, SLACK_BOUNDS_MS } from "../../../server/metrics/histogram-bounds.ts";
+import { applicationLines, workerLines } from "../../../base/metric-families.ts";
+import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
 import { RequestMetrics } from "../../../server/requests/request-metrics.ts";
 import type { ClassView } from "../describe/class-level-view.ts";
 import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
-import type { BatchStart, SchedulerObserver } from "./scheduler-observer.ts";
+import type { BatchStart, SchedulerObserver } from "./open-requests.ts";
 
 /** What became of a level that was computed while the server ran. */
 export type GenerationOutcome = "added" | "infeasible" | "failed";
@@ -17,7 +18,6 @@ interface MetricsGauges {
   readonly pendingQueries: number;
   readonly readyWorkers: number;
   readonly workers: number;
-  readonly levelCount: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
   /** Of each class at a level; nothing without classes. */
@@ -26,10 +26,9 @@ interface MetricsGauges {
 }
 
 export class Metrics extends RequestMetrics implements SchedulerObserver {
-  readonly #variantNames: readonly string[];
-  readonly #decisionsByVariant: number[];
-  readonly #batchSizeByVariant: readonly Histogram[];
-  readonly #slack = new Histogram(SLACK_BOUNDS_MS);
+  /** By variant, with its name. */
+  readonly #batchSizes: readonly (readonly [variant: string, sizes: Histogram])[];
+  readonly #slack = new Histogram(SLACK_BOUNDS_SECONDS);
   readonly #classes: ClassMetrics | null;
   readonly #label: KindLabel;
   readonly #accuracyByVariant: readonly number[];
@@ -48,14 +47,11 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     label: KindLabel = "slo_class",
   ) {
     super(model);
-    const variantNames = variants.map(({ name }) => name);
     const accuracies = variants.map(({ accuracy }) => accuracy);
     this.#label = label;
     this.#classes = kindNames.length === 0 ? null : new ClassMetrics(kindNames, accuracies, label);
-    this.#variantNames = variantNames;
     this.#accuracyByVariant = accuracies;
-    this.#decisionsByVariant = variantNames.map(() => 0);
-    this.#batchSizeByVariant = variantNames.map(() => new Histogram(BATCH_BOUNDS));
+    this.#batchSizes = variants.map(({ name }) => [name, new Histogram(BATCH_BOUNDS)]);
   }
 
   /** Index of the level that decided last; NaN before. */
@@ -75,9 +71,8 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
 
   onBatchStart({ variant, level, rows, slackMs }: BatchStart): void {
     this.#level = level;
-    this.#slack.observe(slackMs);
-    this.#decisionsByVariant[variant] = (this.#decisionsByVariant[variant] ?? 0) + 1;
-    this.#batchSizeByVariant[variant]?.observe(rows);
+    this.#slack.observe(slackMs / 1000);
+    this.#batchSizes[variant]?.[1].observe(rows);
   }
 
   onQueryDropped(sloClass: number): void {
@@ -111,20 +106,16 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   }
 
   #ownLines(gauges: MetricsGauges): MetricLine[] {
-    const { loadQps, pendingQueries, readyWorkers, workers } = gauges;
+    const { pendingQueries, readyWorkers: ready, workers: total } = gauges;
+    const size = "stratagem_batch_size";
+    const slack = "stratagem_dispatch_slack_seconds";
+    const generations = "stratagem_level_generations_total";
     return [
-      head("stratagem_decisions_total", "counter", "Batches started, by variant"),
-      ...this.#variantNames.map((variant, index) =>
-        line("stratagem_decisions_total", { variant }, this.#decisionsByVariant[index] ?? 0),
-      ),
-      head("stratagem_batch_size", "histogram", "Rows of a started batch, by variant"),
-      ...this.#variantNames.flatMap(
-        (variant, index) =>
-          this.#batchSizeByVariant[index]?.lines("stratagem_batch_size", { variant }) ?? [],
-      ),
-      head("stratagem_dispatch_slack_ms", "histogram", "Slack of a batch when it starts"),
-      ...this.#slack.lines("stratagem_dispatch_slack_ms", {}),
-      head("stratagem_queries_total", "counter", "Rows by what became of them"),
+      head(size, "histogram", "Rows of started batches, by variant"),
+      ...this.#batchSizes.flatMap(([variant, sizes]) => sizes.lines(size, { variant })),
+      head(slack, "histogram", "Slack of a batch when it starts"),
+      ...this.#slack.lines(slack, {}),
+      head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
       ...(this.#classes?.queryLines() ??
         Object.entries(this.#queries).map(([outcome, count]) =>
           line("stratagem_queries_total", { outcome }, count),
@@ -140,26 +131,14 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
         "Index of the load level that decided last",
         this.#level,
       ),
-      ...metric("stratagem_levels", "gauge", "Load levels there are", gauges.levelCount),
-      ...metric(
-        "stratagem_top_level_qps",
-        "gauge",
-        "Load of the highest level",
-        gauges.topLevelQps,
-      ),
-      head("stratagem_level_generations_total", "counter", "Levels computed while serving"),
+      head(generations, "counter", "Levels computed while serving"),
       ...Object.entries(this.#generations).map(([outcome, count]) =>
-        line("stratagem_level_generations_total", { outcome }, count),
+        line(generations, { outcome }, count),
       ),
-      ...metric("stratagem_load_qps", "gauge", "Measured load, rows per second", loadQps),
-      ...metric("stratagem_pending_queries", "gauge", "Rows that wait or run", pendingQueries),
-      ...metric("stratagem_workers", "gauge", "Workers of the cluster", workers),
-      ...metric("stratagem_workers_ready", "gauge", "Workers that take batches", readyWorkers),
+      ...metric("stratagem_pending_queries", "gauge", "Queries that wait or run", pendingQueries),
+      ...workerLines({ total, ready }),
       ...this.#losses.lines(),
-      ...metric("stratagem_bundle_info", "gauge", "The policy bundle that decides", 1, {
-        application: this.model,
-        sha256: gauges.bundleSha256,
-      }),
+      ...applicationLines({ ...gauges, application: this.model }),
     ];
   }
 }

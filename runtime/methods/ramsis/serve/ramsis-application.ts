@@ -8,7 +8,7 @@ import {
 } from "../../../server/applications/application.ts";
 import type { GenerateLevel } from "../../method.ts";
 import { RamsisEndpoint } from "./ramsis-endpoint.ts";
-import type { Recorder } from "./recording.ts";
+import type { Recorder } from "./recorded-dispatcher.ts";
 
 export interface RamsisApplicationOptions extends ApplicationOptions {
   readonly bundle: RamsisBundle;

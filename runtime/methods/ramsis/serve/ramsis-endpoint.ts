@@ -1,5 +1,4 @@
 /** The endpoint of one model whose variants are chosen batch by batch. */
-
 import type { MetricLine } from "../../../base/exposition.ts";
 import type { Bundle, RamsisBundle } from "../../../bundle/schema.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
@@ -8,9 +7,8 @@ import { DEFAULT_LIMITS, type ServerLimits } from "../../../server/applications/
 import { ArrivalCounts } from "../../../server/measures/arrival-counts.ts";
 import { ramsisCells } from "../../../server/measures/profiled-cells.ts";
 import { promisedNow } from "../../../server/measures/promised-now.ts";
-import { ServiceTimes } from "../../../server/measures/service-times.ts";
+import { p99MsOf, ServiceTimes } from "../../../server/measures/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../../server/measures/watched.ts";
-import { p99MsOf } from "../../../server/metrics/profiled-times.ts";
 import {
   type NamedCell,
   paceLines,
@@ -27,7 +25,7 @@ import { referenceOf } from "../core/policy.ts";
 import { classViews } from "../describe/class-level-view.ts";
 import { LevelGeneration } from "./level-generation.ts";
 import { type GenerationOutcome, Metrics } from "./metrics.ts";
-import type { RecordedCommand, RecordedEvent, Recorder } from "./recording.ts";
+import type { RecordedCommand, RecordedEvent, Recorder } from "./recorded-dispatcher.ts";
 import { Scheduler } from "./scheduler.ts";
 import { ServedPolicy } from "./served-policy.ts";
 
@@ -161,9 +159,9 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     return this.#scheduler.isFull;
   }
 
-  onTurnedAway(rows: number, sloClass: number): void {
+  onRejected(rows: number, sloClass: number): void {
     this.watched.arrivals.onRows(rows);
-    this.#scheduler.turnAway(rows, sloClass);
+    this.#scheduler.reject(rows, sloClass);
   }
 
   metricLines(): MetricLine[] {
@@ -174,7 +172,6 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
       pendingQueries: scheduler.pendingCount,
       readyWorkers: scheduler.readyWorkerCount,
       workers: scheduler.workerCount,
-      levelCount: policy.bundle.levels.length,
       topLevelQps: policy.topLevel.loadQps,
       bundleSha256: policy.bundleSha256,
       classesAt: (level) => {

@@ -11,7 +11,11 @@ import {
 } from "../../../server/requests/recorded-entry.ts";
 import type { Dispatcher } from "../core/dispatcher.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
-import { type RecordedCommand, type RecordedEvent, recordedCommand } from "./recording.ts";
+import {
+  type RecordedCommand,
+  type RecordedEvent,
+  recordedCommand,
+} from "./recorded-dispatcher.ts";
 
 type Tell = (dispatcher: Dispatcher, event: RecordedEntry, out: CommandBuffer) => void;
 

@@ -10,15 +10,14 @@ import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/ba
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
 import type { ModelSignature } from "../../../server/tensors/signature.ts";
 import { dispatcherOf } from "../core/dispatcher-of.ts";
-import { BatchEnds } from "./batch-ends.ts";
-import { inputParts } from "./batch-rows.ts";
-import { OpenRequests } from "./open-requests.ts";
-import { type DropCommand, RecordedDispatcher, type TableCommand } from "./recorded-dispatcher.ts";
-import type { Recorder } from "./recording.ts";
-import { RequestEntry } from "./request-entry.ts";
-import { RowSlots } from "./row-slots.ts";
-import { type RunningBatch, startedBatch } from "./running-batch.ts";
-import type { SchedulerObserver } from "./scheduler-observer.ts";
+import { OpenRequests, RequestEntry, RowSlots, type SchedulerObserver } from "./open-requests.ts";
+import {
+  type DropCommand,
+  RecordedDispatcher,
+  type Recorder,
+  type TableCommand,
+} from "./recorded-dispatcher.ts";
+import { BatchEnds, inputParts, type RunningBatch, startedBatch } from "./running-batch.ts";
 
 interface SchedulerOptions {
   readonly bundle: RamsisBundle;
@@ -132,8 +131,8 @@ export class Scheduler {
    * A request was refused at the door: its rows count as load, and as dropped.
    * @param sloClass index of its class, where the bundle has some.
    */
-  turnAway(rows: number, sloClass = 0): void {
-    this.#entry.turnAway(rows, sloClass, this.#now());
+  reject(rows: number, sloClass = 0): void {
+    this.#entry.reject(rows, sloClass, this.#now());
   }
 
   onWorkerReady(worker: number): void {
@@ -165,7 +164,7 @@ export class Scheduler {
     const isBusy = this.#runs.isBusy(worker);
     const batches = this.#runs.takeAll(worker);
     this.#runs.onFresh(worker);
-    if (isBusy) this.#tellIdle(worker, this.#now());
+    if (isBusy) this.#onIdle(worker, this.#now());
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
@@ -244,7 +243,7 @@ export class Scheduler {
   #batchOwner(): BatchOwner<RunningBatch> {
     const { observer } = this.#options;
     return {
-      onIdle: (worker, nowMs, ranMs) => this.#tellIdle(worker, nowMs, ranMs),
+      onIdle: (worker, nowMs, ranMs) => this.#onIdle(worker, nowMs, ranMs),
       onResult: (batch, result, nowMs) => this.#ends.answer(batch, result, nowMs),
       onDone: (batch, times) => observer?.onBatchDone(batch, times),
       onRowsRefused: (batch, error) => this.#ends.refuseRows(batch, error),
@@ -253,7 +252,7 @@ export class Scheduler {
     };
   }
 
-  #tellIdle(worker: number, nowMs: number, ranMs?: number): void {
+  #onIdle(worker: number, nowMs: number, ranMs?: number): void {
     this.#carryOut(this.#dispatcher.onBatchDone(worker, nowMs, ranMs), nowMs);
   }
 

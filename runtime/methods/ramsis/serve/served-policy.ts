@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isOfSameMethod } from "../../../bundle/same-method.ts";
 import type { Bundle, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
-import { readRamsisBundle } from "../bundle/read.ts";
+import { readRamsisBundle } from "../bundle/fields.ts";
 import { NamedBatches } from "../core/named-batches.ts";
 import { fastestServiceMs } from "../core/policy.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -10,9 +10,11 @@ import type { Scheduler } from "./scheduler.ts";
 /** The bundle that decides, which may be replaced while requests wait and run. */
 export class ServedPolicy {
   readonly #scheduler: Pick<Scheduler, "replaceBundle">;
-  #bundle: RamsisBundle;
-  #bundleSha256: string;
-  #fastestMs: number;
+  bundle: RamsisBundle;
+  /** SHA-256 of the file; levels that were added since do not change it. */
+  bundleSha256: string;
+  /** Time of the fastest variant for one row. */
+  fastestMs: number;
 
   /** @param bundleSha256 of the file it is from. */
   constructor(
@@ -21,35 +23,21 @@ export class ServedPolicy {
     scheduler: Pick<Scheduler, "replaceBundle">,
   ) {
     this.#scheduler = scheduler;
-    this.#bundle = bundle;
-    this.#bundleSha256 = bundleSha256;
-    this.#fastestMs = fastestServiceMs(bundle);
-  }
-
-  get bundle(): RamsisBundle {
-    return this.#bundle;
-  }
-
-  /** Of the file; levels that were added since change nothing about it. */
-  get bundleSha256(): string {
-    return this.#bundleSha256;
+    this.bundle = bundle;
+    this.bundleSha256 = bundleSha256;
+    this.fastestMs = fastestServiceMs(bundle);
   }
 
   get topLevel(): RamsisLevel {
-    const top = this.#bundle.levels.at(-1);
+    const top = this.bundle.levels.at(-1);
     if (top === undefined) throw new RangeError("a bundle has at least one level");
     return top;
   }
 
-  /** Time of the fastest variant for one row. */
-  get fastestMs(): number {
-    return this.#fastestMs;
-  }
-
   /** Time of one variant for one row, of the bucket that it serves fastest. */
   variantMs(variant: number): number {
-    const { buckets } = this.#bundle;
-    if (buckets === undefined) return new NamedBatches(this.#bundle).leastMs(variant);
+    const { buckets } = this.bundle;
+    if (buckets === undefined) return new NamedBatches(this.bundle).leastMs(variant);
     const times = buckets.map(({ serviceTimes: { decisionMs } }) => {
       return decisionMs.data[variant * (decisionMs.shape[1] ?? 0)] ?? Number.POSITIVE_INFINITY;
     });
@@ -66,8 +54,8 @@ export class ServedPolicy {
       throw new RangeError(`expected a level above ${topQps} qps, got ${level.loadQps} qps`);
     }
     // Only what is new is checked, which does not hold up requests.
-    const validated = readRamsisBundle({ ...this.#bundle, levels: [level] });
-    this.#swap({ ...this.#bundle, levels: [...this.#bundle.levels, ...validated.levels] });
+    const validated = readRamsisBundle({ ...this.bundle, levels: [level] });
+    this.#swap({ ...this.bundle, levels: [...this.bundle.levels, ...validated.levels] });
   }
 
   /**
@@ -77,18 +65,18 @@ export class ServedPolicy {
    */
   replace(bundle: Bundle, bundleSha256: string): string | null {
     const refusal = (difference: string) => `it has another ${difference}`;
-    if (!isOfSameMethod(this.#bundle, bundle)) return refusal("method");
-    const difference = differenceOf(this.#bundle, bundle);
+    if (!isOfSameMethod(this.bundle, bundle)) return refusal("method");
+    const difference = differenceOf(this.bundle, bundle);
     if (difference !== null) return refusal(difference);
     this.#swap(bundle);
-    this.#bundleSha256 = bundleSha256;
-    this.#fastestMs = fastestServiceMs(bundle);
+    this.bundleSha256 = bundleSha256;
+    this.fastestMs = fastestServiceMs(bundle);
     return null;
   }
 
   #swap(bundle: RamsisBundle): void {
     this.#scheduler.replaceBundle(bundle);
-    this.#bundle = bundle;
+    this.bundle = bundle;
   }
 }
 

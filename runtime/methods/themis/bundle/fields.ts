@@ -1,4 +1,5 @@
-/** Records of a Themis bundle, field by field. */
+/** The tables of a Themis bundle: its records, field by field. */
+
 import {
   accuracy,
   application,
@@ -73,6 +74,7 @@ import type {
   ThemisPaceLevel,
 } from "../../../bundle/schema.ts";
 import { table } from "../../../bundle/tables.ts";
+import { checkThemisSemantics } from "./semantics.ts";
 
 const MAX_PACE = 1000;
 
@@ -258,3 +260,10 @@ export const themisBundle = record<ThemisBundle>({
   ),
   provenance,
 });
+
+/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+export function readThemisBundle(value: unknown): ThemisBundle {
+  const bundle = themisBundle.read(value, "");
+  checkThemisSemantics(bundle);
+  return bundle;
+}

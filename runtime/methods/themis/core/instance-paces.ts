@@ -1,13 +1,15 @@
 /** Measures the pace of instances from the batches that they run. */
 import type { LatencyByCores, ThemisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
-import { cellOf, PaceMonitor, sizesUpTo } from "../../../core/pace.ts";
 import {
+  cellOf,
   FIXED_VARIANCE,
+  PaceMonitor,
   type ReferenceMode,
+  sizesUpTo,
   UNKNOWN_VARIANCE,
   varianceOf,
-} from "../../../core/pace-reference.ts";
+} from "../../../core/pace.ts";
 import { KNOT_COUNT, meanBetweenQuantiles } from "../../../core/quantile-distribution.ts";
 import { batchKnotsOf } from "./batch-knots.ts";
 import type { ThemisShape } from "./shape.ts";

@@ -3,24 +3,15 @@
  * forecast that they follow.
  */
 
-import {
-  gaugeByTask,
-  Histogram,
-  head,
-  line,
-  type MetricLine,
-  metric,
-} from "../../../base/exposition.ts";
+import { head, line, type MetricLine, metric } from "../../../base/exposition.ts";
+import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Forecaster, forecasterOf } from "../../../core/forecasters.ts";
 import type { PipelineCommand, PipelineEvent } from "../../../server/graph/pipeline-recording.ts";
 import { coreBudgetOf } from "../core/shape.ts";
 import type { ThemisDispatcher, ThemisGauges } from "../core/themis-dispatcher.ts";
 
-/** Bounds of the time until a resize is in force, which waits for the batch that runs. */
-const RESIZE_BOUNDS_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-
-type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
+type WatchedGauges = ThemisGauges & Pick<ThemisDispatcher, "perBeat" | "beatMs">;
 
 /** An instance, as far as its resizes go. */
 interface Instance {
@@ -28,15 +19,10 @@ interface Instance {
   /** That it has, or is to have. */
   cores: number;
   isUp: boolean;
-  /** When it was to have other cores; NaN once it has those that were said last. */
-  sinceMs: number;
 }
 
-interface ResizeCounters {
-  readonly waitMs: Histogram;
-  more: number;
-  fewer: number;
-}
+/** Times that instances were given more and fewer cores. */
+type ResizeCounters = Record<"up" | "down", number>;
 
 export class ThemisMetrics {
   readonly #taskNames: readonly string[];
@@ -48,8 +34,6 @@ export class ThemisMetrics {
   readonly #resizesByTask: readonly ResizeCounters[];
   /** By a model; NaN without. */
   #foretoldQps = Number.NaN;
-  /** Time of the event that the commands answer. */
-  #nowMs = Number.NaN;
 
   constructor(bundle: ThemisBundle, gauges: WatchedGauges) {
     const { predictor } = bundle.policy;
@@ -60,60 +44,49 @@ export class ThemisMetrics {
     // The forecaster is that of the dispatcher, which looks at the last ten beats where the model
     // says nothing.
     this.#forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
-    this.#resizesByTask = bundle.tasks.map(() => ({
-      waitMs: new Histogram(RESIZE_BOUNDS_MS),
-      more: 0,
-      fewer: 0,
-    }));
+    this.#resizesByTask = bundle.tasks.map(() => ({ up: 0, down: 0 }));
   }
 
   /** Sees what is recorded, in its order. */
   watch(entry: PipelineEvent | PipelineCommand): void {
-    if ("nowMs" in entry) this.#nowMs = entry.nowMs;
     if (entry.kind === "assign") {
       const { worker, variant, cores = 0 } = entry;
       const task = this.#taskByVariant[variant] ?? -1;
-      this.#instanceByWorker.set(worker, { task, cores, isUp: false, sinceMs: Number.NaN });
+      this.#instanceByWorker.set(worker, { task, cores, isUp: false });
     } else if (entry.kind === "release" || entry.kind === "lost") {
       this.#instanceByWorker.delete(entry.worker);
     } else if (entry.kind === "model-ready") this.#onUp(entry.worker);
     else if (entry.kind === "resize") this.#onResize(entry.worker, entry.cores);
-    else if (entry.kind === "resized") this.#onResized(entry.worker);
     else if (entry.kind === "forecast") this.#foretoldQps = entry.qps;
   }
 
   lines(): MetricLine[] {
-    const { targetsByTask, targetCoresByTask, assignedByTask, readyByTask, coresByTask } =
-      this.#gauges;
-    const gauges: readonly (readonly [name: string, help: string, values: Uint32Array])[] = [
-      ["stratagem_instances_target", "Instances that a task is to have", targetsByTask],
-      [
-        "stratagem_instances_assigned",
-        "Instances of a task, those included that come up or leave after a batch",
-        assignedByTask,
-      ],
-      ["stratagem_instances_ready", "Instances of a task that hold its model", readyByTask],
-      [
-        "stratagem_instance_cores_target",
-        "Cores that each instance of a task is to have",
-        targetCoresByTask,
-      ],
-      [
-        "stratagem_cores_held",
-        "Cores of the instances of a task: the more of what one has and is to have",
-        coresByTask,
-      ],
-    ];
+    const { targetsByTask, targetCoresByTask, coresByTask, perBeat, beatMs } = this.#gauges;
+    const forecastQps = Number.isNaN(this.#foretoldQps)
+      ? (1000 * this.#forecaster.forecast(perBeat)) / beatMs
+      : this.#foretoldQps;
+    const cores = "stratagem_cores";
+    const each = "stratagem_worker_cores_target";
+    const tasks = this.#taskNames;
     return [
-      ...gauges.flatMap(([name, help, values]) => gaugeByTask(name, help, this.#taskNames, values)),
-      ...metric(
-        "stratagem_cores",
-        "gauge",
-        "Cores that all instances may have together",
-        this.#coreBudget,
+      ...taskWorkerLines(
+        tasks.map((task, index) => [{ task }, { target: targetsByTask[index] ?? 0 }]),
       ),
-      ...this.#resizeLines(),
-      ...this.#controlLines(),
+      head(each, "gauge", "Cores that each worker of a task is to have"),
+      ...tasks.map((task, index) => line(each, { task }, targetCoresByTask[index] ?? 0)),
+      head(cores, "gauge", "Cores that the workers of a task hold, and the limit of all together"),
+      ...tasks.map((task, index) => line(cores, { task, state: "held" }, coresByTask[index] ?? 0)),
+      line(cores, { state: "limit" }, this.#coreBudget),
+      ...scalingLines(
+        "cores",
+        this.#resizesByTask.map((counts, index) => [{ task: tasks[index] ?? "" }, counts]),
+      ),
+      ...metric(
+        "stratagem_forecast_qps",
+        "gauge",
+        "Highest rate of a second that is forecast for the next 10 s, requests a second",
+        forecastQps,
+      ),
     ];
   }
 
@@ -127,66 +100,7 @@ export class ThemisMetrics {
     const instance = this.#instanceByWorker.get(worker);
     const resizes = this.#resizesByTask[instance?.task ?? -1];
     if (instance === undefined || resizes === undefined) return;
-    if (instance.isUp) {
-      if (cores > instance.cores) resizes.more++;
-      else resizes.fewer++;
-      instance.sinceMs = this.#nowMs;
-    }
+    if (instance.isUp) resizes[cores > instance.cores ? "up" : "down"]++;
     instance.cores = cores;
-  }
-
-  #onResized(worker: number): void {
-    const instance = this.#instanceByWorker.get(worker);
-    if (instance === undefined || Number.isNaN(instance.sinceMs)) return;
-    this.#resizesByTask[instance.task]?.waitMs.observe(this.#nowMs - instance.sinceMs);
-    instance.sinceMs = Number.NaN;
-  }
-
-  #resizeLines(): MetricLine[] {
-    const count = "stratagem_resizes_total";
-    const wait = "stratagem_resize_ms";
-    return [
-      head(count, "counter", "Instances that were to have more and fewer cores, by task"),
-      ...this.#resizesByTask.flatMap(({ more, fewer }, index) => {
-        const task = this.#taskNames[index] ?? "";
-        return [
-          line(count, { task, direction: "up" }, more),
-          line(count, { task, direction: "down" }, fewer),
-        ];
-      }),
-      head(wait, "histogram", "Time until an instance has the cores it is to have, by task"),
-      ...this.#resizesByTask.flatMap(({ waitMs }, index) =>
-        waitMs.lines(wait, { task: this.#taskNames[index] ?? "" }),
-      ),
-    ];
-  }
-
-  #controlLines(): MetricLine[] {
-    const { goal, burstCount, settledCount, lookCount, perBeat, beatMs } = this.#gauges;
-    const forecastQps = Number.isNaN(this.#foretoldQps)
-      ? (1000 * this.#forecaster.forecast(perBeat)) / beatMs
-      : this.#foretoldQps;
-    return [
-      ...metric(
-        "stratagem_goal_level",
-        "gauge",
-        "Index of the level whose plan is being moved to, or is in force",
-        goal,
-      ),
-      ...metric("stratagem_bursts_total", "counter", "Bursts that were met with cores", burstCount),
-      ...metric(
-        "stratagem_plans_settled_total",
-        "counter",
-        "Plans that were settled on",
-        settledCount,
-      ),
-      ...metric("stratagem_looks_total", "counter", "Looks at the traffic", lookCount),
-      ...metric(
-        "stratagem_forecast_qps",
-        "gauge",
-        "Highest rate of a second in the next 10 s as foretold, requests a second",
-        forecastQps,
-      ),
-    ];
   }
 }

@@ -1,8 +1,7 @@
 /** The tensors of a batch: put together from its queries, and cut at its rows. */
 import type { BatchResult } from "../../../exec/models/executor.ts";
 import { joined } from "../../requests/request.ts";
-import { elementCountOf } from "../../tensors/datatypes.ts";
-import { rowBounds } from "../../tensors/tensors.ts";
+import { elementCountOf, rowBounds } from "../../tensors/tensors.ts";
 import {
   at,
   type PipelineServedVariant,

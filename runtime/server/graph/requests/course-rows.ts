@@ -2,8 +2,7 @@
 import { assert } from "../../../core/assert.ts";
 import { GATHER, type TaskGraph, WINDOWS } from "../../../core/graph/task-graph.ts";
 import type { VisitProgress } from "../../../core/graph/visit-progress.ts";
-import { elementCountOf } from "../../tensors/datatypes.ts";
-import { rowBounds } from "../../tensors/tensors.ts";
+import { elementCountOf, rowBounds } from "../../tensors/tensors.ts";
 import {
   at,
   type PipelineSignature,

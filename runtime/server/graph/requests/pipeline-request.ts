@@ -3,17 +3,17 @@
  * gets of them.
  */
 import { assert } from "../../../core/assert.ts";
-import { answerTimes, type BatchRun } from "../../requests/batch-run.ts";
 import {
   type Answerer,
+  answerTimes,
+  type BatchRun,
   type FailureReason,
   joined,
   type Outcome,
   type OutputTensor,
   type RequestRows,
 } from "../../requests/request.ts";
-import { elementCountOf } from "../../tensors/datatypes.ts";
-import { rowBounds } from "../../tensors/tensors.ts";
+import { elementCountOf, rowBounds } from "../../tensors/tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "../signature/pipeline-signature.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 

@@ -1,6 +1,5 @@
 /** How outputs of a task become inputs of the next, checked before anything is served. */
 import type { Feed, StageEdge } from "../../../bundle/schema.ts";
-import { elementCountOf } from "../../tensors/datatypes.ts";
 import {
   type ModelTensor,
   type ModelVariant,
@@ -10,6 +9,7 @@ import {
   textOf,
   unfit,
 } from "../../tensors/signature.ts";
+import { elementCountOf } from "../../tensors/tensors.ts";
 
 export interface ServedFeed {
   /**

@@ -1,4 +1,4 @@
-// @generated: messages of the gRPC door, from proto/inference.proto.
+// @generated: messages of the gRPC listener, from proto/inference.proto.
 //
 // Made by protoc-gen-es 2.17.0 with target=ts. Changed after that: enums became constant objects,
 // which erasable TypeScript needs, and the comments that repeat each field were taken out.

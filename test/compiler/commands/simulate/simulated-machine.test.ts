@@ -20,12 +20,12 @@ const ALL: MachineState = {
   lost: { workers: 4, atMs: 10_000 },
 };
 
-test("every way in which a machine differs from its profile is said", () => {
+test("describes every difference of the machine from its profile", () => {
   expect(machineText({ ...AS_PROFILED, pace: 1.5, slow: SLOW }, true)).toBe(
-    "machine: pace 1.5, slow 50 % of the time by 2 for 200 ms in the mean; the policy adapts",
+    "machine: pace 1.5, slow 50 % of the time by 2 for 200 ms on average; the policy adapts",
   );
   expect(machineText(ALL, false)).toBe(
-    "machine: pace 1.5, slow 50 % of the time by 2 for 200 ms in the mean, worker 3 at pace 2, " +
+    "machine: pace 1.5, slow 50 % of the time by 2 for 200 ms on average, worker 3 at pace 2, " +
       "4 workers lost at 10 s; decisions do not adapt",
   );
   expect(machineText(AS_PROFILED, true)).toBe("machine: as profiled; the policy adapts");
@@ -65,7 +65,7 @@ test("the promise for a constant pace is that of the next higher pace that is st
   const figures = "accuracy/query 70.000%, violations 1.000%, p50 20.0 ms, p99 80.0 ms";
   expect(wordsAt(2)).toBe(`expected at 40 qps and pace 2: ${figures}`);
   expect(wordsAt(1.3)).toBe(`expected at 40 qps and pace 1.3, promised for pace 2: ${figures}`);
-  expect(wordsAt(2.5)).toBe("expected at 40 qps and pace 2.5: nothing is promised for such a pace");
+  expect(wordsAt(2.5)).toBe("expected at 40 qps and pace 2.5: no promise for this pace");
 });
 
 test("nothing is promised of other machines, of traces, nor of what does not adapt", () => {

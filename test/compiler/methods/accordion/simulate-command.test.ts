@@ -140,7 +140,7 @@ describe("baselines", () => {
   });
 });
 
-test("service times that are to be drawn are refused where there are no quantiles", () => {
+test("refuses sampled service times without quantiles", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({
@@ -159,7 +159,7 @@ describe("the command", () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const options: SimulateOptions = {
     bundle: path,
-    poisson: "30",
+    arrivals: "poisson:30",
     duration: "10s",
     seed: "1",
     serviceTimes: "p95",
@@ -211,7 +211,7 @@ describe("the command", () => {
     await expect(run({ bundle, baseline: "bbs" })).rejects.toThrow(message);
   });
 
-  test("names its baselines where there is none of a name", async () => {
+  test("names its baselines for an unknown name", async () => {
     await expect(run({ baseline: "fastes" })).rejects.toThrow(
       "for malleable pipelines one of slo-conforming, fastest, bbs, one-stage",
     );

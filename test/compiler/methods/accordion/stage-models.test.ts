@@ -90,6 +90,6 @@ test("a model whose output has as many rows as the data say is refused", () => {
     path: ["tasks", 0, "variants", 0, "model"],
     message:
       'the size of output "y", [-1,4], changes with the data; ' +
-      "expected a model of which the sizes for one instance are known",
+      "expected a model whose sizes for one instance are fixed",
   });
 });

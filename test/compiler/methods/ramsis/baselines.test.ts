@@ -33,7 +33,7 @@ function run(options: Partial<SimulateOptions>): Promise<CommandResult> {
   return simulateCommand(
     {
       bundle,
-      poisson: "50",
+      arrivals: "poisson:50",
       duration: "5s",
       seed: "1",
       serviceTimes: "p95",

@@ -8,7 +8,7 @@ import { simulate } from "../../../../compiler/methods/ramsis/simulate/simulate.
 import { levelProblem } from "../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { bucketWarnings } from "../../../../compiler/methods/ramsis/warnings.ts";
-import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/read.ts";
+import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/fields.ts";
 import { bucketApplication, bucketFrame } from "../../../support/bucket-frame.ts";
 
 const SIZES = [1, 4];
@@ -76,14 +76,14 @@ test("one size is no bucket: the same frame as of rows that are all as large", (
   expect(bucketFrame({ sizes: [4] })).toEqual(plain);
 });
 
-test("shares that nobody has stated are equal, and that is said", () => {
+test("assumes equal shares if none are stated, and warns of it", () => {
   const stated = bucketApplication(OPTIONS);
   const open = bucketApplication({ sizes: SIZES });
   const frame = bucketFrame({ sizes: SIZES });
   expect(frame.buckets?.map(({ share }) => share)).toEqual([0.5, 0.5]);
   expect(bucketWarnings(frame, stated)).toEqual([]);
   expect(bucketWarnings(frame, open)).toEqual([
-    "no bucketShares: the buckets 1, 4 are taken to have equal shares of the load",
+    "no bucketShares: the buckets 1, 4 are assumed to have equal shares of the load",
   ]);
 });
 

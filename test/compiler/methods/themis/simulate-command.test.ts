@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AskedRun } from "../../../../compiler/methods/method.ts";
-import { foretoldLooks } from "../../../../compiler/methods/themis/foretold-looks.ts";
+import { pollForecasts } from "../../../../compiler/methods/themis/poll-forecasts.ts";
 import { simulateThemisCommand } from "../../../../compiler/methods/themis/simulate-command.ts";
 import { themisBundle } from "../../../support/themis-bundle.ts";
 
@@ -96,7 +96,7 @@ describe("the answer", () => {
   });
 });
 
-test("service times that are to be drawn are refused where there are no quantiles", async () => {
+test("refuses sampled service times without quantiles", async () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   await expect(simulateThemisCommand(BUNDLE, options, null, watch())).rejects.toThrow(
     expect.objectContaining({
@@ -143,11 +143,11 @@ test.each(["fa2", "sponge", "themis"])("%s is planned for the same loads", async
 
 test("a predictor that is a model foretells what the simulation will see", async () => {
   const policy = { ...BUNDLE.policy, predictor: "lstm" } as const;
-  const foretold = await foretoldLooks({ ...BUNDLE, policy }, OPTIONS);
+  const foretold = await pollForecasts({ ...BUNDLE, policy }, OPTIONS);
   // A look a second from the first request on; of 20 s the last are after the end.
   expect(foretold?.length).toBe(19);
   expect(foretold?.every((qps) => qps > 0)).toBe(true);
-  expect(await foretoldLooks(BUNDLE, OPTIONS)).toBeUndefined();
+  expect(await pollForecasts(BUNDLE, OPTIONS)).toBeUndefined();
   const { json } = await simulateThemisCommand({ ...BUNDLE, policy }, OPTIONS, null, watch());
   expect(json).toMatchObject({ durationMs: 20_000 });
 });

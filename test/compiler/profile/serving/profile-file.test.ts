@@ -6,8 +6,8 @@ import {
   expectProfile,
   withServingRows,
 } from "../../../../compiler/profile/serving/profile-file.ts";
+import { refuseDisturbed } from "../../../../compiler/profile/serving/serving-messages.ts";
 import type { ServingRows } from "../../../../compiler/profile/serving/serving-rows.ts";
-import { refuseDisturbed } from "../../../../compiler/profile/serving/serving-told.ts";
 import { readProfile } from "../../../../compiler/spec/profile.ts";
 import { folderOf } from "../../spec/spec-folder.ts";
 
@@ -59,8 +59,8 @@ test("rows go where they are asked for, and nowhere else", () => {
   expect(servingOutput({ out: "p" })).toBeNull();
   expect(servingOutput({ out: "p", serving: true })).toEqual({ into: "p", isAlone: false });
   expect(servingOutput({ into: "p", serving: true })).toEqual({ into: "p", isAlone: true });
-  expect(() => servingOutput({ into: "p" })).toThrow("expected --serving beside --into, got none");
-  expect(() => servingOutput({ inputs: "f" })).toThrow("expected --serving beside --inputs");
+  expect(() => servingOutput({ into: "p" })).toThrow("expected --serving with --into, got none");
+  expect(() => servingOutput({ inputs: "f" })).toThrow("expected --serving with --inputs");
   expect(() => servingOutput({ out: "p", into: "q", serving: true })).toThrow("got both");
   expect(() => servingOutput({ serving: true })).toThrow("got neither");
 });
@@ -72,7 +72,7 @@ test("a machine that others keep busy is refused, with how busy and by whom", ()
   });
   const samples = { single: [window(0.3)], many: [window(0.4)] };
   const refused = () => refuseDisturbed("p.json", samples);
-  expect(refused).toThrow("got 37% of its processors taken by others (limit 15%)");
+  expect(refused).toThrow("got 37% of its processors used by others (limit 15%)");
   expect(refused).toThrow("2% by the hypervisor and 35% by other processes");
   expect(() =>
     refuseDisturbed("p.json", { single: [window(0)], many: [window(0.1)] }),

@@ -37,7 +37,7 @@ describe("an autoscaler", () => {
     },
   );
 
-  test("acts at the same time on all that was decided between two looks", () => {
+  test("acts at once on all decisions between two polls", () => {
     const clock = new ScalerClock(HPA_DELAY, 3);
     const firstMs = clock.actsMs(0);
     expect(clock.actsMs(firstMs)).toBe(firstMs);
@@ -102,7 +102,7 @@ describe("compile says", () => {
     return scalingWarnings(bundle, delay, (options) => simulateInferline(bundle, options));
   };
 
-  test("between which levels a plan does not hold", () => {
+  test("warns of levels between which a plan does not hold", () => {
     const [line = "none", ...more] = warned(0.05, KEDA_DELAY);
     expect(more).toEqual([]);
     expect(line).toMatch(/^levels 50 to 400 qps: with KEDA at 30 s polling the plan does not hold/);
@@ -128,11 +128,11 @@ test("of scaled tasks compile says the same: it holds at once, and not with KEDA
 
 test("simulate says whether the plan holds, and refuses whose workers stay", async () => {
   const bundle = "policies/ocr-inferline/bundle.msgpack";
-  const options = ["--poisson", "20", "--duration", "20s", "--scaling-delay"];
+  const options = ["--arrivals", "poisson:20", "--duration", "20s", "--scaling-delay"];
   const { status, stdout } = await stratagemHere("simulate", bundle, ...options, "keda:10s");
   expect(status).toBe(0);
   expect(stdout).toMatch(/with KEDA at 10 s polling replicas .* up to 25 s later: this plan /);
-  expect(stdout).toMatch(/%; with replicas at once it (holds|does not hold), /);
+  expect(stdout).toMatch(/%; without delay it (holds|does not hold), /);
   const fixed = await stratagemHere(
     "simulate",
     "policies/letters/bundle.msgpack",
@@ -140,8 +140,8 @@ test("simulate says whether the plan holds, and refuses whose workers stay", asy
     "hpa",
   );
   expect(fixed.status).toBe(64);
-  expect(fixed.stderr).toContain("method ramsis keeps its workers");
+  expect(fixed.stderr).toContain("method ramsis has a fixed number of workers");
   const unknown = await stratagemHere("simulate", bundle, ...options, "soon");
   expect(unknown.status).toBe(64);
-  expect(unknown.stderr).toContain("hpa, which looks every 15 s");
+  expect(unknown.stderr).toContain("hpa (polls every 15 s)");
 });

@@ -86,7 +86,7 @@ describe("refused", () => {
     ["p99 <= -1ms", /^a time with its unit/],
     ["cost <= 3/min", /^a cost an hour such as 3\/h for cost, got "3\/min"$/],
     ["bytes <= 2 miles", /^bytes such as 2MiB for bytes/],
-    ["bytes <= 2MiB @ 100", /^no @ beside bytes, which are of the whole bundle/],
+    ["bytes <= 2MiB @ 100", /^no @ with bytes, which is for the whole bundle/],
     ["bytes of class fast <= 2MiB", /^bytes of the whole bundle/],
     ["feasible >= 1", /^feasible by itself, or with @ and loads/],
     ["feasible of class fast", /^feasible by itself/],

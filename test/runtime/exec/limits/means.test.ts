@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { lackOf, type Means, meansOf, sharedCores } from "../../../../runtime/exec/limits/means.ts";
-import { aFewAtATime } from "../../../../runtime/exec/pool/a-few-at-a-time.ts";
+import { aFewAtATime } from "../../../../runtime/exec/pool/worker-pool.ts";
 
 const MIB = 2 ** 20;
 const folders: string[] = [];

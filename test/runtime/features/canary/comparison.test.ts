@@ -1,7 +1,7 @@
 /** The tests by which a bundle on trial is taken or given up: how often they err, and how soon. */
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
-import { BelowTest } from "../../../../runtime/features/canary/below-bet.ts";
+import { BelowTest } from "../../../../runtime/features/canary/below-test.ts";
 import { Comparison, MISTAKE } from "../../../../runtime/features/canary/comparison.ts";
 import { casesOf } from "../../../support/cases.ts";
 

@@ -39,12 +39,12 @@ describe("a bundle on trial", () => {
   });
 
   test("a gate is asked for where there is none only of the other package, by name", async () => {
-    const flags = { policy: ["a"], canary: ["b=5%"], canaryGate: "none" };
+    const flags = { policy: ["a"], canary: ["b=5%"], limit: ["canaryGate=none"] };
     const settings = await servedSettings(flags, {}, undefined);
     const around = { onReady: () => {}, environment: {}, onReload: () => {} };
     const { signal } = new AbortController();
     const refused = serveCommand(settings, {}, { ...around, signal });
     await expect(refused).rejects.toThrow(RuntimeError);
-    await expect(refused).rejects.toThrow(/^--canary-gate: expected stratagem serve, /);
+    await expect(refused).rejects.toThrow(/^--limit canaryGate: only stratagem serve has the gate/);
   });
 });

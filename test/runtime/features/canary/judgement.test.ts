@@ -34,7 +34,7 @@ test("it is taken after its time and with enough evidence, not before", () => {
   expect(judged(60)).toEqual({
     kind: "as good",
     second: 60,
-    because: "0.0 % of its 3000 requests are late or failed, of the 3000 beside it 0.0 %",
+    because: "0.0 % of its 3000 requests are late or failed, against 0.0 % of the stable bundle's 3000",
   });
 });
 
@@ -63,7 +63,7 @@ test("a promise that it breaks alone gives it up; of one that both are about to,
   expect(judged(10, (second) => (second < 5 ? {} : alone))).toEqual({
     kind: "worse",
     second: 5,
-    because: "its promise is broken: service times: one takes 2.0x its profile at batch 1",
+    because: "it breaks a promise: service times: one takes 2.0x its profile at batch 1",
   });
   const shared = { canaryPromises: [promise(false, 1)], stablePromises: [promise(true, 0.6)] };
   expect(judged(600, () => shared)).toBeUndefined();
@@ -79,7 +79,7 @@ test("requests that are late or fail give it up before its time", () => {
   const told = judged(60, bad);
   expect(told?.kind).toBe("worse");
   expect(told?.second).toBeLessThanOrEqual(20);
-  expect(told?.because).toMatch(/^50\.0 % of its \d+ requests are late or failed, of the \d+ /);
+  expect(told?.because).toMatch(/^50\.0 % of its \d+ requests are late or failed, against /);
 });
 
 test("tells how far it is", () => {

@@ -28,7 +28,7 @@ async function logged({ sample = 1, mask = [] }: Options = {}) {
   const lines: Line[] = [];
   const clock = { nowMs: 1000 };
   const nowMs = () => clock.nowMs;
-  const place = {
+  const destination = {
     name: "list",
     send: async (text: string) => {
       for (const line of text.trim().split("\n")) lines.push(JSON.parse(line));
@@ -36,7 +36,7 @@ async function logged({ sample = 1, mask = [] }: Options = {}) {
     },
   };
   const surroundings = { nowMs, epochOffsetMs: EPOCH_MS, onNotice: () => {} };
-  const log = new DecisionLog({ place, sample, mask, review, ...surroundings });
+  const log = new DecisionLog({ destination, sample, mask, review, ...surroundings });
   const features = [followedBy(log)];
   const follower = log.follow(BUNDLE);
   const harness = await serve({

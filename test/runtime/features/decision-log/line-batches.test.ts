@@ -1,19 +1,22 @@
 import { expect, test } from "vitest";
 import { LineBatches } from "../../../../runtime/features/decision-log/line-batches.ts";
-import type { Delivery, LogPlace } from "../../../../runtime/features/decision-log/log-place.ts";
+import type {
+  Delivery,
+  LogDestination,
+} from "../../../../runtime/features/decision-log/log-destination.ts";
 
 const AWAY: Delivery = { kind: "away", reason: "nobody listens" };
 const TAKEN: Delivery = { kind: "taken" };
 const REFUSED: Delivery = { kind: "refused", reason: "it answered 400" };
 
-/** A place that answers as it is told, then takes everything. */
+/** A destination that answers as it is told, then takes everything. */
 function batches(answers: readonly Delivery[], maxWaiting?: number) {
   const left = [...answers];
   const taken: string[] = [];
   const tried: string[] = [];
   const notices: string[] = [];
   const pauses: number[] = [];
-  const place: LogPlace = {
+  const destination: LogDestination = {
     name: "there",
     send: async (text) => {
       tried.push(text);
@@ -23,7 +26,7 @@ function batches(answers: readonly Delivery[], maxWaiting?: number) {
     },
   };
   const log = new LineBatches({
-    place,
+    destination,
     onNotice: (message) => notices.push(message),
     pause: async (ms) => void pauses.push(ms),
     ...(maxWaiting === undefined ? {} : { maxWaiting }),
@@ -41,15 +44,15 @@ test("lines go in batches, in order, each whole", async () => {
   expect([log.writtenCount, log.lostCount]).toEqual([20, 0]);
 });
 
-test("a place that is away is tried again, later and later, and told of once", async () => {
+test("a destination that is away is tried again, later and later, and told of once", async () => {
   const { log, taken, notices, pauses } = batches([AWAY, AWAY, { ...AWAY, waitMs: 7000 }]);
   log.write("one");
   await log.flush();
   expect(taken).toEqual(["one\n"]);
   expect(pauses).toEqual([250, 500, 7000]);
   expect(notices).toEqual([
-    "decision log there: lines are not taken: nobody listens",
-    "decision log there: it takes lines again",
+    "decision log there: lines cannot be written: nobody listens",
+    "decision log there: lines are written again",
   ]);
 });
 
@@ -65,7 +68,7 @@ test("while it is away memory is bounded, and the log says where lines are missi
   expect([log.writtenCount, log.lostCount]).toEqual([3, 2]);
 });
 
-test("what a place refuses is lost, and the next batch says how much", async () => {
+test("what a destination refuses is lost, and the next batch says how much", async () => {
   const { log, taken, tried } = batches([REFUSED]);
   log.write("one");
   log.write("two");

@@ -75,7 +75,6 @@ test("a promise that is kept is told so, and nothing is noticed", () => {
   expect(scene.holds).toBe(true);
   const text = exposition(scene.drift.lines());
   expect(text).toContain('stratagem_promise_holds{promise="violations"} 1');
-  expect(text).toContain('stratagem_promise_broken_since_seconds{promise="violations"} 0');
   expect(text).not.toContain('promise="cost"');
 });
 
@@ -86,8 +85,8 @@ test("rows that come too late break it; the notice says since when and how many;
   expect(scene.notices).toHaveLength(1);
   const [told = ""] = scene.notices;
   expect(told).toMatch(/^promise broken: violations: [34]\.\d % of the rows are late or dropped/);
-  expect(told).toMatch(/ since 12:\d\d:\d\d UTC, 1\.0 % at most promised; false alarms at most/);
-  expect(told).toMatch(/ one in 1000 h$/);
+  expect(told).toMatch(/ since 12:\d\d:\d\d UTC; the bundle promises at most 1\.0 %; at most one/);
+  expect(told).toMatch(/ one false alarm in 1000 h$/);
   const [state] = scene.drift.states().filter(({ promise }) => promise === "violations");
   expect(state).toMatchObject({ holds: false, evidence: 1 });
   expect(Math.abs((state?.brokenSinceMs ?? 0) - EPOCH_MS - 600_000)).toBeLessThanOrEqual(5000);
@@ -121,7 +120,7 @@ test("more rows than the highest level is for are told", () => {
   const scene = new Scene();
   scene.seconds(120, WELL, () => 15);
   expect(scene.notices[0]).toContain(
-    "arrivals: 150 rows a second come, the highest level is for 1",
+    "arrivals: 150 rows per second arrive; the highest level is solved for 1",
   );
   expect(scene.notices[0]).toContain("00, since 12:00:00 UTC");
 });
@@ -165,9 +164,9 @@ test("a variant that is wrong more often than stated is found by what is fed bac
   }
   const [told = ""] = scene.notices;
   expect(told).toMatch(
-    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers whose /,
+    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers with /,
   );
-  expect(told).toMatch(/ truth is known since 12:16:\d\d UTC, 90\.0 % is stated/);
+  expect(told).toMatch(/ feedback since 12:16:\d\d UTC; the bundle states 90\.0 %/);
 });
 
 test("variants that the levels should not let answer break the promise of accuracy", () => {
@@ -187,7 +186,7 @@ test("more that is held than the plan promises breaks the promise of cost", () =
   scene.reading = { ...scene.reading, cost: { held: 8, promised: 4, most: 16, unit: "cores" } };
   scene.seconds(1200, WELL);
   expect(scene.notices[0]).toMatch(
-    /^promise broken: cost: 8 cores are held, 4 promised, since 1[23]:/,
+    /^promise broken: cost: the cost is 8 cores; the plan promises 4, since 1[23]:/,
   );
   const text = exposition(scene.drift.lines());
   expect(text).toContain('stratagem_promise_holds{promise="cost"} 0');
@@ -203,7 +202,7 @@ test("slow service times that the policy follows are told with what it promises 
     }
     scene.second(WELL);
   }
-  const told = "; the policy has adapted to pace 1.5 and promises 1.0 % late or dropped at most";
+  const told = "; the policy has adapted to pace 1.5 and promises at most 1.0 % late or dropped";
   expect(scene.notices[0]).toMatch(/^promise broken: service times: one takes 1\.5x/);
   expect(scene.notices[0]?.endsWith(told)).toBe(true);
   const [state] = scene.drift.states();

@@ -73,7 +73,7 @@ test.each([
     expect(because).toMatch(
       /^cnn-l takes 1\.[3456]x its profile at batch \d and others since 12:0/,
     );
-    expect(because).toMatch(/ since 12:03:10 UTC, by \d+ batches$/);
+    expect(because).toMatch(/ since 12:03:10 UTC, in \d+ batches$/);
   }
 });
 

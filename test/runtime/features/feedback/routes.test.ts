@@ -89,15 +89,15 @@ test("says which field is wrong, and counts nothing then", async () => {
   const harness = await serve();
   await asked(harness, "a", [[1, 0]]);
   const errors: readonly (readonly [unknown, string])[] = [
-    [{ id: "a" }, "label: expected either label or correct beside id, got nothing"],
-    [{ id: "a", label: 0, correct: true }, "correct: expected either label or correct"],
-    [{ id: "", label: 0 }, "id: expected the id of a request"],
-    [{ id: "a", label: 0.5 }, "label: expected the index of a class, or its name, got 0.5"],
+    [{ id: "a" }, "label: expected exactly one of label and correct, got nothing"],
+    [{ id: "a", label: 0, correct: true }, "correct: expected exactly one of label and correct"],
+    [{ id: "", label: 0 }, "id: expected a request id"],
+    [{ id: "a", label: 0.5 }, "label: expected the index or the name of a class, got 0.5"],
     [{ id: "a", label: "cat" }, 'label: expected the index of a class, got "cat"'],
-    [{ id: "a", label: [0, 1] }, "label: expected one, got 2"],
-    [{ id: "a", label: 2 }, "label: expected an index of 2 classes, 0 to 1, got 2"],
+    [{ id: "a", label: [0, 1] }, "label: expected one value, got 2"],
+    [{ id: "a", label: 2 }, "label: expected the index of a class, 0 to 1, got 2"],
     [{ id: "a", correct: 1 }, "correct: expected true or false, got 1"],
-    [{ id: "a", label: 0, lable: 1 }, "lable: expected id, label and correct alone"],
+    [{ id: "a", label: 0, lable: 1 }, "lable: expected only id, label and correct"],
     [{ feedback: {} }, "feedback: expected an array of 1 to 1024 objects"],
     [{ feedback: [3] }, "feedback[0]: expected an object, got 3"],
     [
@@ -128,14 +128,14 @@ test("knows no request that it has not answered, nor one a second time", async (
   expect((await fed(harness, { id: "a", label: 0 }))[0]).toBe(200);
   expect(await fed(harness, { id: "a", correct: false })).toEqual([
     409,
-    'request "a" has had its feedback already',
+    'request "a" already has feedback',
   ]);
   // The id is another request's from now on.
   await asked(harness, "a", [[1, 0]]);
   expect((await fed(harness, { id: "a", label: 1 }))[0]).toBe(200);
   const lines = (await call(harness, "/metrics")).body.toString();
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="unknown"\} 1/);
-  expect(lines).toMatch(/stratagem_feedback_refused_total\{[^}]*reason="repeated"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="unknown"\} 1/);
+  expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="repeated"\} 1/);
 });
 
 test("forgets requests after a time, and the oldest where there are too many", async () => {
@@ -173,7 +173,7 @@ test("takes no feedback where nothing is to be kept", async () => {
   await asked(harness, "a", [[1, 0]]);
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
     501,
-    "this server takes no feedback (limit feedbackRows=0)",
+    "feedback is disabled on this server (limit feedbackRows=0)",
   ]);
 });
 

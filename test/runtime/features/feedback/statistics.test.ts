@@ -92,7 +92,7 @@ test("evidence of a variant is its labels, and none of paths", () => {
     ["large", 0.8],
   ]);
   const signature = { names: ["m"], inputs: [], outputs: [], variants: [], answersByRow: true };
-  const options = { model: "m", maxRows: 9, keptMs: 9, sinceEpochMs: 0 };
+  const options = { model: "m", maxRows: 9, retentionMs: 9, sinceEpochMs: 0 };
   const own = new FeedbackBook({ ...options, signature, profiledByVariant });
   const paths = { ...signature, answersByRow: false, variants: [{ name: "a" }, { name: "b" }] };
   const others = new FeedbackBook({ ...options, signature: paths, profiledByVariant });

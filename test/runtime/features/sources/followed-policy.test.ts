@@ -14,7 +14,7 @@ import {
 import { HttpClient } from "../../../../runtime/features/sources/http-client.ts";
 import { HttpSource } from "../../../../runtime/features/sources/http-source.ts";
 import { PolicyStore } from "../../../../runtime/features/sources/policy-store.ts";
-import { statusDocument } from "../../../../runtime/features/sources/status-told.ts";
+import { statusDocument } from "../../../../runtime/features/sources/status-document.ts";
 import { PolicySite } from "../../../support/policy-site.ts";
 import {
   bytesOf,
@@ -197,7 +197,7 @@ test("a start while the source is away is with the last good one", async () => {
   expect(again.status.state).toBe("away");
   expect(away).toMatchObject({ code: "RUNTIME_SOURCE", failures: 1 });
   expect(notices.filter((notice) => notice.startsWith("warn"))).toEqual([
-    `warn ${url}: expected an answer, got: ECONNREFUSED; what was good last goes on deciding`,
+    `warn ${url}: expected an answer, got: ECONNREFUSED; the last good bundle stays in force`,
   ]);
   await again.look(false);
   expect(again.status.away?.failures).toBe(2);
@@ -211,7 +211,7 @@ test("a start while the source is away is with the last good one", async () => {
 
 test("without anything kept a start tells why the source gives nothing", async () => {
   const one = await policyAt(`${site.url}${BUNDLE}`);
-  const why = `${site.url}${BUNDLE}: expected a bundle, got 404: there is none`;
+  const why = `${site.url}${BUNDLE}: expected a bundle, got 404 Not Found`;
   await expect(started(one)).rejects.toMatchObject({ code: "RUNTIME_SOURCE", message: why });
   // It may only not be there yet.
   expect(site.log.filter((line) => line === `GET ${BUNDLE} 404`)).toHaveLength(4);
@@ -374,7 +374,7 @@ test("a last good one whose key is trusted no more is not started with, and says
   const port = await site.leave();
   const again = started(await policyAt(url, await trustIn(next)));
   await expect(again).rejects.toMatchObject({ code: "RUNTIME_WRONG_KEY" });
-  await expect(again).rejects.toThrow("and what its source has is not followed");
+  await expect(again).rejects.toThrow("and the revision of its source is not accepted either");
   await site.listen(port);
   publish(first, signed(first, next));
   const path = await started(await policyAt(url, await trustIn(next)));

@@ -3,7 +3,7 @@ import {
   besideOf,
   keyOf,
   policyUrlOf,
-  told,
+  redacted,
 } from "../../../../runtime/features/sources/policy-url.ts";
 import { storeFolder } from "../../../../runtime/features/sources/store-folder.ts";
 
@@ -28,12 +28,12 @@ test.each([
   expect(() => policyUrlOf(text)).not.toThrow("secret");
 });
 
-test("what lies beside a bundle keeps its query, which is not told", () => {
+test("what lies beside a bundle keeps its query, which is not redacted", () => {
   const url = "https://host/team/bundle.msgpack?sig=secret";
   expect(besideOf(url, "größe 1.onnx")).toBe(
     "https://host/team/gr%C3%B6%C3%9Fe%201.onnx?sig=secret",
   );
-  expect(told(url)).toBe("https://host/team/bundle.msgpack?…");
+  expect(redacted(url)).toBe("https://host/team/bundle.msgpack?…");
 });
 
 test("names of folders differ where URLs do", () => {

@@ -178,7 +178,7 @@ test("what a receiver cannot take now is sent again, and what it refuses is not"
   while (counted()?.[1] !== 1) await new Promise(setImmediate);
   expect(spansOf(messages)).toHaveLength(4);
   expect(notices).toEqual([
-    "traces are not sent by OTLP: the receiver answered 400; it is tried again",
+    "traces cannot be sent over OTLP: the receiver answered 400; retrying",
   ]);
   await otlp.close();
 });

@@ -81,9 +81,9 @@ test("the settings of the log are told and changed while it is written", async (
   log.notice("lost", "warn");
   log.notice("broken", "error");
   expect(lines).toEqual([
-    "the log's settings are changed: it tells debug and worse, as text",
+    "the log settings were changed: it writes debug and more severe messages, as text",
     "after",
-    "the log's settings are changed: it tells errors, as text",
+    "the log settings were changed: it writes errors, as text",
     "broken",
   ]);
   expect(await posted(harness, LOGGING, { log_format: "json" })).toEqual([
@@ -94,11 +94,11 @@ test("the settings of the log are told and changed while it is written", async (
   expect(lines.at(-1)).toMatch(/^\{.*"message":"broken"\}$/);
 });
 
-const ONE_THRESHOLD = "expected true beside";
+const ONE_THRESHOLD = "expected true together with";
 
 test.each([
   [{ log_error: false }, "log_error: expected true, got false"],
-  [{ log_warning: false }, `log_warning: ${ONE_THRESHOLD} log_info, for the log has one`],
+  [{ log_warning: false }, `log_warning: ${ONE_THRESHOLD} log_info, because the log has one`],
   [{ log_info: false, log_verbose_level: 1 }, `log_info: ${ONE_THRESHOLD} log_verbose_level`],
   [{ log_verbose_level: 2 }, "log_verbose_level: expected 0 or 1, got 2"],
   [{ log_verbose_level: true }, "log_verbose_level: expected 0 or 1, got true"],
@@ -172,7 +172,7 @@ test.each([
   [{ trace_level: ["TENSORS"] }, 'trace_level: expected "TIMESTAMPS" or "OFF", got "TENSORS"'],
   [{ trace_level: ["TIMESTAMPS", "TENSORS"] }, 'trace_level: expected "TIMESTAMPS" or "OFF"'],
   [{ trace_level: [] }, 'trace_level: expected "TIMESTAMPS" or "OFF"'],
-  [{ trace_rate: "0.5" }, 'trace_rate: expected "0" or a number from "1" on, got "0.5"'],
+  [{ trace_rate: "0.5" }, 'trace_rate: expected "0" or a number >= "1", got "0.5"'],
   [{ trace_rate: "-1" }, "trace_rate: expected"],
   [{ trace_rate: "" }, "trace_rate: expected"],
   [{ trace_rate: { toString: 1 } }, "trace_rate: expected"],
@@ -196,7 +196,7 @@ test("a model has the trace settings of all, and no others", async () => {
   expect(await posted(harness, TRACE_OF_MODEL, same)).toEqual([200, ON]);
   expect(await posted(harness, TRACE_OF_MODEL, { trace_rate: "7" })).toEqual([
     400,
-    'trace_rate: expected "1", as all models have it, got "7"',
+    'trace_rate: expected "1" (a model has the settings of the server), got "7"',
   ]);
   const [status] = await got(harness, "/v2/models/other/trace/setting");
   expect(status).toBe(404);
@@ -214,7 +214,7 @@ test("where no traces are sent they are off, and stay so", async () => {
   ]);
   expect(await posted(harness, TRACE, { trace_level: ["TIMESTAMPS"] })).toEqual([
     400,
-    'trace_level: expected "OFF", for no OTLP endpoint takes traces (--otlp-endpoint), ' +
+    'trace_level: expected "OFF" (traces need an OTLP endpoint, --otlp-endpoint), ' +
       'got "TIMESTAMPS"',
   ]);
 });
@@ -222,7 +222,7 @@ test("where no traces are sent they are off, and stay so", async () => {
 test("a server that writes no log of its own says so", async () => {
   const harness = await serve();
   expect(jsonOf(await call(harness, "/v2")).extensions).not.toContain("logging");
-  const reason = "this server writes no log of its own: the program that started it does";
+  const reason = "this server writes no log of its own: the program that embeds it writes the log";
   expect(await got(harness, LOGGING)).toEqual([501, { error: reason }]);
 });
 

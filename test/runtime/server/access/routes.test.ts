@@ -148,8 +148,8 @@ describe("tokens", () => {
     const told = (text: Buffer) =>
       `${text}`.split("\n").filter((line) => /^(?:nv_|stratagem_load|stratagem_q)/.test(line));
     expect(told(after)).toEqual(told(before));
-    expect(`${after}`).toContain('stratagem_access_refused_total{reason="no_token"} 5');
-    expect(`${after}`).toContain('stratagem_http_requests_total{code="401"} 5');
+    expect(`${after}`).toContain('stratagem_refused_total{what="request",reason="no_token"} 5');
+    expect(`${after}`).toContain('stratagem_requests_total{protocol="http",code="401"} 5');
   });
 
   test("a stranger learns nothing of load: the answer is the same without room", async () => {
@@ -185,13 +185,13 @@ describe("tokens", () => {
     expect(await access?.refresh()).toHaveLength(1);
     expect(await status("new")).toBe(200);
     expect(exposition(access?.metricLines() ?? [])).toContain(
-      'stratagem_access_files_good{file="tokens"} 0',
+      'stratagem_reload_last_successful{what="tokens"} 0',
     );
     writeFileSync(path, "[]\n");
     await access?.refresh();
     expect(await status("new")).toBe(401);
     expect(exposition(access?.metricLines() ?? [])).toContain(
-      'stratagem_access_files_good{file="tokens"} 1',
+      'stratagem_reload_last_successful{what="tokens"} 1',
     );
   });
 
@@ -247,7 +247,7 @@ describe("limits by client", () => {
     clock.nowMs += 500;
     expect([(await ask("infer")).status, (await ask("infer")).status]).toEqual([200, 429]);
     const metrics = await call(harness, "/metrics", { headers: bearer("metrics") });
-    expect(`${metrics.body}`).toContain('access_refused_total{reason="client_rate"} 2');
+    expect(`${metrics.body}`).toContain('refused_total{what="request",reason="client_rate"} 2');
   });
 
   test("refuse what is beyond a number at a time, until one is answered", async () => {
@@ -409,8 +409,8 @@ describe("the door for administrators", () => {
 
   test("serves this machine alone where nobody shows who they are", async () => {
     const access = await Access.open({}, { nowMs: () => 0 });
-    const ask = (address: string, isOwnDoor = false) =>
-      access.admit({ need: "admin", authorization: undefined, address, isOwnDoor });
+    const ask = (address: string, isOwnListener = false) =>
+      access.admit({ need: "admin", authorization: undefined, address, isOwnListener });
     expect(ask("10.0.0.9")).toBeInstanceOf(HttpError);
     expect(ask("10.0.0.9", true)).not.toBeInstanceOf(HttpError);
     expect(ask("::ffff:127.0.0.1")).not.toBeInstanceOf(HttpError);

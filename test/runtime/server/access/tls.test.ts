@@ -100,7 +100,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
         socket.destroy();
       }
       expect(exposition(access.metricLines())).toMatch(
-        /^stratagem_tls_handshakes_failed_total [1-9]/m,
+        /^stratagem_connections_ended_total\{reason="tls handshake"\} [1-9]/m,
       );
     },
   );
@@ -133,7 +133,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
     await Promise.race(closed);
     expect((await ask(harness, "/v2/health/live", { ca })).status).toBe(200);
     expect(exposition(access.metricLines())).toMatch(
-      /^stratagem_tls_handshakes_failed_total [1-9]/m,
+      /^stratagem_connections_ended_total\{reason="tls handshake"\} [1-9]/m,
     );
     for (const socket of silent) socket.destroy();
   });
@@ -168,7 +168,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
       const { harness, access } = await served({ tls: mutual });
       await expect(ask(harness, "/v2/health/live", { ca, ...client })).rejects.toThrow();
       expect(exposition(access.metricLines())).toMatch(
-        /^stratagem_tls_handshakes_failed_total [1-9]/m,
+        /^stratagem_connections_ended_total\{reason="tls handshake"\} [1-9]/m,
       );
     });
 
@@ -233,7 +233,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
       rmSync(key);
       expect(await access.refresh()).toEqual([expect.stringContaining("ENOENT")]);
       expect(exposition(access.metricLines())).toContain(
-        'stratagem_access_files_good{file="tls"} 0',
+        'stratagem_reload_last_successful{what="tls"} 0',
       );
     });
 

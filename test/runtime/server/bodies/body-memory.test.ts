@@ -120,7 +120,7 @@ describe("a server of large bodies", () => {
     expect(await left).toBe("gone");
     // The one that asks is in flight, and nobody else.
     await vi.waitFor(async () => {
-      expect(await gauge(harness, "stratagem_http_requests_in_flight")).toBe(1);
+      expect(await gauge(harness, 'stratagem_requests_in_flight{protocol="http"}')).toBe(1);
     });
     const others = [8, 9, 10].map((byte) => ask(harness, byte));
     // The one that is gone runs, and those that came after it wait.

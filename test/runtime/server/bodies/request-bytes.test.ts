@@ -4,12 +4,12 @@ import { afterEach, describe, expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
 import { ByteSink } from "../../../../runtime/server/bodies/body.ts";
 import {
+  ByteBudget,
   bodyLimit,
   HEADER_BYTES,
   inferLimits,
-} from "../../../../runtime/server/bodies/body-limits.ts";
-import { ByteBudget } from "../../../../runtime/server/bodies/byte-budget.ts";
-import { TurnShare } from "../../../../runtime/server/json/turn-share.ts";
+} from "../../../../runtime/server/bodies/body-memory.ts";
+import { TurnShare } from "../../../../runtime/server/http/infer.ts";
 import { LoopDelay } from "../../../../runtime/server/metrics/loop-delay.ts";
 import {
   call,
@@ -77,7 +77,7 @@ describe("the limit of a body", () => {
     expect(jsonOf(reply).error).toMatch(
       new RegExp(`^request: expected a body of at most \\d+ bytes, 64 rows ${why}, got \\w+$`),
     );
-    expect(await gauge(harness, "stratagem_request_bytes")).toBe(0);
+    expect(await gauge(harness, 'stratagem_buffered_bytes{what="requests"}')).toBe(0);
   });
 
   test("is small for the index", async () => {
@@ -100,10 +100,10 @@ describe("the bytes of all requests", () => {
     const first = call(harness, INFER, { body });
     await harness.executor.ran(1);
     // Of JSON what is kept is the tensor.
-    expect(await gauge(harness, "stratagem_request_bytes")).toBe(8);
+    expect(await gauge(harness, 'stratagem_buffered_bytes{what="requests"}')).toBe(8);
     harness.executor.finish();
     expect((await first).status).toBe(200);
-    expect(await gauge(harness, "stratagem_request_bytes")).toBe(0);
+    expect(await gauge(harness, 'stratagem_buffered_bytes{what="requests"}')).toBe(0);
   });
 
   test("beyond what the server holds at most are refused, to be sent again", async () => {
@@ -114,7 +114,7 @@ describe("the bytes of all requests", () => {
     await harness.executor.ran(1);
     const second = call(harness, INFER, { body });
     // It waits for the worker, with its tensor.
-    while ((await gauge(harness, "stratagem_request_bytes")) < 16);
+    while ((await gauge(harness, 'stratagem_buffered_bytes{what="requests"}')) < 16);
     const check = (refused: Reply) => {
       expect([refused.status, refused.headers["retry-after"]]).toEqual([503, "1"]);
       expect(jsonOf(refused).error).toMatch(
@@ -130,13 +130,15 @@ describe("the bytes of all requests", () => {
         headers: { "content-encoding": "gzip" },
       }),
     );
-    expect(await gauge(harness, "stratagem_request_bytes_refused_total")).toBe(3);
+    expect(
+      await gauge(harness, 'stratagem_refused_total{what="request",reason="request_bytes"}'),
+    ).toBe(3);
     harness.executor.isHolding = false;
     harness.executor.finish();
     expect((await first).status).toBe(200);
     expect((await second).status).toBe(200);
     expect((await call(harness, INFER, { body })).status).toBe(200);
-    expect(await gauge(harness, "stratagem_request_bytes")).toBe(0);
+    expect(await gauge(harness, 'stratagem_buffered_bytes{what="requests"}')).toBe(0);
   });
 
   test("add up", () => {

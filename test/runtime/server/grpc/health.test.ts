@@ -3,7 +3,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
-import { familiesOf } from "../../../../runtime/base/exposition.ts";
+import { familiesOf, type Sample } from "../../../../runtime/base/exposition.ts";
 import * as health from "../../../../runtime/server/grpc/pb/health-pb.ts";
 import * as reflection from "../../../../runtime/server/grpc/pb/reflection-pb.ts";
 import { closeAll, type Harness } from "../harness.ts";
@@ -27,8 +27,9 @@ function check(client: TestClient, service = "") {
 /** Calls that have come and have no answer. */
 function callsIn(server: Harness["server"]): number {
   const samples = familiesOf(server.metricLines()).flatMap((family) => family.samples);
-  const name = "stratagem_grpc_requests_in_flight";
-  return samples.find((sample) => sample.name === name)?.value ?? 0;
+  const name = "stratagem_requests_in_flight";
+  const isIt = (one: Sample) => one.name === name && one.labels["protocol"] === "grpc";
+  return samples.find(isIt)?.value ?? 0;
 }
 
 function watch(client: TestClient, service = "") {

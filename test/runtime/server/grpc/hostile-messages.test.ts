@@ -55,8 +55,8 @@ test("six hundred broken messages are answered, and the next good one as well", 
   }
   expect(await answerOf(client, whole)).toBe(status.OK);
   const text = (await call(harness, "/metrics")).body.toString();
-  expect(text).toContain("stratagem_grpc_requests_in_flight 0\n");
-  expect(text).toContain("stratagem_request_bytes 0\n");
+  expect(text).toContain('stratagem_requests_in_flight{protocol="grpc"} 0\n');
+  expect(text).toContain('stratagem_buffered_bytes{what="requests"} 0\n');
 });
 
 /** The message of a request for `tiny` to which fields are added. */

@@ -318,7 +318,7 @@ test("a call that is cancelled while it waits is taken back, and counted so", as
   await client.infer(rawRequest([[3, 4]]));
   const text = (await call(harness, "/metrics")).body.toString();
   expect(text).toMatch(/^nv_inference_request_failure\{[^}]*reason="CANCELED"[^}]*\} 1$/m);
-  expect(text).toContain('{method="ModelInfer",code="CANCELLED"} 1\n');
+  expect(text).toContain('method="ModelInfer",code="CANCELLED"} 1\n');
 });
 
 test("a message beyond the largest request of the models is RESOURCE_EXHAUSTED", async () => {
@@ -347,9 +347,13 @@ test("HTTP and gRPC count in the same place, and the door in its own", async () 
   await expect(harness.client.infer({ modelName: "none" })).rejects.toMatchObject({});
   const text = (await call(harness, "/metrics")).body.toString();
   expect(text).toMatch(/^nv_inference_request_success\{[^}]*\} 2$/m);
-  expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="OK"} 1\n');
-  expect(text).toContain('stratagem_grpc_requests_total{method="ModelInfer",code="NOT_FOUND"} 1\n');
-  expect(text).toContain("stratagem_grpc_requests_in_flight 0\n");
-  expect(text).toContain("stratagem_grpc_unsent_bytes 0\n");
-  expect(text).toContain("stratagem_grpc_connections 1\n");
+  expect(text).toContain(
+    'stratagem_requests_total{protocol="grpc",method="ModelInfer",code="OK"} 1\n',
+  );
+  expect(text).toContain(
+    'stratagem_requests_total{protocol="grpc",method="ModelInfer",code="NOT_FOUND"} 1\n',
+  );
+  expect(text).toContain('stratagem_requests_in_flight{protocol="grpc"} 0\n');
+  expect(text).toContain('stratagem_buffered_bytes{what="grpc_answers"} 0\n');
+  expect(text).toContain('stratagem_connections{protocol="grpc"} 1\n');
 });

@@ -123,11 +123,10 @@ test("metrics tell rows and padding by bucket", async () => {
     expect.arrayContaining([
       'stratagem_queries_total{model="tiny",bucket="4",outcome="satisfied"} 2',
       'stratagem_queries_total{model="tiny",bucket="8",outcome="satisfied"} 1',
-      'stratagem_padded_requests_total{model="tiny",bucket="4"} 1',
-      'stratagem_input_elements_total{model="tiny",bucket="4"} 8',
-      'stratagem_padding_elements_total{model="tiny",bucket="4"} 2',
-      'stratagem_padding_elements_total{model="tiny",bucket="8"} 0',
-      'stratagem_expected_violation_ratio{model="tiny",bucket="8"} 0.001',
+      'stratagem_input_elements_total{model="tiny",bucket="4",kind="data"} 6',
+      'stratagem_input_elements_total{model="tiny",bucket="4",kind="padding"} 2',
+      'stratagem_input_elements_total{model="tiny",bucket="8",kind="padding"} 0',
+      'stratagem_expected_ratio{model="tiny",bucket="8",figure="violations"} 0.001',
     ]),
   );
 });

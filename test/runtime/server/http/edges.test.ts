@@ -263,5 +263,7 @@ test("a thousand malformed requests are all answered with a reason", async () =>
   const lost = await runMalformed(wire, { host, port: Number(port) }, { size: 1000, seed: 1 });
   expect(lost).toEqual([]);
   expect((await call(harness, INFER, { body: BODY })).status).toBe(200);
-  expect((await call(harness, "/metrics")).body.toString()).toContain("\nstratagem_unsent_bytes 0");
+  expect((await call(harness, "/metrics")).body.toString()).toContain(
+    '\nstratagem_buffered_bytes{what="http_answers"} 0',
+  );
 });

@@ -1,7 +1,7 @@
 /** What becomes of connections and requests, in every state, when a server stops. */
 import { afterEach, describe, expect, test } from "vitest";
 import { familiesOf } from "../../../../runtime/base/exposition.ts";
-import type { Recorder } from "../../../../runtime/methods/ramsis/serve/recording.ts";
+import type { Recorder } from "../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { call, closeAll, type Harness, INFER, inferJson, jsonOf, serve } from "../harness.ts";
 import { Wire } from "../wire.ts";
 
@@ -36,7 +36,7 @@ async function turns(count: number): Promise<void> {
 /** Requests that have come and have no answer. */
 function requestsIn({ server }: Harness): number {
   const samples = familiesOf(server.metricLines()).flatMap((family) => family.samples);
-  return samples.find(({ name }) => name === "stratagem_http_requests_in_flight")?.value ?? 0;
+  return samples.find(({ name }) => name === "stratagem_requests_in_flight")?.value ?? 0;
 }
 
 describe("a server that stops", () => {

@@ -3,7 +3,7 @@ import type { TensorInfo } from "../../../../runtime/bundle/schema.ts";
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { variantWishOf } from "../../../../runtime/server/requests/variant-wish.ts";
 import { waitingBundle } from "../../../support/pooled-bundle.ts";
 import {

@@ -1,6 +1,6 @@
 /** Long JSON beside the event loop: by a thread that may hang, end or be asked too much. */
 import { afterEach, expect, test } from "vitest";
-import { inferLimits } from "../../../../runtime/server/bodies/body-limits.ts";
+import { inferLimits } from "../../../../runtime/server/bodies/body-memory.ts";
 import type { ReadModel } from "../../../../runtime/server/json/json-jobs.ts";
 import { JsonThread, type JsonThreadLimits } from "../../../../runtime/server/json/json-thread.ts";
 import { parseInferRequest } from "../../../../runtime/server/protocol/protocol.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { EDetector } from "../../../../runtime/server/measures/e-detector.ts";
-import { TimeSketch } from "../../../../runtime/server/measures/time-sketch.ts";
+import { TimeSketch } from "../../../../runtime/server/measures/service-times.ts";
 
 /** Observations until evidence is there; the most where it does not come. */
 function observationsUntil(threshold: number, most: number, next: () => number, promised: number) {

@@ -148,8 +148,9 @@ test("an idle sequence ends, and metrics count it", async () => {
   expect(told(await add(harness, 1, { sequence_id: 9, sequence_start: true }))).toBe(1);
   const metrics = (await call(harness, "/metrics")).body.toString();
   expect(metrics).toContain('stratagem_sequences{model="tiny"} 2');
-  expect(metrics).toContain('stratagem_sequence_state_bytes{model="tiny"} 16');
-  expect(metrics).toContain('stratagem_sequences_started_total{model="tiny"} 3');
+  expect(metrics).toContain('stratagem_buffered_bytes{model="tiny",what="sequence_states"} 16');
   expect(metrics).toContain('stratagem_sequences_ended_total{model="tiny",by="idle"} 1');
-  expect(metrics).toContain('stratagem_sequences_refused_total{model="tiny",why="full"} 1');
+  expect(metrics).toContain(
+    'stratagem_refused_total{model="tiny",what="sequence",reason="full"} 1',
+  );
 });

@@ -1,9 +1,12 @@
 /** Rows filled up to a larger shape. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { DATATYPES, elementCountOf } from "../../../../runtime/server/tensors/datatypes.ts";
 import { bucketOf, paddedInputs, paddedRows } from "../../../../runtime/server/tensors/padding.ts";
-import { elementBytesOf } from "../../../../runtime/server/tensors/tensors.ts";
+import {
+  DATATYPES,
+  elementBytesOf,
+  elementCountOf,
+} from "../../../../runtime/server/tensors/tensors.ts";
 
 const shapes = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 3 })), {

@@ -23,14 +23,14 @@ interface CoarseOptions {
   readonly sizing: "mean" | "peak";
 }
 
-/** What a task runs on. */
+/** Hardware of a task. */
 interface Place {
   readonly variant: number;
   readonly pool: number;
   readonly priceMicros: number;
   /** Profiled sizes, ascending. */
   readonly sizes: readonly number[];
-  /** Of batches of any size, at its size less one. */
+  /** Service time of a batch of b at index b − 1. */
   readonly batchMs: Float64Array;
 }
 
@@ -38,13 +38,13 @@ interface Place {
  * Coarse-grained provisioning: the pipeline is one black box that is replicated as a unit, one
  * replica of every task. Source: InferLine §6.
  *
- * Pinned: every task is on the hardware where a batch of one takes least (of equals the cheapest).
- * The unit has one maximum batch, the largest profiled size of any task with which the longest
- * path without waiting still meets the SLO; a task takes the largest of its own sizes that is not
- * above it, or its smallest. A unit carries what its slowest task does, and there are as many as
- * the rate asks for.
+ * Fixed here: every task is on the hardware where a batch of one takes least (of equals the
+ * cheapest). The unit has one maximum batch, the largest profiled size of any task with which the
+ * longest path without waiting still meets the SLO; a task takes the largest of its own sizes that
+ * is not above it, or its smallest. The capacity of a unit is that of its slowest task, and there
+ * are as many units as the rate needs.
  *
- * @returns null where no batch meets the SLO, or the pools have too few workers.
+ * @returns null if no batch meets the SLO, or the pools have too few workers.
  */
 export function coarsePlan(
   frame: Pick<InferlineBundle, "tasks" | "entryBranch" | "cluster" | "slo">,
@@ -106,12 +106,12 @@ function fastestPlace(
       a.priceMicros - b.priceMicros ||
       a.pool - b.pool,
   );
-  if (fastest === undefined) throw new RangeError("a stage has hardware with a price");
+  if (fastest === undefined) throw new RangeError("stage without hardware with a price");
   return fastest;
 }
 
 /**
- * Each task has the largest batch of one size for all that meets the SLO; null if the smallest does
+ * Returns the largest common batch size that meets the SLO, per task; null if the smallest does
  * not.
  */
 function largestBatches(

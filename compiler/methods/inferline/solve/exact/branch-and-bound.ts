@@ -1,6 +1,6 @@
 /**
- * The cheapest configuration, proven: every cheaper one is tried, or follows a beginning that has
- * too many misses already, or that leaves the rest too little time to cost less.
+ * The cheapest configuration, proven: every cheaper one is tried, or has a prefix with too many
+ * misses already, or one that leaves the rest too little time to cost less.
  */
 import type { FeedForward } from "../../../../graph/feed-forward.ts";
 import {
@@ -15,21 +15,21 @@ import { BranchRecorder, isBranchLog, replayed } from "./branch-log.ts";
 import { type Choice, type ChoiceUse, Lanes } from "./lanes.ts";
 
 interface Refined {
-  /** The best that is known: what the search was given, or better. */
+  /** The best known configuration: the given one, or better. */
   readonly configuration: Configuration | null;
   /** No configuration costs less, millionths per hour. */
   readonly lowerBound: number;
 }
 
 /**
- * Tasks are decided in their order: what is decided fixes what happens up to there, exactly, since
- * no task waits for a later one. So a beginning under which more requests are sure to be late than
- * may be is given up with all that could follow. What the rest costs at least is known from fluid
- * queues, in the time that the hardware of what is decided leaves it. Nothing is taken to be
- * monotone: more replicas may well be worse.
- * @param known a feasible configuration within the pools, or null, and what none costs less than.
+ * Decides tasks in their order: decided tasks determine exactly what happens up to there, since no
+ * task waits for a later one. So a prefix under which more requests are certain to be late than
+ * allowed is dropped with all its extensions. Fluid queues give a lower bound on the cost of the
+ * rest, in the time that the hardware of the decided tasks leaves it. Monotonicity is not assumed:
+ * more replicas may be worse.
+ * @param known a feasible configuration within the pools, or null, and a lower bound on the cost.
  * @param queryLimit of queries that are served, of all tasks: the same inputs search the same.
- * @param branches what is decided of the first task is a branch; left out where all are searched.
+ * @param branches each decision for the first task is a branch; left out if all are searched.
  */
 export function branchAndBound(
   space: SearchSpace,
@@ -51,9 +51,9 @@ class Search {
   #queries = 0;
   #best: Configuration | null;
   #bestCost: number;
-  /** Of the branch that is being searched, where others want to know. */
+  /** Recorder of the branch that is being searched, if others need its log. */
   #recorder: BranchRecorder | null = null;
-  /** Branches that there were so far. */
+  /** Number of branches so far. */
   #branchCount = 0;
 
   constructor(
@@ -63,7 +63,7 @@ class Search {
     branches?: RootBranches,
   ) {
     const { problem, evaluator } = space;
-    // A single task has nothing to follow what is decided of it.
+    // Nothing is left to search after the decision of a single task.
     this.#branches = problem.stages.length > 1 ? branches : undefined;
     this.#space = space;
     this.#traces = evaluator.traces;
@@ -83,7 +83,7 @@ class Search {
 
   /**
    * @param cost of the tasks before.
-   * @returns the least that anything may cost which was left untried; Infinity if all was tried.
+   * @returns the least cost of what was left untried; Infinity if all was tried.
    */
   #explore(stage: number, cost: number): number {
     const { problem } = this.#space;
@@ -119,7 +119,9 @@ class Search {
     return open;
   }
 
-  /** Configurations of a task, and what all that follow it cost at least, by its hardware. */
+  /**
+   * Configurations of a task, and a lower bound on the cost of all later tasks, by its hardware.
+   */
   #lanesOf(stage: number): { readonly lanes: Lanes; readonly restCost: readonly number[] } {
     const { problem, bounds } = this.#space;
     for (const trace of this.#traces) trace.prepare(stage);
@@ -136,7 +138,10 @@ class Search {
     return { lanes: new Lanes(hardware, own.replicas, isHopeless), restCost };
   }
 
-  /** Least cost of all tasks after one. @param before hardware up to that one. */
+  /**
+   * Least cost of all tasks after one.
+   * @param before hardware up to that one.
+   */
   #restCost(stage: number, before: readonly TaskHardware[]): number {
     const { problem, bounds } = this.#space;
     let cost = 0;
@@ -146,7 +151,7 @@ class Search {
     return cost;
   }
 
-  /** What follows a choice for the first task: as it is known, or searched if that is asked for. */
+  /** Follows a choice for the first task: takes the known result, or searches if requested. */
   #followBranch(branches: RootBranches, choice: Choice): number {
     const index = this.#branchCount++;
     const key = `${choice.hardware}x${choice.batch}x${choice.replicas}`;
@@ -156,12 +161,12 @@ class Search {
     this.#recorder = recorder;
     const open = this.#follow(0, choice.cost);
     this.#recorder = null;
-    // What a limit has cut is of no use to others.
+    // A branch that the limit has cut is useless to others.
     if (open === Number.POSITIVE_INFINITY) branches.add({ key, found: recorder.log() });
     return open;
   }
 
-  /** Whether a branch is known as a search from here would have found it, which is then done. */
+  /** Applies a known branch if a search from here would have found the same. */
   #isTaken(log: object | undefined): boolean {
     const known = isBranchLog(log) ? replayed(log, this.#bestCost) : null;
     if (known === null || this.#queries + known.queries > this.#queryLimit) return false;
@@ -189,9 +194,8 @@ class Search {
   }
 
   /**
-   * @returns what of the choice was put to use, in any trace; null if too many requests are sure to
-   * be late.
-   * @param least that what follows costs, with all that was decided.
+   * @returns what the choice used, in any trace; null if too many requests are certain to be late.
+   * @param least cost of what follows, with all that was decided.
    */
   #serve(stage: number, choice: TaskConfiguration, least: number): ChoiceUse | null {
     let batch = 0;

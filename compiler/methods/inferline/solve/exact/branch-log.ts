@@ -1,13 +1,14 @@
 /**
- * What the search of one branch came to, so that another can go on as if it had searched it.
+ * Log of the search of one branch, so that another search can continue as if it had searched the
+ * branch.
  *
- * A search that begins with a cheaper plan tries a part of what one with a dearer plan tries: what
- * may cost less than the best that it knows by then. So the log has how much was tried by what it
- * may cost at least, between one better plan and the next.
+ * A search that begins with a cheaper plan tries a subset of what one with a more expensive plan
+ * tries: configurations that may cost less than the best plan so far. So the log has the work by
+ * least cost, between one better plan and the next.
  */
 import type { Configuration } from "../../../../graph/served-tasks.ts";
 
-/** Between two better plans. */
+/** Work between two better plans. */
 interface Stretch {
   /** Least costs of what was tried, millionths per hour, ascending. */
   readonly least: readonly number[];
@@ -15,7 +16,7 @@ interface Stretch {
   readonly evaluations: readonly number[];
   /** Queries of them, by least cost. */
   readonly queries: readonly number[];
-  /** What ended it; null at the end of the branch. */
+  /** The plan that ended it; null at the end of the branch. */
   readonly found: FoundPlan | null;
 }
 
@@ -58,7 +59,7 @@ export class BranchRecorder {
     this.#end({ cost, configuration });
   }
 
-  /** The log of a branch that was searched to its end. */
+  /** Returns the log of a branch that was searched to its end. */
   log(): BranchLog {
     this.#end(null);
     return { enteredCost: this.#enteredCost, stretches: this.#stretches };
@@ -76,17 +77,17 @@ export class BranchRecorder {
   }
 }
 
-/** What a search would have come to in a branch. */
+/** Result of replaying a branch. */
 interface Replayed {
   readonly evaluations: number;
   readonly queries: number;
-  /** The last plan that is better than what it began with; null for none. */
+  /** The last plan that is better than the initial one; null for none. */
   readonly found: FoundPlan | null;
 }
 
 /**
  * @param bestCost of the best plan that is known before, Infinity for none.
- * @returns null where the log does not tell, as it began with a cheaper plan.
+ * @returns null if the log began with a cheaper plan and cannot be replayed.
  */
 export function replayed({ enteredCost, stretches }: BranchLog, bestCost: number): Replayed | null {
   let evaluations = 0;
@@ -110,7 +111,7 @@ export function replayed({ enteredCost, stretches }: BranchLog, bestCost: number
   return { evaluations, queries, found: best };
 }
 
-/** Logs come from parts, which their digests keep as they were written. */
+/** Logs come from parts, whose digests ensure that they are unchanged. */
 export function isBranchLog(value: object | undefined): value is BranchLog {
   return value !== undefined && "enteredCost" in value && "stretches" in value;
 }

@@ -9,11 +9,11 @@ export interface Choice extends TaskConfiguration {
   readonly lane: number;
 }
 
-/** What of a choice was put to use. */
+/** Resources that a choice used. */
 export interface ChoiceUse {
-  /** The largest. */
+  /** The largest batch. */
   readonly batch: number;
-  /** All replicas, at some time. */
+  /** Whether all replicas were ever busy at once. */
   readonly allAtWork: boolean;
 }
 
@@ -35,7 +35,7 @@ export class Lanes {
 
   /**
    * @param least replicas by hardware and batch.
-   * @param isHopeless by hardware: not even without waiting.
+   * @param isHopeless by hardware: too slow even without waiting.
    */
   constructor(
     hardware: readonly TaskHardware[],
@@ -54,7 +54,7 @@ export class Lanes {
     });
   }
 
-  /** The hardware that comes first wins a tie of costs, then the smallest batch. */
+  /** Ties of costs go to the first hardware, then to the smallest batch. */
   cheapest(): Choice | null {
     let best: Choice | null = null;
     for (const [index, { hardware, batch, pool, price, replicas }] of this.#lanes.entries()) {
@@ -66,8 +66,8 @@ export class Lanes {
   }
 
   /**
-   * Least cost of what is left, with what follows it; Infinity where nothing is.
-   * @param restCost that follows at least, by hardware.
+   * Least cost of the remaining choices and of what follows; Infinity if none remains.
+   * @param restCost lower bound on what follows, by hardware.
    */
   leastCost(restCost: readonly number[]): number {
     let least = Number.POSITIVE_INFINITY;
@@ -78,13 +78,13 @@ export class Lanes {
     return least;
   }
 
-  /** More of the lane is of no use, or cannot be had. */
+  /** Closes a lane: more replicas are useless, or not available. */
   close({ lane }: Choice): void {
     this.#setReplicas(lane, Number.POSITIVE_INFINITY);
   }
 
   /**
-   * Goes on after a choice; what does exactly the same at no less is left out.
+   * Advances after a choice; skips choices that do exactly the same at no less cost.
    * @param used null if it was not served to the end.
    */
   advance(choice: Choice, used: ChoiceUse | null): void {

@@ -1,4 +1,4 @@
-/** Algorithm 1: a configuration that meets the SLO, whatever it costs. */
+/** Algorithm 1: a configuration that meets the SLO, at any cost. */
 
 import {
   aloneMs,
@@ -10,16 +10,17 @@ import { isBelowBounds, type SearchSpace, unlimited } from "../search-space.ts";
 import { serviceTimeMs } from "../service-time.ts";
 
 /**
- * The smallest batches on the fastest hardware, and a replica more at the bottleneck until the SLO
- * is met. Pools have no end here.
+ * Starts with the smallest batches on the fastest hardware, and adds a replica at the bottleneck
+ * until the SLO is met. Pools are unlimited here.
  * @returns null if the longest path takes as long as the SLO without any waiting, or if no number
- * of replicas helps. Source: InferLine §4.3, Algorithm 1.
+ * of replicas helps.
+ * Source: InferLine §4.3, Algorithm 1.
  */
 export function initialize(space: SearchSpace): Configuration | null {
   const { problem, evaluator, sloMs } = space;
   const configuration = problem.stages.map(({ hardware }): TaskConfiguration => {
     const fastestMs = Math.min(...hardware.map(aloneMs));
-    // They are in the order of their prices, so of equals this is the cheapest.
+    // Hardware ascends by price, so of equals this is the cheapest.
     const fastest = hardware.findIndex((one) => aloneMs(one) === fastestMs);
     return { hardware: fastest, batch: hardware[fastest]?.batches[0] ?? 1, replicas: 1 };
   });
@@ -33,14 +34,14 @@ export function initialize(space: SearchSpace): Configuration | null {
     if (!isBelow && evaluator.isFeasible(configuration)) return configuration;
     const stage = bottleneck(space, configuration);
     const one = configuration[stage];
-    if (one === undefined) throw new RangeError("a bottleneck is one of the stages");
+    if (one === undefined) throw new RangeError("stage index out of range");
     configuration[stage] = { ...one, replicas: one.replicas + 1 };
   }
 }
 
 /**
- * FindMinThru: the task with the least throughput, in requests; a task that no request reaches
- * has no end of it.
+ * FindMinThru: the task with the least throughput, in requests; the throughput of a task that no
+ * request reaches is unlimited.
  */
 function bottleneck(
   { problem, scaleFactors }: SearchSpace,

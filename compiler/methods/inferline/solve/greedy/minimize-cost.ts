@@ -1,6 +1,6 @@
 /**
- * Algorithm 2: from a feasible configuration down, one action at a time, the one that cuts the cost
- * most.
+ * Algorithm 2: reduces the cost of a feasible configuration, one action at a time, by the action
+ * that saves the most.
  */
 
 import type { Configuration, TaskConfiguration } from "../../../../graph/served-tasks.ts";
@@ -14,28 +14,30 @@ import {
 } from "../problem.ts";
 import { isFeasible, replaced, type SearchSpace, unlimited } from "../search-space.ts";
 
-/** Cheaper hardware that DowngradeHW tries: the next cheaper as printed, or any, which is ours. */
+/**
+ * Cheaper hardware that DowngradeHW tries: the next cheaper as in the paper, or any, which is ours.
+ */
 export type Downgrade = "next" | "any";
 
 interface Candidate {
   readonly configuration: Configuration;
   readonly stage: number;
   /**
-   * Replicas beyond the pools: the first thing to be cut, so that a plan which starts too large can
-   * shrink into them.
+   * Replicas beyond the pools: the first quantity to reduce, so that a plan which starts too large
+   * can shrink into them.
    */
   readonly excess: number;
   /** Millionths per hour. */
   readonly cost: number;
-  /** What the action may save later, millionths per hour. */
+  /** Possible later savings of the action, millionths per hour. */
   readonly saving: number;
 }
 
 /**
- * Until no single action is left that meets the SLO without costing more. Of actions that cost the
- * same the one that may save the most later is taken, then the one with the lowest latency, then
- * the first task. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
- * §4.3, Algorithm 2; ties are ours, and so is any cheaper hardware in place of the next.
+ * Repeats until no single action is left that meets the SLO without costing more. Of actions with
+ * the same cost takes the one that may save the most later, then the one with the lowest latency,
+ * then the first task. Terminates: cost falls, or batches grow at the same cost. Source: InferLine
+ * §4.3, Algorithm 2; ties are ours, and so is any cheaper hardware instead of the next.
  */
 export function minimizeCost(
   space: SearchSpace,
@@ -106,7 +108,7 @@ function* downgrades(
 
 /**
  * Hardware that a task may be moved to, by index. The next cheaper is that of the next lower price;
- * where several have it, all of them.
+ * if several have it, all of them.
  */
 function cheaperHardware(
   { stages }: ProvisioningProblem,
@@ -156,7 +158,7 @@ function removeReplica(one: TaskConfiguration): TaskConfiguration | null {
 }
 
 /**
- * Doubles the batch within the sizes there are: the largest up to twice as large, or else the next.
+ * Doubles the batch within the available sizes: the largest up to twice as large, or else the next.
  * @returns null at the largest.
  */
 function increaseBatch(
@@ -186,11 +188,11 @@ function savingOf(
 }
 
 /**
- * The task on cheaper hardware, the others as they are: replicas are added to the smallest batch
- * until the SLO is met, then batches grow and replicas go while that cuts the cost. The result may
- * cost more than what there was. Any number may be the one that helps: with more replicas queries
- * come to the tasks behind in larger bunches. But none does where too many are late there without
- * waiting, and once some never work, more make no difference.
+ * Moves the task to cheaper hardware, the others unchanged: replicas are added with the smallest
+ * batch until the SLO is met, then batches grow and replicas are removed while that reduces the
+ * cost. The result may cost more than before. Any number of replicas may be the one that helps:
+ * with more replicas queries reach later tasks in larger bursts. But none does if too many are late
+ * there without waiting, and once some replicas are never busy, more make no difference.
  * @returns null if no number of replicas helps.
  */
 function moveTo(
@@ -215,12 +217,12 @@ function moveTo(
   return null;
 }
 
-/** The planner's loop with one task and without changes of hardware. */
+/** The planner's loop for one task, without changes of hardware. */
 function minimizeStage(space: SearchSpace, start: Configuration, stage: number): Configuration {
   let configuration = start;
   for (;;) {
     const one = configuration[stage];
-    if (one === undefined) throw new RangeError("a stage is one of the configuration");
+    if (one === undefined) throw new RangeError("stage index out of range");
     const next = [removeReplica(one), increaseBatch(space, stage, one)]
       .filter((candidate) => candidate !== null)
       .map((candidate) => replaced(configuration, stage, candidate))

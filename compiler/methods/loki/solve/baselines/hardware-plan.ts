@@ -9,14 +9,14 @@ import { fewestServers, isMostAccurate, planOfStep } from "../plan/step.ts";
 const NODE_LIMIT = 20_000;
 
 /**
- * InferLine as Loki §6.1 compares with it: the most accurate variants only, on as few servers as
- * serve the demand; hardware is all that scales.
+ * InferLine as Loki §6.1 compares with it: only the most accurate variants, on as few servers as
+ * serve the demand; only hardware scales.
  *
  * Our reading: it plans batch sizes and replicas for the pipeline's latency as a whole, as step 1
- * of Loki does. Above what the cluster can serve so, it keeps the plan of its capacity, and what
- * exceeds it is late or dropped.
+ * of Loki does. Above its capacity, it keeps the plan of its capacity, and excess requests are late
+ * or dropped.
  *
- * @returns null where no latency limit can be met with the most accurate variants.
+ * @returns null if no latency limit can be met with the most accurate variants.
  */
 export function hardwarePlan(
   problem: PipelineProblem,

@@ -1,4 +1,4 @@
-/** Plans every task by itself: Proteus as Loki §6.1 compares with it. */
+/** Plans every task separately: Proteus as Loki §6.1 compares with it. */
 import {
   type Instance,
   type Leaf,
@@ -13,25 +13,25 @@ import type { SearchLimits } from "../plan/search.ts";
 import { slotModel } from "../plan/slots.ts";
 import { highestDemand, mostAccuratePlan, planOfStep } from "../plan/step.ts";
 
-/** Enough for the demands of tasks to settle, or to come around to what they were. */
+/** Enough rounds for the demands of tasks to settle, or to cycle. */
 const MAX_ROUNDS = 20;
 const NODE_LIMIT = 500;
 const DEMAND_TOLERANCE = 1e-9;
 
 /**
- * Proteus as Loki §6.1 compares with it: it scales the accuracy of every task by itself and knows
- * nothing of the pipeline.
+ * Proteus as Loki §6.1 compares with it: it scales the accuracy of every task separately, without
+ * knowledge of the pipeline.
  *
  * Our reading: one program over all tasks maximises the sum of their accuracies, each per query of
  * the task, with all servers. A task's latency limit is an equal part of the tightest deepest path
- * through it. Its demand is what it observes: the queries that the variants in use before it send,
+ * through it. Its demand is the observed one: the queries that the variants in use before it send,
  * so the plan is iterated from the fan-outs of the most accurate variants, as a periodic controller
- * would come to it. Where the demands cannot be served, it is the plan for as large a part of them
- * as can. Servers to spare become replicas of the busiest.
+ * would. If the demands cannot be served, the plan is for the largest fraction of them that can.
+ * Spare servers become replicas of the busiest.
  *
- * Requests are routed at each task by its shares, whatever came before: a path may be later than
- * the pipeline allows, and a task may get more queries than it has capacity for.
- * @returns null where a task has no variant within its part of the SLO.
+ * Requests are routed at each task by its shares, independently of the tasks before: a path may be
+ * later than the pipeline allows, and a task may get more queries than it has capacity for.
+ * @returns null if a task has no variant within its part of the SLO.
  */
 export function proteusPlan(
   problem: PipelineProblem,
@@ -62,7 +62,7 @@ export function proteusPlan(
   return routed(problem, plan, instances);
 }
 
-/** Every task as a pipeline of its own, all on the same servers. */
+/** Every task as a separate pipeline, all on the same servers. */
 function separated(problem: PipelineProblem, queries: readonly number[]): PipelineProblem {
   const tasks = problem.tasks.map((task, index) => ({
     ...task,
@@ -105,7 +105,8 @@ function separatePlan(
 }
 
 /**
- * Mean queries of each task per request when every task splits its queries so among its variants.
+ * Mean queries of each task per request if every task splits its queries among its variants in this
+ * way.
  */
 function queriesPerRequest(
   problem: PipelineProblem,

@@ -15,17 +15,17 @@ export interface Row {
   readonly bound: number;
 }
 
-/** A variable that is not the share of an assignment. */
+/** A variable other than the share of an assignment. */
 export interface Extra {
   readonly kind: "slack" | "artificial" | "idle" | "overflow" | "demand";
   /** Row; the set of an idle server. */
   readonly of: number;
 }
 
-/** Pivots after which the inverse is computed anew, against rounding errors. */
+/** Pivots after which the inverse is recomputed, against rounding errors. */
 const REFACTOR_EVERY = 50;
 
-/** The basis of one linear program, which starts with what satisfies each row alone. */
+/** The basis of one linear program, initially the variables that satisfy each row alone. */
 export class Basis {
   readonly variables: number[] = [];
   values: Float64Array;
@@ -96,7 +96,7 @@ export class Basis {
     return sum;
   }
 
-  /** @returns the step; 0 too where nothing bounds it, which only rounding can cause. */
+  /** @returns the step; also 0 if nothing bounds it, which only rounding can cause. */
   enter(variable: number): number {
     const count = this.variables.length;
     this.#fill(variable, this.#column);

@@ -1,15 +1,15 @@
-/** Says whether a point is whole, and where to branch if it is not. */
+/** Checks whether a point is integer, and where to branch if it is not. */
 import type { NodeBounds, NodeSolution } from "./node-program.ts";
 import type { SetLevel, SlotModel } from "./slots.ts";
 
-/** A number of servers this close to a whole one is whole. */
+/** Distance from an integer below which a number of servers counts as integer. */
 export const WHOLE_TOLERANCE = 1e-7;
 
 const LEVELS: readonly SetLevel[] = ["task", "group", "slot"];
 
 /**
- * Servers by smallest set that a solution needs when each set is rounded up; null where a variant
- * uses several batch sizes and may not.
+ * Servers by smallest set that a solution needs when each set is rounded up; null if a variant uses
+ * several batch sizes and may not.
  */
 export function wholeServers(
   model: SlotModel,
@@ -21,13 +21,13 @@ export function wholeServers(
     if ((shareBySlot[id] ?? 0) <= 0) continue;
     if ((slotOf[set] ?? -1) >= 0) return null;
     slotOf[set] = id;
-    // A step that requests may take needs a server also where it sends on nothing.
+    // A step that requests may take needs a server even if it sends on nothing.
     servers[set] = Math.max(1, Math.ceil((use[id] ?? 0) - WHOLE_TOLERANCE));
   }
   return servers;
 }
 
-/** The number of servers in every set, from that in the smallest ones. Changed in place. */
+/** Adds up the number of servers in every set, from the smallest sets. Changed in place. */
 export function summedUp(model: SlotModel, bySet: Float64Array): Float64Array {
   for (let set = model.sets.length - 1; set > 0; set--) {
     const parent = model.sets[set]?.parent ?? 0;
@@ -38,15 +38,15 @@ export function summedUp(model: SlotModel, bySet: Float64Array): Float64Array {
 
 type Halves = readonly [NodeBounds, NodeBounds];
 
-/** A second batch size of a variant that takes fewer servers than this moves the bound little. */
+/** A second batch size of a variant with fewer servers than this hardly moves the bound. */
 const SECOND_BATCH_SERVERS = 0.5;
 
 /**
- * Two halves of a node, neither of which has its solution: a variant uses only some batch sizes, or
- * a set has at most or at least so many servers. Batch sizes first, then tasks, as they move the
+ * Splits a node in two halves without its solution: a variant uses only some batch sizes, or a set
+ * has at most or at least so many servers. Batch sizes come first, then tasks, as they move the
  * bound most: with batch sizes last some problems took a hundred times the nodes, and solving both
- * halves of several splits to choose one halved the nodes but not the time. Null where nothing is
- * left to split.
+ * halves of several splits to choose one halved the nodes but not the time. Null if nothing is left
+ * to split.
  */
 export function branches(
   model: SlotModel,
@@ -127,7 +127,7 @@ function byBatchSize(
   return [without(slow), without(fast)];
 }
 
-/** A step without queries has a server, or is not taken. */
+/** Splits on whether a step without queries has a server, or is not taken. */
 function byUse(
   model: SlotModel,
   bounds: NodeBounds,

@@ -1,4 +1,4 @@
-/** Builds the plan that a bundle holds from a point of the search. */
+/** Builds the plan of a bundle from a point of the search. */
 import type { Instance, PathNode, PipelinePlan } from "../../../../model/pipeline.ts";
 import type { ColumnPool } from "./column-pool.ts";
 import { entriesOf } from "./node-program.ts";

@@ -6,20 +6,22 @@ import { highestDemand, isMostAccurate, planOfStep } from "./step.ts";
 
 export interface Capacity {
   /**
-   * Requests per second that the plan serves, 0 where no latency limit can be met; infinite where
-   * no request makes a query.
+   * Requests per second that the plan serves; 0 if no latency limit can be met; infinite if no
+   * request makes a query.
    */
   readonly qps: number;
-  /** No plan serves more, proven; within 0.02 % of `qps` unless a limit was hit. */
+  /**
+   * Proven upper bound on the demand of any plan; within 0.02 % of `qps` unless a limit was hit.
+   */
   readonly boundQps: number;
-  /** The plan that serves `qps`; null where `qps` is 0 or infinite. */
+  /** The plan that serves `qps`; null if `qps` is 0 or infinite. */
   readonly plan: PipelinePlan | null;
 }
 
 const NODE_LIMIT = 20_000;
 
 /**
- * Largest demand that any plan serves. The demand is the objective of a program of its own, so
+ * Largest demand that any plan serves. The demand is the objective of a separate program, so
  * nothing is bisected.
  */
 export function capacityOf(

@@ -1,4 +1,4 @@
-/** Checks a plan by the definitions alone, whoever computed it. */
+/** Checks a plan by the definitions alone, independently of its solver. */
 import {
   type Leaf,
   type PathNode,
@@ -13,10 +13,9 @@ const LATENCY_ROUNDING = 1 + 1e-12;
 const ACCURACY_TOLERANCE = 1e-7;
 
 /**
- * Says what is wrong with a plan from the definitions alone: nothing here knows how plans are
- * computed.
+ * Finds mistakes of a plan from the definitions alone: nothing here knows how plans are computed.
  * @returns one sentence per mistake, none for a plan that serves the demand in time with the
- * servers there are.
+ * available servers.
  */
 export function checkPlan(
   problem: PipelineProblem,

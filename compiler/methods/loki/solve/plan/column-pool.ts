@@ -2,15 +2,15 @@
 import { type PipelineProblem, pathAccuracy } from "../../../../model/pipeline.ts";
 import type { SlotModel } from "./slots.ts";
 
-/** Columns that fit before the arrays grow. */
+/** Initial number of columns. */
 const FIRST_CAPACITY = 256;
 
 /**
  * Assignments found so far, one column each: a slot for every task of the tree of one entry.
  * Compressed sparse columns, grown by doubling.
  *
- * The use of a slot is the servers that requests at the demand of the pool take of it when all of
- * them take the assignment.
+ * The use of a slot is the number of its servers that the requests at the demand of the pool occupy
+ * when all of them take the assignment.
  */
 export class ColumnPool {
   readonly demandQps: number;
@@ -32,7 +32,7 @@ export class ColumnPool {
 
   /**
    * @param choice slot by task, -1 outside the tree.
-   * @returns its column, an old one when it is known.
+   * @returns its column, the existing one if it is known.
    */
   add(entry: number, choice: Int32Array): number {
     const key = choice.join();

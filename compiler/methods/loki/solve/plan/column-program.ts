@@ -9,16 +9,16 @@ import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 import { fewestServers, flowThrough, mostAccuratePlan, rootOf, type StepResult } from "./step.ts";
 
 /**
- * If there are more assignments than this, only those are used that the first nodes of branch and
- * price come to.
+ * With more assignments than this, only those that the first nodes of branch and price generate are
+ * used.
  */
 const MAX_COLUMNS = 3000;
 const FIRST_NODES = 60;
 
 /**
- * A step as one mixed-integer program over assignments: a share for each, a whole number of servers
- * for each slot, and whether a batch size is used. It is exact where all assignments are in it;
- * where they are not, the gap is to the bound of the first nodes of branch and price.
+ * A step as one mixed-integer program over assignments: a share for each, an integer number of
+ * servers for each slot, and whether a batch size is used. It is exact if it has all assignments;
+ * otherwise, the gap is to the bound of the first nodes of branch and price.
  */
 export async function planByColumns(
   model: SlotModel,
@@ -48,17 +48,14 @@ export async function planByColumns(
   return { ...first, pool, point, bound: Math.max(bound, point.worth) };
 }
 
-/**
- * Whether requests of every entry have an assignment: a program without columns is not for a
- * solver.
- */
+/** Whether requests of every entry have an assignment: solvers refuse a program without columns. */
 function hasEveryEntry(model: SlotModel, pool: ColumnPool): boolean {
   return new Set(pool.entry.subarray(0, pool.count)).size === entriesOf(model).length;
 }
 
 /**
- * The best flow through whole servers, by exact linear programming: the solvers keep to their rows
- * only to 1e-7 or so.
+ * The best flow through integer servers, by exact linear programming: the solvers keep to their
+ * rows only to 1e-7 or so.
  */
 function pointOf(
   model: SlotModel,
@@ -121,7 +118,7 @@ function programOf(model: SlotModel, pool: ColumnPool, kind: "servers" | "accura
 }
 
 /**
- * At most one batch size of each set of slots that share a batch size.
+ * Adds rows for at most one batch size of each set of slots that share a batch size.
  * @returns the names of the choices.
  */
 function addBatchRows(
@@ -153,7 +150,7 @@ function addBatchRows(
 
 /**
  * Adds all assignments of all entries to a pool.
- * @returns false where there are more than `limit`; the pool then has some of them.
+ * @returns false if there are more than `limit`; the pool then has some of them.
  */
 function enumerateAssignments(model: SlotModel, pool: ColumnPool, limit: number): boolean {
   const { tasks } = model.problem;

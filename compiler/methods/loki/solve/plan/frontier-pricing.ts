@@ -1,9 +1,9 @@
-/** Finds the assignment that is worth most where the accuracy of a path is a product. */
+/** Finds the assignment of highest worth if the accuracy of a path is a product. */
 import { Frontier, type Part } from "./frontier.ts";
 import { type Candidate, candidates, type Pricing, type Steps } from "./pricing.ts";
 import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 
-/** Keeps ratios finite where a variant sends on nothing. */
+/** Keeps ratios finite if a variant sends on nothing. */
 const MAX_RATIO = 1e150;
 const STEPS_PER_OFFER = 10;
 
@@ -18,10 +18,10 @@ interface Way {
 
 /**
  * Does what `Pricer` does, by dynamic programming from the leaves up: its time does not grow with
- * the number of paths. What comes before a task matters by three numbers only: the time used, the
- * accuracy so far and the queries that arrive. With ratio = accuracy so far / queries, a choice for
- * the rest is worth ratio · value - cost per query. So a task keeps the choices that are best at
- * some start and some ratio that can come to it.
+ * the number of paths. The part before a task matters only through three numbers: the time used,
+ * the accuracy so far and the queries that arrive. With ratio = accuracy so far / queries, a choice
+ * for the rest is worth ratio · value - cost per query. So a task keeps the choices that are best
+ * at some start and some possible ratio.
  */
 export class FrontierPricer implements Pricing {
   readonly choice: Int32Array;
@@ -123,7 +123,10 @@ export class FrontierPricer implements Pricing {
   }
 }
 
-/** Offers what each way leads to, the latest start first. @returns how many. */
+/**
+ * Merges the results of all ways, the latest start first.
+ * @returns how many.
+ */
 function merge(ways: readonly Way[], earliestMs: number, frontier: Frontier): number {
   const at = new Uint32Array(ways.length);
   const nextMs = Float64Array.from(ways, ({ slot, rest }) => startOf(rest, 0) - slot.latencyMs);

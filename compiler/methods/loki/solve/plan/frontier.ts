@@ -2,7 +2,7 @@
 
 /** The slots of a choice, as a tree. */
 export interface Part {
-  /** -1 where only branches are joined, and behind a leaf. */
+  /** -1 for a join of branches, and after a leaf. */
   readonly slot: number;
   readonly first: Part | null;
   readonly second: Part | null;
@@ -13,19 +13,22 @@ export interface Part {
  * ratio. A choice is worth ratio · value - cost.
  */
 export class Frontier {
-  /** Latest moment to start, ms from the start of the path. */
+  /** Latest time to start, ms from the start of the path. */
   readonly startMs: number[] = [];
   /** Weighted accuracy of the leaves, as if all steps before were always right. */
   readonly value: number[] = [];
-  /** Price of one query that arrives, with all that follows from it. */
+  /** Price of one query that arrives, including all queries that follow from it. */
   readonly cost: number[] = [];
   readonly parts: Part[] = [];
-  /** Points that are best at some ratio now, of rising value. */
+  /** Points that are currently best at some ratio, of rising value. */
   readonly #hull: number[] = [];
   readonly #low: number;
   readonly #high: number;
 
-  /** @param low lowest ratio that can come. @param high highest one. */
+  /**
+   * @param low lowest possible ratio.
+   * @param high highest one.
+   */
   constructor(low: number, high: number) {
     this.#low = low;
     this.#high = high;
@@ -74,7 +77,7 @@ export class Frontier {
       }
       return scaled;
     });
-    if (first === undefined) throw new RangeError("branches are joined");
+    if (first === undefined) throw new RangeError("no branches to join");
     return others.reduce((before, next) => before.#joinedWith(next), first);
   }
 
@@ -117,7 +120,7 @@ export class Frontier {
     return cost / ((this.value[after] ?? 0) - (this.value[before] ?? 0));
   }
 
-  /** Whether a neighbour of a new one is best nowhere any more. */
+  /** Whether a neighbour of a new point is no longer best anywhere. */
   #isBeaten(place: number, by: number): boolean {
     const hull = this.#hull;
     if (this.value[hull[place] ?? 0] === this.value[hull[by] ?? 0]) return true;

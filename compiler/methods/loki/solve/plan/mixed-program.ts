@@ -20,8 +20,8 @@ interface MixedSolution {
 }
 
 /**
- * Solves with a package that is loaded only now: HiGHS is MIT, GLPK is GPL-3.0, and neither is
- * needed by branch and price.
+ * Solves with a package that is loaded on first use: HiGHS is MIT, GLPK is GPL-3.0, and branch and
+ * price needs neither.
  */
 export function solveMixed(
   program: MixedProgram,
@@ -88,8 +88,8 @@ interface Highs {
 }
 
 /**
- * The package's types say CommonJS, where the default export is one level deeper; its module for
- * ESM has it here.
+ * The package's types describe CommonJS, where the default export is one level deeper; its ESM
+ * module has it here.
  */
 async function loadHighs(): Promise<Highs> {
   const { default: load } = (await import("highs")) as unknown as { default: () => Promise<Highs> };

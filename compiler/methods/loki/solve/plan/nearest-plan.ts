@@ -1,4 +1,4 @@
-/** Finds, among plans that are as good, the one that loads the fewest models. */
+/** Finds, among equally good plans, the one with the fewest model loads. */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
 import { checkPlan } from "./check-plan.ts";
 import { type PlanOptions, searchLimits } from "./plan-options.ts";
@@ -22,8 +22,7 @@ export function modelLoads(problem: PipelineProblem, from: PipelinePlan, to: Pip
 
 /**
  * A plan as accurate as the given one (to 1e-9) and with no more servers, that needs the fewest
- * loads from a neighbour: the given plan itself where the search finds none better within its
- * limits.
+ * loads from a neighbour: the given plan itself if the search finds none better within its limits.
  */
 export function nearestPlan(
   problem: PipelineProblem,

@@ -6,30 +6,28 @@ import { FrontierPricer } from "./frontier-pricing.ts";
 import { Pricer, type Pricing, type Steps } from "./pricing.ts";
 import type { SlotModel } from "./slots.ts";
 
-/** What the linear program of a node maximises over the shares f of assignments. */
+/** Objective of the linear program of a node, maximised over the shares f of assignments. */
 export interface Objective {
-  /** Of the accuracy; 0 or 1. */
+  /** Weight of the accuracy; 0 or 1. */
   readonly valueScale: number;
   /**
    * Cost of one server in each set, by set; a server in a set costs what it costs in the smallest
    * one.
    */
   readonly serverCost: Float64Array;
-  /**
-   * Whether the demand is what is maximised; shares are then requests per second and have no sum.
-   */
+  /** Whether the demand is maximised; shares are then requests per second and have no sum. */
   readonly isDemand: boolean;
-  /** Accuracy to have at least, null for any. */
+  /** Lower bound on the accuracy, null for none. */
   readonly leastValue: number | null;
   /** Servers of a set that cost nothing; more of them cost 1 each. */
   readonly held: ReadonlyMap<number, number>;
 }
 
-/** Bounds of one node of the search, on the whole number of servers in each set. */
+/** Bounds of one node of the search, on the integer number of servers in each set. */
 export interface NodeBounds {
   readonly lower: ReadonlyMap<number, number>;
   readonly upper: ReadonlyMap<number, number>;
-  /** By slot. */
+  /** Indexed by slot. */
   readonly isBanned: Uint8Array;
 }
 
@@ -38,13 +36,13 @@ export interface NodeSolution {
   readonly status: "optimal" | "infeasible" | "cut";
   /** Proven upper bound of the objective in this node. */
   readonly bound: number;
-  /** Of the assignments with a share. */
+  /** Assignments with a share. */
   readonly columns: readonly number[];
   readonly shares: readonly number[];
   /** Servers by slot that the shares fill, not rounded. */
   readonly use: Float64Array;
   readonly shareBySlot: Float64Array;
-  /** Servers of a set beyond what its subsets have, by set. */
+  /** Servers of a set beyond those of its subsets, by set. */
   readonly idle: Float64Array;
 }
 
@@ -52,7 +50,7 @@ const NO_ROW: Row = { kind: "entry", of: 0, bound: 0 };
 const REDUCED_COST_TOLERANCE = 1e-10;
 const FEASIBILITY_TOLERANCE = 1e-9;
 const SHARE_TOLERANCE = 1e-9;
-/** Part of the objective that is left to gain where a large model counts as solved. */
+/** Relative improvement below which a large model counts as solved. */
 const LARGE_TAIL = 1e-4;
 const MAX_PIVOTS = 5000;
 const DEGENERATE_BEFORE_BLAND = 60;
@@ -61,9 +59,9 @@ const DEGENERATE_BEFORE_BLAND = 60;
  * Linear programs over all assignments, one for each node of a search, solved by column generation
  * over a pool that the nodes share.
  *
- * A server need not be a variable: with whole numbers relaxed, a share f of an assignment takes f
- * times its use. What bounds add are idle servers, which a set must have beyond those in use. Rows:
- * one per entry (shares sum to 1), one per bound.
+ * A server need not be a variable: with integrality relaxed, a share f of an assignment takes f
+ * times its use. Bounds add idle servers, which a set must have beyond those in use. Rows: one per
+ * entry (shares sum to 1), one per bound.
  */
 export class NodeProgram {
   readonly pool: ColumnPool;
@@ -198,7 +196,7 @@ export class NodeProgram {
 
   /**
    * Prices of servers from the multipliers of the rows.
-   * @returns what a unit of accuracy is worth.
+   * @returns the worth of a unit of accuracy.
    */
   #price(rows: readonly Row[], extras: readonly Extra[], basis: Basis, isFirstPhase: boolean) {
     basis.price(isFirstPhase ? "first" : "second", (variable) => this.#cost(extras, variable));
@@ -245,8 +243,7 @@ export class NodeProgram {
   }
 
   /**
-   * Variable to enter, of the highest reduced cost among the known ones, or the first of a positive
-   * one.
+   * Variable to enter: the highest reduced cost among the known ones, or the first positive one.
    */
   #entering(
     rows: readonly Row[],
@@ -329,8 +326,7 @@ export class NodeProgram {
       if (worth === Number.NEGATIVE_INFINITY) continue;
       const known = this.pool.count;
       this.pool.add(index, this.#pricer.choice);
-      // Rounding can make an old column look better than it was: there is nothing more to gain
-      // then.
+      // Rounding can make an old column look better than it was: nothing is gained then.
       if (this.pool.count > known) gain += worth - (multipliers[index] ?? 0);
     }
     return gain;

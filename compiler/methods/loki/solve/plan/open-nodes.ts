@@ -1,6 +1,6 @@
 /**
- * Nodes of a search that wait, highest bound first; of equal ones the one that came last, as it
- * lies deepest. A binary heap.
+ * Waiting nodes of a search, highest bound first; of equal ones the last added, which is the
+ * deepest. A binary heap.
  */
 export class OpenNodes<T> {
   readonly #heap: { readonly bound: number; readonly order: number; readonly node: T }[] = [];

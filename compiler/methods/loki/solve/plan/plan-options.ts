@@ -1,10 +1,13 @@
-/** Says how far the search for a plan may go. */
+/** Limits of the search for a plan. */
 import type { SearchLimits } from "./search.ts";
 
 export interface PlanOptions {
   /** "auto" is branch and price; the others solve one mixed-integer program over assignments. */
   readonly solver: "auto" | "glpk" | "highs";
-  /** Limit of the whole call, as steps that take about so long: results are the same everywhere. */
+  /**
+   * Limit of the whole call, converted to steps of about this duration: results are the same on
+   * every machine.
+   */
   readonly timeLimitMs: number;
 }
 

@@ -1,26 +1,26 @@
 /**
  * Finds the plan for a demand D: the mixed-integer programs of Loki §4.1, solved in two steps.
  *
- * Variables, with y(i,k) of eq. 4 as an index b (one batch size per variant where the policy says):
- *   x(i,k,b) >= 0, whole   servers of variant k of task i with batch size b
- *   c(p) >= 0              share of the requests that takes path p, from an entry to a leaf
+ * Variables, with y(i,k) of eq. 4 as an index b (one batch size per variant if the policy says so):
+ * x(i,k,b) >= 0, integer: servers of variant k of task i with batch size b;
+ * c(p) >= 0: share of the requests that takes path p, from an entry to a leaf.
  *
  * Subject to
- *   sum_{p through (i,k,b)} D c(p) m(p,i) <= x(i,k,b) q(i,k,b)   for all i, k, b   (eq. 2)
- *   m(p,i) = product of the fan-outs before task i on p                            (eq. 1)
- *   sum_{i,k,b} x(i,k,b) <= S, also for each pool by itself                        (eq. 3)
- *   sum_{(i,k,b) on p} l(i,k,b) <= L_leaf   where c(p) > 0,  l = b / q             (eq. 5-7)
- *   sum_{p to a leaf} c(p) = 1              for every leaf
+ * sum_{p through (i,k,b)} D c(p) m(p,i) <= x(i,k,b) q(i,k,b) for all i, k, b (eq. 2)
+ * m(p,i) = product of the fan-outs before task i on p (eq. 1)
+ * sum_{i,k,b} x(i,k,b) <= S, also for each pool by itself (eq. 3)
+ * sum_{(i,k,b) on p} l(i,k,b) <= L_leaf where c(p) > 0, l = b / q (eq. 5-7)
+ * sum_{p to a leaf} c(p) = 1 for every leaf
  * The last line is ours, for without it step 1 has the optimum 0; L_leaf is the part of the SLO
  * that is for execution (half of it in the paper), less the communication of §4.2.
  *
- * Step 1: min sum x, with the most accurate variants only                          (eq. 8-11)
- * Step 2, if that has no solution: max sum_leaf w_leaf sum_p c(p) A(p)             (eq. 12)
- *   and of the plans that are as accurate one with the fewest servers, which is ours.
+ * Step 1: min sum x, with the most accurate variants only (eq. 8-11)
+ * Step 2, if that has no solution: max sum_leaf w_leaf sum_p c(p) A(p) (eq. 12), and of the equally
+ * accurate plans one with the fewest servers, which is ours.
  *
  * Solved without path indicators: a column is an assignment of (variant, batch, pool) to every task
- * of an entry's tree that keeps every L_leaf, so eq. 7 holds for whatever is generated
- * (`node-program.ts`), and the whole numbers are branched on (`search.ts`). Deviations are in
+ * of an entry's tree that keeps every L_leaf, so eq. 7 holds for every generated column
+ * (`node-program.ts`), and the search branches on the integers (`search.ts`). Deviations are in
  * docs/sources.md.
  */
 import type { PipelinePlan, PipelineProblem } from "../../../../model/pipeline.ts";
@@ -41,17 +41,17 @@ import {
 
 interface PlanReport {
   readonly method: string;
-  /** "unknown": neither a plan nor a proof that there is none was found within the limits. */
+  /** "unknown": neither a plan nor a proof that none exists was found within the limits. */
   readonly status: "optimal" | "feasible" | "infeasible" | "unknown";
   /**
    * The optimum is better by at most this, proven: servers in step 1, accuracy in step 2. Without a
    * plan it is the highest accuracy that a plan can have.
    */
   readonly gap: number;
-  /** Rows of the linear program before branching, and assignments that it came to consider. */
+  /** Rows of the linear program before branching, and assignments that it considered. */
   readonly rows: number;
   readonly columns: number;
-  /** Linear programs, or what the solver asked for counts. */
+  /** Linear programs, or nodes as the solver counts them. */
   readonly nodes: number;
   /** Whether no plan of the same accuracy has fewer servers. */
   readonly hasFewestServers: boolean;
@@ -64,16 +64,16 @@ export interface PlanResult {
 }
 
 const NODE_LIMIT = 20_000;
-/** For the tie of equally accurate plans, where a plan is already known. */
+/** Node limit for the tie of equally accurate plans, where a plan is already known. */
 const TIE_NODE_LIMIT = 3000;
 
 /**
- * The plan for a demand: with the most accurate variants on the fewest servers or, where that
- * cannot be, as accurate as it can be (ties to the fewest servers).
+ * The plan for a demand: with the most accurate variants on the fewest servers or, if that is
+ * infeasible, of the highest accuracy (ties to the fewest servers).
  *
  * @param demandQps requests per second.
- * @returns deterministic unless a time limit is hit. Source: Loki §4.1, eq. 11 and 12; differences
- * are in docs/sources.md.
+ * @returns deterministic unless a time limit is hit.
+ * Source: Loki §4.1, eq. 11 and 12; differences are in docs/sources.md.
  */
 export async function planPipeline(
   problem: PipelineProblem,
@@ -130,9 +130,9 @@ async function scaleAccuracy(
 }
 
 /**
- * The fewest servers for an accuracy. Most often the optimum needs all it has, which a search for
- * as accurate a plan with one server less proves with the bounds of accuracy, much sooner than a
- * search for the fewest servers does.
+ * The fewest servers for an accuracy. Usually the optimum needs all available servers, which a
+ * search for an equally accurate plan with one server less proves with the bounds of accuracy, much
+ * sooner than a search for the fewest servers does.
  */
 function settleTie(model: SlotModel, demandQps: number, found: StepResult, limits: SearchLimits) {
   const servers = found.point?.serversBySet[0] ?? 0;
@@ -149,7 +149,7 @@ function settleTie(model: SlotModel, demandQps: number, found: StepResult, limit
   };
 }
 
-/** A search that ended without a point and with nothing left to search. */
+/** Returns whether a search ended without a point and with nothing left to search. */
 function isInfeasible({ point, bound }: StepResult): boolean {
   return point === null && bound === Number.NEGATIVE_INFINITY;
 }

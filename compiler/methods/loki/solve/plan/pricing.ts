@@ -1,9 +1,9 @@
-/** Finds the assignment that is worth most at given prices. */
+/** Finds the assignment of highest worth at given prices. */
 import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 
 const STEPS_PER_CANDIDATE = 5;
 
-/** Steps of computation that may still be taken: a count, as the time of a clock never repeats. */
+/** Remaining computation steps: a count, since clock times are not reproducible. */
 export interface Steps {
   left: number;
 }
@@ -12,7 +12,7 @@ export interface Pricing {
   /** Slot of each task in the assignment found last; -1 for tasks of other trees. */
   readonly choice: Int32Array;
   /**
-   * Sets what the next searches maximise.
+   * Sets the objective of the next searches.
    *
    * @param queryPrice of one query per request by slot.
    * @param isBanned 1 for a slot that must not be used.
@@ -20,18 +20,18 @@ export interface Pricing {
   prepare(queryPrice: Float64Array, isBanned: Uint8Array, valueScale: number): void;
   /**
    * Highest worth above `floor` of an assignment of the tree of `entry`, which is then in `choice`;
-   * -Infinity where none is above.
+   * -Infinity if none is above.
    */
   best(entry: number, floor: number): number;
 }
 
 /**
  * Finds the assignment of one entry task's tree (a slot for every task of it, each path within its
- * latency limit) that is worth most: its accuracy times a scale, less the price of the queries it
+ * latency limit) of highest worth: its accuracy times a scale, less the price of the queries it
  * makes each slot serve.
  *
  * Branches are independent once the steps before them are chosen, so this is a search over
- * prefixes, cut by what accuracy and what price the rest of a path can have at best.
+ * prefixes, cut by bounds on the accuracy and the price of the rest of a path.
  */
 export class Pricer implements Pricing {
   /** Slot of each task in the assignment found last; -1 for tasks of other trees. */
@@ -49,12 +49,6 @@ export class Pricer implements Pricing {
     this.#tasks = tasks.map((_, task) => pricedTask(model, task));
   }
 
-  /**
-   * Sets what the next searches maximise.
-   *
-   * @param queryPrice of one query per request by slot.
-   * @param isBanned 1 for a slot that must not be used.
-   */
   prepare(queryPrice: Float64Array, isBanned: Uint8Array, valueScale: number): void {
     this.#valueScale = valueScale;
     const { slots } = this.#model;
@@ -71,23 +65,22 @@ export class Pricer implements Pricing {
         }
         variant.candidates = candidates(variant.slots, slots, queryPrice, isBanned);
         const cheapest = variant.candidates.at(-1);
-        const cost = cheapest === undefined ? Number.POSITIVE_INFINITY : cheapest.price;
+        const cost = cheapest?.price ?? Number.POSITIVE_INFINITY;
         task.leastCost = Math.min(task.leastCost, cost + variant.restCost);
       }
     }
   }
 
-  /**
-   * Highest worth above `floor` of an assignment of the tree of `entry`, which is then in `choice`;
-   * -Infinity where none is above.
-   */
   best(entry: number, floor: number): number {
     this.choice.fill(-1);
     const share = this.#model.problem.tasks[entry]?.entryShare ?? 0;
     return this.#best(entry, 0, 0, share, floor);
   }
 
-  /** @param prefix row of the variants before. @param queries per request that arrive. */
+  /**
+   * @param prefix row of the variants before.
+   * @param queries per request that arrive.
+   */
   #best(taskIndex: number, prefix: number, elapsedMs: number, queries: number, floor: number) {
     const task = this.#tasks[taskIndex];
     let best = floor;
@@ -101,7 +94,8 @@ export class Pricer implements Pricing {
       for (let at = variant.candidates.length - 1; at >= 0; at--) {
         this.#steps.left -= STEPS_PER_CANDIDATE;
         const candidate = variant.candidates[at];
-        // The slowest are the cheapest: no more candidates of this variant can be worth it.
+        // Candidates ascend in latency and fall in price: no later one of this variant can be
+        // better.
         if (candidate === undefined || most - queries * candidate.price <= best) break;
         if (candidate.latencyMs > left) continue;
         const worth = this.#worth(task, variant, candidate, row, elapsedMs, queries, best);
@@ -149,7 +143,7 @@ export class Pricer implements Pricing {
     return rest;
   }
 
-  /** Most that a branch can be worth after the variants of `row`, were latency no matter. */
+  /** Upper bound on the worth of a branch after the variants of `row`, ignoring latency. */
   #bound(child: number, row: number, queries: number): number {
     const task = this.#tasks[child];
     if (task === undefined) return 0;
@@ -167,9 +161,9 @@ interface PricedVariant {
   readonly index: number;
   readonly slots: readonly number[];
   readonly fanouts: readonly number[];
-  /** Of rising latency and falling price. */
+  /** Ascending in latency, descending in price. */
   candidates: readonly Candidate[];
-  /** Least price of what a query of this variant causes after it. */
+  /** Least price of the queries that a query of this variant causes after it. */
   restCost: number;
 }
 
@@ -177,7 +171,7 @@ interface PricedTask {
   readonly children: readonly number[];
   readonly below: readonly number[];
   readonly variants: readonly PricedVariant[];
-  /** Latest moment to end this step, ms from the start of the path. */
+  /** Latest time to end this step, ms from the start of the path. */
   readonly limitMs: number;
   /** Highest weighted accuracy of the leaves below, by the variants up to this task. */
   readonly potential: Float64Array;
@@ -260,7 +254,7 @@ function potentialOf({ problem, slotsOf }: SlotModel, index: number): Float64Arr
 }
 
 /**
- * Whether the variants of the last steps of a path, given by its place in a table, have any slot.
+ * Whether the variants of the last steps of a path, given by its index in a table, have any slot.
  */
 function isUsable(
   tasks: SlotModel["problem"]["tasks"],
@@ -277,7 +271,7 @@ function isUsable(
   return true;
 }
 
-/** Less those that another of no more latency and price beats, of rising latency. */
+/** Removes slots that another of no more latency and price dominates; ascending in latency. */
 export function candidates(
   ids: readonly number[],
   slots: SlotModel["slots"],

@@ -1,4 +1,4 @@
-/** Searches for the best whole point by branch and price. */
+/** Searches for the best integer point by branch and price. */
 import { branches, summedUp, WHOLE_TOLERANCE, wholeServers } from "./branching.ts";
 import type { NodeBounds, NodeProgram, NodeSolution } from "./node-program.ts";
 import { OpenNodes } from "./open-nodes.ts";
@@ -7,20 +7,20 @@ import type { SlotModel } from "./slots.ts";
 
 export interface SearchLimits {
   readonly nodes: number;
-  /** Read between nodes; the search ends when none are left. */
+  /** Checked between nodes; the search ends when none are left. */
   readonly steps: Steps;
 }
 
 export interface SearchGoal {
-  /** Only points worth more than this are looked for. */
+  /** Only points worth more than this are searched for. */
   readonly above: number;
-  /** Whether the worth of every point is a whole number. */
+  /** Whether the worth of every point is an integer. */
   readonly isWhole: boolean;
   /** The search ends when nothing can be better than its best point by more. */
   readonly gap: (best: number, nodes: number) => number;
   /** Whether the first point ends the search. */
   readonly isAnyEnough: boolean;
-  /** Worth of the solution of a node when its sets have so many servers. */
+  /** Worth of the solution of a node when its sets have this many servers. */
   readonly worth: (solution: NodeSolution, serversBySet: Float64Array) => number;
   /** Whether fewer servers than a solution uses, with the flow adapted, can be a better point. */
   readonly isRounded: boolean;
@@ -36,21 +36,21 @@ export interface Point {
 interface SearchResult {
   readonly best: Point | null;
   /**
-   * No point that is worth more than `above` is worth more than this, proven; -Infinity where there
-   * is none.
+   * Proven upper bound on the points that are worth more than `above`; -Infinity if there are no
+   * such points.
    */
   readonly bound: number;
   readonly nodes: number;
 }
 
-/** Nodes that are rounded before only some are. */
+/** Nodes that are all rounded, before only some are. */
 const ROUNDED_FIRST = 30;
 const ROUNDED_EVERY = 10;
 const CLIMB_TRIES = 30;
 const RESERVE_STEP = 1 / 64;
 
 /**
- * Branch and price: best bound first, but a node's better half at once, as whole points lie deep.
+ * Branch and price: best bound first, but a node's better half at once, as integer points lie deep.
  * Deterministic.
  *
  * @param root bounds that hold everywhere; those of pools and of all servers are read from `upper`.
@@ -74,8 +74,8 @@ class Search {
   #best: Point | null = null;
   #nodes = 0;
   /**
-   * Highest bound of a node that was left though something in it may be better, by no more than the
-   * gap.
+   * Highest bound of a node that was dropped although it may improve the best point, by no more
+   * than the gap.
    */
   #dropped = Number.NEGATIVE_INFINITY;
   /** Part of the servers that roundings of large models leave free at first. */
@@ -144,7 +144,7 @@ class Search {
     this.#dropped = Math.max(this.#dropped, bound);
   }
 
-  /** The node where something in it is still to be found. */
+  /** Solves a node; returns it if it may still improve the best point. */
   #solve(bounds: NodeBounds, likely: readonly number[] = []): Node | null {
     this.#nodes++;
     const solution = this.#program.solve(bounds, this.#cutoff, likely);
@@ -163,7 +163,7 @@ class Search {
     return null;
   }
 
-  /** The better half; the other one waits. */
+  /** Returns the better half; the other one waits. */
   #divide({ bounds, solution }: Node): Node | null {
     const halves = branches(this.#model, bounds, solution);
     if (halves === null) {
@@ -181,7 +181,7 @@ class Search {
   }
 
   /**
-   * Keeps the solution as a point where whole servers for it fit.
+   * Keeps the solution as a point if integer servers for it fit.
    * @returns it, also when it is no better than the best.
    */
   #consider(solution: NodeSolution): Point | null {
@@ -197,7 +197,7 @@ class Search {
     return point;
   }
 
-  /** Moves servers of the best point one by one while that makes it better. */
+  /** Moves servers of the best point one by one while that improves it. */
   #climb(): void {
     let start: Point | null = null;
     while (this.#limits.steps.left > 0 && this.#best !== start) {
@@ -240,7 +240,7 @@ class Search {
     return moved.set(id, (servers.get(id) ?? 0) + by);
   }
 
-  /** Worth of the best flow after a move; where the servers fit it may become the best point. */
+  /** Worth of the best flow after a move; if the servers fit it may become the best point. */
   #worthOf(servers: ReadonlyMap<number, number>, id: number, by: number): number {
     const isBanned = new Uint8Array(this.#model.slots.length).fill(1);
     const upper = new Map<number, number>();
@@ -256,8 +256,8 @@ class Search {
   }
 
   /**
-   * Rounds the solution for fewer servers, so many that it fits when it is rounded up: with many
-   * tasks, the servers of some would otherwise be too few.
+   * Rounds the solution for fewer servers, so that it fits when it is rounded up: with many tasks,
+   * the servers of some would otherwise be too few.
    */
   #roundReserved(bounds: NodeBounds): void {
     for (; this.#reserve < 1; this.#reserve += RESERVE_STEP) {
@@ -270,8 +270,8 @@ class Search {
   }
 
   /**
-   * Tries the best flow through so many whole servers in each set as are near the solution's. Where
-   * a variant may use several batch sizes, also with one only: a solution that uses many of them a
+   * Tries the best flow through integer numbers of servers near the solution's in each set. If a
+   * variant may use several batch sizes, also with only one: a solution that uses many of them a
    * little has nothing to round to.
    * @returns whether servers fit and a point is known.
    */

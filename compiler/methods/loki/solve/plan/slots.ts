@@ -1,7 +1,7 @@
-/** Lists what servers can be set to, without what no optimum needs. */
+/** Lists the possible settings of servers, without those that no optimum needs. */
 import type { PipelineProblem } from "../../../../model/pipeline.ts";
 
-/** One thing a server can be: a variant of a task in one of its configurations. */
+/** One setting of a server: a variant of a task in one of its configurations. */
 interface Slot {
   readonly task: number;
   readonly variant: number;
@@ -9,7 +9,7 @@ interface Slot {
   readonly pool: number;
   readonly latencyMs: number;
   readonly throughputQps: number;
-  /** The smallest set of slots that it is in. */
+  /** The smallest set of slots that contains it. */
   readonly set: number;
   /** The set of the slots of its variant in its pool. */
   readonly group: number;
@@ -17,8 +17,8 @@ interface Slot {
 
 /**
  * Slots whose servers are counted together: all servers, those of a pool, of a task in a pool, of a
- * variant in a pool (a group), and, where a variant may use several batch sizes, of one slot. Every
- * set but the first is inside another; a number of servers is whole in each.
+ * variant in a pool (a group), and, if a variant may use several batch sizes, of one slot. Every
+ * set but the first is inside another; the number of servers in each is an integer.
  */
 interface SlotSet {
   readonly parent: number | null;
@@ -33,16 +33,16 @@ export interface SlotModel {
   readonly slots: readonly Slot[];
   /** Parents before their children; 0 is all servers, 1 + p is pool p. */
   readonly sets: readonly SlotSet[];
-  /** By task and variant, in the order of rising latency. */
+  /** Indexed by task and variant, ascending in latency. */
   readonly slotsOf: readonly (readonly (readonly number[])[])[];
   /** Whether there are too many paths to list them. */
   readonly isLarge: boolean;
 }
 
 /**
- * Lists what servers can be set to, less two kinds that no optimum needs: a configuration that
- * another of the same variant and pool beats in latency and in throughput, and one that is too slow
- * for every path.
+ * Lists the possible settings of servers, less two kinds that no optimum needs: a configuration
+ * that another of the same variant and pool beats in latency and in throughput, and one that is too
+ * slow for every path.
  * @param isAllowed whether a variant of a task may be used.
  */
 export function slotModel(
@@ -89,8 +89,8 @@ function isBeaten(configurations: Configurations, index: number): boolean {
 export const LATENCY_ROUNDING = 1 + 1e-12;
 
 /**
- * Most that a step of each task may take, ms, when all other steps of the path are as fast as they
- * can be.
+ * Upper bound on the step of each task, ms, when all other steps of the path are as fast as
+ * possible.
  */
 function latencyBudgets(
   { tasks, leaves }: PipelineProblem,

@@ -6,29 +6,29 @@ import { type NodeBounds, NodeProgram, type NodeSolution, type Objective } from 
 import { type Point, type SearchGoal, type SearchLimits, search } from "./search.ts";
 import type { SlotModel } from "./slots.ts";
 
-/** What one search found: a plan, and how much better another can be. */
+/** Result of one search: a plan, and a bound on better ones. */
 export interface StepResult {
   readonly model: SlotModel;
   readonly pool: ColumnPool;
   readonly point: Point | null;
-  /** No point is worth more, proven; -Infinity where there is none. */
+  /** Proven upper bound on the worth of any point; -Infinity without points. */
   readonly bound: number;
   readonly nodes: number;
   readonly rows: number;
 }
 
-/** Of an accuracy: two that differ by less are equal. */
+/** Accuracies that differ by less are equal. */
 export const ACCURACY_TOLERANCE = 1e-9;
 /**
- * The search for the most accurate plan is exact up to so many linear programs; from there on it
+ * The search for the most accurate plan is exact up to this many linear programs; from there on it
  * accepts RELATIVE_GAP.
  */
 const EXACT_NODES = 6000;
 const RELATIVE_GAP = 1e-3;
-/** The plans of large models hardly improve after so many steps, which take a few seconds. */
+/** The plans of large models hardly improve after this many steps, which take a few seconds. */
 const LARGE_STEPS = 2e8;
 const CAPACITY_GAP = 2e-4;
-/** Where the number of servers is not bounded, as they then only cost. */
+/** Bound for an unlimited number of servers, as they then only cost. */
 const ANY_COUNT = 1e9;
 
 /**
@@ -77,8 +77,8 @@ export function mostAccuratePlan(
 }
 
 /**
- * Any plan that is more accurate than `above` on at most so many servers.
- * @param pool assignments that other searches came to.
+ * Any plan that is more accurate than `above` on at most this many servers.
+ * @param pool assignments of earlier searches.
  */
 export function planAbove(
   model: SlotModel,
@@ -114,7 +114,10 @@ export function highestDemand(model: SlotModel, limits: SearchLimits): StepResul
   });
 }
 
-/** A power of two near what servers serve, so that tolerances suit any times: 1 for usual ones. */
+/**
+ * A power of two near the throughput of servers, so that tolerances suit any times: 1 for typical
+ * ones.
+ */
 function unitQps({ slots }: SlotModel): number {
   const most = slots.reduce((rate, { throughputQps }) => Math.max(rate, throughputQps), 0);
   return most > 0 ? 2 ** (20 * Math.round(Math.log2(most) / 20)) : 1;
@@ -124,7 +127,8 @@ function unitQps({ slots }: SlotModel): number {
  * Fewest servers of variants beyond those held, at the accuracy and with no more servers than
  * given.
  *
- * @param held servers by group of slots. @param above minus the loads of a known plan.
+ * @param held servers by group of slots.
+ * @param above minus the loads of a known plan.
  */
 export function fewestLoads(
   model: SlotModel,

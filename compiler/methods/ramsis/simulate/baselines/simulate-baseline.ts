@@ -1,4 +1,4 @@
-/** Simulates what a policy has to beat: a rule that is a table, or another system. */
+/** Simulates a baseline of a policy: a rule that is a table, or another system. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { withoutKinds } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
@@ -29,16 +29,16 @@ import {
 } from "./tables.ts";
 
 /**
- * Profiles that a baseline needs are measured over this time each, and with this seed, so that they
- * do not depend on what is simulated.
+ * Duration of the measurements that a baseline's profiles need; with this seed they do not depend
+ * on the simulated arrivals.
  */
 const PROFILE_DURATION_MS = 60_000;
 const PROFILE_SEED = 0x70726f66;
 
 /**
- * Serves the arrivals of `simulate` with a baseline, which knows one queue and one size: that of
- * the shortest SLO and the largest bucket, so that every query can be in time.
- * @throws InputError if the baseline names no variant, or as `simulate`.
+ * Serves the arrivals of `simulate` with a baseline, which assumes one queue and one size: the
+ * shortest SLO and the largest bucket, so that every query can be in time.
+ * @throws InputError if the baseline names an unknown variant, or like `simulate`.
  */
 export function simulateBaseline(
   bundle: RamsisBundle,
@@ -64,7 +64,7 @@ export function simulateBaseline(
   return { seed, durationMs, ...outcome, baseline: { name, tuned: false, parameters } };
 }
 
-/** That of its paper, or the setting that does best on other arrivals of the same kind. */
+/** The setting of its paper, or the best setting on other arrivals of the same kind. */
 function settingOf(
   bundle: RamsisBundle,
   { kind, tuned }: PeerBaseline,
@@ -73,7 +73,7 @@ function settingOf(
   const { arrivals } = options;
   if (!tuned) return paperSetting(bundle, kind, arrivals);
   const [best] = tunedSettings(bundle, triedSettings(bundle, kind, arrivals), options);
-  assert(best !== undefined, "a peer has a setting");
+  assert(best !== undefined, "a peer has at least one setting");
   return best.setting;
 }
 
@@ -111,8 +111,8 @@ function variantNamed(bundle: RamsisBundle, name: string): number {
 }
 
 /**
- * Measures on the simulated cluster itself, under arrivals as its bundle was compiled for, Poisson
- * where these are a trace.
+ * Measures on the simulated cluster itself, under the arrivals that its bundle was compiled for,
+ * Poisson instead of a trace.
  */
 function responseLatencyProfiler({
   serviceTimes,

@@ -2,7 +2,7 @@
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import {
   type Decision,
   deadlineAwareBundle,
@@ -18,9 +18,9 @@ import {
 /**
  * The same application served by one variant alone, as a bundle.
  *
- * At every load it runs the largest batch of the variant that meets the earliest deadline, and all
- * that wait when none does: these are late in any case, and the largest batch is the soonest way
- * back.
+ * At every load it runs the largest batch of the variant that meets the earliest deadline, or all
+ * waiting queries if none does: these are late in any case, and the largest batch catches up
+ * soonest.
  * @param variant index of the variant.
  */
 export function fixedVariantBundle(bundle: RamsisBundle, variant: number): RamsisBundle {
@@ -32,7 +32,7 @@ export function fixedVariantBundle(bundle: RamsisBundle, variant: number): Ramsi
 }
 
 /**
- * The largest batch of a variant within the slack, or the largest there is.
+ * The largest batch of a variant within the slack; if none fits, the largest.
  * @param serviceMs by batch size less one, non-decreasing.
  */
 function largestInTime(
@@ -47,11 +47,11 @@ function largestInTime(
 }
 
 /**
- * The same application served without foresight, as a bundle: each state runs the most accurate
- * variant that serves all queued queries within the slack; if there is none, the fastest, with the
- * largest batch that it serves in time.
+ * The same application served greedily, as a bundle: each state runs the most accurate variant that
+ * serves all queued queries within the slack; if none does, the fastest, with the largest batch
+ * that it serves in time.
  *
- * What this lacks to a policy is the regard for the queries that arrive while the batch runs.
+ * Unlike a policy, it ignores the queries that arrive while the batch runs.
  */
 export function greedyBundle(bundle: RamsisBundle): RamsisBundle {
   const task = taskOf(bundle);
@@ -77,7 +77,7 @@ const HEADROOM = 1.05;
 /**
  * Jellyfish+ as a bundle: at each load the most accurate variant that has a batch size which takes
  * at most half the SLO and whose throughput on all workers exceeds the load; the largest such batch
- * is the largest it runs. The last resort where no variant has one.
+ * is the largest it runs. The last resort if no variant has one.
  *
  * Half the SLO is for waiting. Source: RAMSIS §7 and appendix I; Nigade et al., "Jellyfish: Timely
  * Inference Serving for Dynamic Edge Networks", RTSS 2022, extended there to several workers.
@@ -98,8 +98,8 @@ export function jellyfishBundle(bundle: RamsisBundle): RamsisBundle {
 }
 
 /**
- * Largest batch that takes at most `limitMs` and serves at least `qps` on one worker; 0 if none
- * does.
+ * Largest batch that takes at most `limitMs` and serves at least `qps` on one worker; 0 if there is
+ * no such batch.
  * @param serviceMs by batch size less one.
  */
 function largestCarrying(serviceMs: Float64Array, limitMs: number, qps: number): number {
@@ -117,8 +117,8 @@ export type ResponseLatencyProfiler = (cluster: RamsisBundle, loadQps: number) =
 
 /**
  * ModelSwitching as a bundle: at each load the most accurate variant whose 99th percentile response
- * latency, measured beforehand on this cluster at this load, is within the SLO; the last resort
- * where none is. The largest batch it runs takes half the SLO, as with Jellyfish+.
+ * latency, measured beforehand on this cluster at this load, is within the SLO; the last resort if
+ * there is none. The largest batch it runs takes half the SLO, as with Jellyfish+.
  *
  * The loads are profiled upwards, each from the variant of the load before: one whose response
  * latency is too long at a load is not tried at a higher one. Source: RAMSIS §7; Zhang et al.,

@@ -1,9 +1,9 @@
 /**
- * Clockwork as a peer: the largest batch that queries in time fill, at once.
+ * Clockwork as a peer: the largest full batch of queries in time, at once.
  *
- * One variant, chosen by whoever deploys it. A worker never waits for more queries, and gets its
- * next batch a little before it is done with the present one. Source: Gujarati et al., "Serving
- * DNNs like Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
+ * One variant, chosen by the operator. A worker never waits for more queries, and gets its next
+ * batch a little before it finishes the current one. Source: Gujarati et al., "Serving DNNs like
+ * Clockwork: Performance Predictability from the Bottom Up", OSDI 2020.
  */
 import {
   type CommandBuffer,
@@ -21,14 +21,14 @@ import {
 } from "./peer-cluster.ts";
 
 interface Margins {
-  /** A worker has its next batch chosen so long before it is free. */
+  /** Time before a worker is free at which its next batch is chosen. */
   readonly aheadMs: number;
   /** Deadlines are earlier by this for the scheduler. */
   readonly reserveMs: number;
 }
 
 const PAPER_MARGINS: Margins = { aheadMs: 10, reserveMs: 5 };
-/** They make up for a network that the simulated cluster does not have. */
+/** They compensate for a network, which the simulated cluster does not have. */
 const NO_MARGINS: Margins = { aheadMs: 0, reserveMs: 0 };
 
 export const clockwork: Peer = {
@@ -47,9 +47,9 @@ function settingOf(cluster: PeerCluster, variant: PeerVariant, margins: Margins)
 }
 
 /**
- * The paper has a queue per batch size and every request in all of them; the fronts of each go once
- * that batch would make them late. With one SLO these are the ends of a single queue, from the
- * first that such a batch serves in time, so that is what is kept.
+ * The paper has a queue per batch size and every request in all of them; requests leave a queue
+ * when its batch would make them late. With one SLO these are suffixes of a single queue, from the
+ * first request that such a batch serves in time, so only that is kept.
  */
 class ClockworkDispatcher implements SimulatedDispatcher {
   readonly workerCount: number;
@@ -61,13 +61,13 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   readonly #largestBatch: number;
   readonly #times: RunTimes;
   readonly #queues = new DeadlineQueues(1, QUEUE_CAPACITY);
-  /** When a worker is expected to be done with what it runs; minus infinity of an idle one. */
+  /** Expected end of the worker's current batch; minus infinity if it is idle. */
   readonly #freeAtMs: Float64Array;
-  /** What a worker runs: size, and since when. */
+  /** Size and start of the worker's current batch. */
   readonly #batchByWorker: Uint32Array;
   readonly #startMsByWorker: Float64Array;
   /**
-   * What a worker runs next, shape (workerCount, largestBatch), with its size; 0 if that is not
+   * Next batch of a worker, shape (workerCount, largestBatch), with its size; 0 if it is not
    * chosen.
    */
   readonly #nextQueries: Uint32Array;
@@ -120,7 +120,7 @@ class ClockworkDispatcher implements SimulatedDispatcher {
     this.#schedule(nowMs, out);
   }
 
-  /** Gives batches to the workers that are free, or will be so soon, the first of them first. */
+  /** Gives batches to the workers that are free, or will be so soon, the earliest first. */
   #schedule(nowMs: number, out: CommandBuffer): void {
     this.wakeMs = Number.POSITIVE_INFINITY;
     while (this.#queues.length(0) > 0) {
@@ -138,7 +138,7 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Finds the worker that is free first among those with nothing to run next; the first wins a tie,
+   * Finds the worker that is free first among those with nothing to run next; ties go to the first,
    * −1 if there is none.
    */
   #nextFree(): number {
@@ -154,7 +154,7 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Drops what comes before the largest batch that is full of queries in time. Sizes are tried
+   * Drops the queries before the largest batch that is full of queries in time. Sizes are tried
    * upwards until one is not full.
    * @returns its size, 0 if nothing is in time.
    */
@@ -162,7 +162,7 @@ class ClockworkDispatcher implements SimulatedDispatcher {
     const queues = this.#queues;
     const queued = queues.length(0);
     let full = 0;
-    // What misses even a batch of one is in no queue.
+    // A query that misses even a batch of one is in no queue.
     let first = this.#firstInTime(freeAtMs + this.#times.estimateMs(1));
     for (let batch = 1; batch <= this.#largestBatch; batch++) {
       const position = this.#firstInTime(freeAtMs + this.#times.estimateMs(batch));
@@ -210,12 +210,12 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 }
 
-/** What batches of one variant have taken lately, by size. */
+/** Number of recent batches measured for each size of a variant. */
 const RUNS = 10;
 
 /**
  * The 99th percentile of the last ten runs, which is the slowest of them. Until ten have been
- * measured the profile stands for the others.
+ * measured the profile is used for the others.
  */
 class RunTimes {
   /** Shape (largestBatch, RUNS). */
@@ -233,7 +233,10 @@ class RunTimes {
     this.#estimateMs = serviceMs.slice();
   }
 
-  /** @param batch at least 1. @returns infinity beyond the largest. */
+  /**
+   * @param batch at least 1.
+   * @returns infinity beyond the largest.
+   */
   estimateMs(batch: number): number {
     return this.#estimateMs[batch - 1] ?? Number.POSITIVE_INFINITY;
   }

@@ -1,12 +1,12 @@
-/** The workers that are free, of a peer whose workers share one queue. */
+/** Idle workers of a peer whose workers share one queue. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 
-/** The one that became free last is taken first, as by the runtime's pooled dispatcher. */
+/** The one that became free last is taken first, like the runtime's pooled dispatcher. */
 export class IdleWorkers {
   readonly #stack: Uint32Array;
   #count: number;
 
-  /** All are free. */
+  /** All workers are idle at first. */
   constructor(workerCount: number) {
     this.#stack = Uint32Array.from({ length: workerCount }, (_, place) => workerCount - 1 - place);
     this.#count = workerCount;
@@ -16,7 +16,7 @@ export class IdleWorkers {
     return this.#count;
   }
 
-  /** Of at least one. */
+  /** Requires an idle worker. */
   take(): number {
     assert(this.#count > 0, "a worker is free");
     return this.#stack[--this.#count] ?? 0;

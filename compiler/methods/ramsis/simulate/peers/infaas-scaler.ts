@@ -1,7 +1,7 @@
 /** INFaaS' autoscaler on a cluster of fixed size: how many workers hold which instance type. */
 import { type PeerCluster, type PeerVariant, rateOf } from "./peer-cluster.ts";
 
-/** What INFaaS calls a variant: a model built for batches of up to a size. */
+/** INFaaS' term is variant: a model built for batches of up to a size. */
 export interface InstanceType {
   readonly variant: PeerVariant;
   readonly batch: number;
@@ -11,18 +11,18 @@ export interface InstanceType {
 }
 
 export interface InfaasOptions {
-  /** What clients ask for: at least this accuracy ... */
+  /** Requested accuracy ... */
   readonly leastAccuracy: number;
-  /** ... and a batch that takes at most this part of the SLO. */
+  /** ... and latency: a batch takes at most this fraction of the SLO. */
   readonly latencyShare: number;
-  /** Part of an instance's throughput that the autoscaler counts on. */
+  /** Fraction of an instance's throughput that the autoscaler plans for. */
   readonly capacityShare: number;
 }
 
-/** An instance goes when the others could have carried the load for so long. */
+/** An instance is removed when the others could have carried the load for this long. */
 const SPARE_MS = 10_000;
 
-/** The types that meet what clients ask for; those of the fastest that there are if none does. */
+/** The types that meet the clients' request; if none does, those of the fastest variant. */
 export function instanceTypes(cluster: PeerCluster, options: InfaasOptions): InstanceType[] {
   const types = cluster.variants.flatMap((variant) =>
     Array.from(variant.serviceMs, (serviceMs, index) => {
@@ -38,14 +38,14 @@ export function instanceTypes(cluster: PeerCluster, options: InfaasOptions): Ins
   return types.filter((type) => isAccurate(type) && type.serviceMs === leastMs);
 }
 
-/** Says, at the end of every period, how many instances of each type there are to be. */
+/** Decides, at the end of every period, the number of instances of each type. */
 export class InfaasScaler {
-  /** By type; the sum is at most the number of workers. */
+  /** Indexed by type; the sum is at most the number of workers. */
   readonly replicas: Uint32Array;
   readonly #types: readonly InstanceType[];
   readonly #workerCount: number;
   readonly #capacityShare: number;
-  /** Since when an instance of a type could be spared, NaN if none could. */
+  /** Time since which an instance of a type could be spared, NaN if none could. */
   readonly #spareSinceMs: Float64Array;
 
   constructor(
@@ -61,8 +61,8 @@ export class InfaasScaler {
   }
 
   /**
-   * Where nothing runs yet, starts instances of the type that is up and done first; it takes no
-   * longer to load than the others here.
+   * If nothing runs yet, starts instances of the type that finishes first; all types load equally
+   * fast here.
    */
   start(loadQps: number): void {
     const times = this.#types.map(({ serviceMs }) => serviceMs);
@@ -79,7 +79,7 @@ export class InfaasScaler {
   }
 
   /**
-   * Replicates a type until it carries its load. Where the workers do not suffice for that, its
+   * Replicates a type until it carries its load. If there are too few workers for that, its
    * instances become those of a faster type.
    */
   #grow(type: number, loadQps: number): void {
@@ -100,8 +100,8 @@ export class InfaasScaler {
   }
 
   /**
-   * The slowest type that carries a load on some workers, or the one of the highest throughput; of
-   * several the first.
+   * The slowest type that carries a load on some workers, or the one of the highest throughput;
+   * ties go to the first.
    */
   #upgradeOf(type: number, loadQps: number, workers: number): number {
     let best = type;

@@ -1,7 +1,7 @@
 /**
- * INFaaS as a peer: clients ask for an accuracy and a latency, and an autoscaler follows the load.
+ * INFaaS as a peer: clients request an accuracy and a latency, and an autoscaler follows the load.
  *
- * Of the instances that run, a query goes to the slowest type that has both; a type that is short
+ * A query goes to the slowest running type that meets both; a type that is short
  * of capacity is replicated or moved to one of more throughput. Nothing is dropped for its
  * deadline. Source: Romero et al., "INFaaS: Automated Model-less Inference Serving", ATC 2021.
  */
@@ -29,7 +29,7 @@ const CAPACITY_SHARE = 0.95;
 const TRIED_CAPACITY_SHARES = [0.95, 0.75];
 const TRIED_LATENCY_SHARES = [1, 0.5];
 
-/** How often the autoscaler looks. */
+/** Period of the autoscaler. */
 const PERIOD_MS = 1000;
 export const infaas: Peer = {
   paper: (cluster) =>
@@ -60,7 +60,7 @@ class InfaasDispatcher implements SimulatedDispatcher {
   readonly #types: readonly InstanceType[];
   readonly #scaler: InfaasScaler;
   readonly #queues: DeadlineQueues;
-  /** The type that a worker holds; one that gets no queries any more finishes those it has. */
+  /** The type that a worker holds; a type that gets no more queries finishes those it has. */
   readonly #typeByWorker: Uint16Array;
   readonly #isOffered: Uint8Array;
   readonly #isBusy: Uint8Array;
@@ -106,17 +106,14 @@ class InfaasDispatcher implements SimulatedDispatcher {
 
   #startBatch(worker: number, out: CommandBuffer): void {
     const type = this.#types[this.#typeByWorker[worker] ?? 0];
-    if (type === undefined) throw new RangeError("a worker holds a type");
+    if (type === undefined) throw new RangeError("worker without a type");
     const batch = Math.min(type.batch, this.#queues.length(worker));
     out.startBatch(worker, type.variant.index, 0);
     for (let taken = 0; taken < batch; taken++) out.appendQuery(this.#queues.take(worker));
     this.#isBusy[worker] = 1;
   }
 
-  /**
-   * All types meet what the query asks for; the one with the least time to spare costs the least.
-   * Of several the first.
-   */
+  /** All types meet the request; the slowest one costs the least. Ties go to the first. */
   #slowestRunning(): number {
     let slowest = -1;
     let slowestMs = Number.NEGATIVE_INFINITY;
@@ -128,7 +125,7 @@ class InfaasDispatcher implements SimulatedDispatcher {
     return slowest;
   }
 
-  /** The instance of a type with the fewest queries, waiting or running; of several the first. */
+  /** The instance of a type with the fewest queries, waiting or running; ties go to the first. */
   #leastLoaded(type: number): number {
     let best = -1;
     let bestLoad = Number.POSITIVE_INFINITY;
@@ -153,8 +150,8 @@ class InfaasDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Workers keep their type as long as it is wanted, and take another one at once: models are
-   * loaded everywhere.
+   * Workers keep their type as long as it is wanted, and switch at once: models are loaded
+   * everywhere.
    */
   #follow(): void {
     const missing = Uint32Array.from(this.#scaler.replicas);

@@ -1,9 +1,9 @@
 /**
- * Nexus as a peer: batches of a size fixed beforehand, and early drops.
+ * Nexus as a peer: batches of a fixed size, and early drops.
  *
- * One variant, chosen by whoever deploys it. Queries are dealt to the workers in turn; each drops
- * what its next batch would make late. Source: Shen et al., "Nexus: A GPU Cluster Engine for
- * Accelerating DNN-Based Video Analysis", SOSP 2019.
+ * One variant, chosen by the operator. Queries are dealt to the workers in turn; each drops the
+ * queries that its next batch would make late. Source: Shen et al., "Nexus: A GPU Cluster Engine
+ * for Accelerating DNN-Based Video Analysis", SOSP 2019.
  */
 import {
   type CommandBuffer,
@@ -84,8 +84,8 @@ class NexusDispatcher implements SimulatedDispatcher {
   onWake(): void {}
 
   /**
-   * Slides a window of the fixed size, or of all that wait, over the queue until its first is in
-   * time; what it has passed is dropped.
+   * Slides a window of the fixed size, or of all waiting queries, over the queue until its first is
+   * in time; drops the queries before it.
    */
   #startBatch(worker: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;

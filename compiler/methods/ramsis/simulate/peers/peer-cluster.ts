@@ -1,8 +1,8 @@
-/** The cluster and the profiles of a bundle, as peers are given them. */
+/** The cluster and the profiles of a bundle, as input of peers. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import { largestWithin, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
@@ -16,37 +16,31 @@ export interface PeerVariant {
 
 export interface PeerCluster {
   readonly workerCount: number;
-  /** What decisions may spend of the SLO. */
+  /** Part of the SLO that decisions may spend. */
   readonly sloMs: number;
-  /** The variants that no other beats, in the order of the bundle; at least one. */
+  /** The variants that no other dominates, in the order of the bundle; at least one. */
   readonly variants: readonly PeerVariant[];
   readonly largestBatch: number;
   /**
-   * The load that whoever runs the peer has in mind: the offered one, or the highest of the bundle
-   * where that changes.
+   * The load that an operator would configure the peer for: the offered one, or the highest of the
+   * bundle if that changes.
    */
   readonly sizingQps: number;
-  /**
-   * The load at time 0, as a system knows it that has been running; the one above where that is not
-   * known, or 0.
-   */
+  /** The load at time 0, as known to a running system; the one above if that is not known, or 0. */
   readonly initialQps: number;
 }
 
-/**
- * Queries that wait in one queue at most: seconds of work, so what finds it full would have been
- * late by far.
- */
+/** Capacity of a common queue: seconds of work, so queries beyond it would be very late. */
 export const QUEUE_CAPACITY = 16_384;
-/** The same for a queue that one worker has for itself. */
+/** Capacity of the queue of one worker. */
 export const WORKER_QUEUE_CAPACITY = 2048;
 
-/** Throughput that a variant chosen by hand has over the load. */
+/** Ratio of the throughput of a manually chosen variant to the load. */
 const HEADROOM = 1.05;
 
 /**
- * @param initialQps NaN if it is not known. @param isSteady whether the load stays what it is at
- * first.
+ * @param initialQps NaN if it is not known.
+ * @param isSteady whether the load stays as it is at first.
  */
 export function peerCluster(
   bundle: RamsisBundle,
@@ -72,7 +66,10 @@ export function peerCluster(
   };
 }
 
-/** Time of a batch; infinite beyond the largest one. @param batch at least 1. */
+/**
+ * Time of a batch; infinite beyond the largest one.
+ * @param batch at least 1.
+ */
 export function serviceMsOf({ serviceMs }: PeerVariant, batch: number): number {
   return serviceMs[batch - 1] ?? Number.POSITIVE_INFINITY;
 }
@@ -82,7 +79,7 @@ export function rateOf(variant: PeerVariant, batch: number): number {
   return (1000 * batch) / serviceMsOf(variant, batch);
 }
 
-/** The variant that serves a query soonest; of several the first. */
+/** The variant that serves a query soonest; ties go to the first. */
 export function fastestOf({ variants }: PeerCluster): PeerVariant {
   return variants.reduce((fastest, variant) =>
     serviceMsOf(variant, 1) < serviceMsOf(fastest, 1) ? variant : fastest,
@@ -96,9 +93,9 @@ export function timelyVariants(cluster: PeerCluster): readonly PeerVariant[] {
 }
 
 /**
- * The variant that an operator gives a system which serves just one: the most accurate that carries
- * the load with a little to spare in batches of half the SLO, or the one of the highest throughput
- * where none does. Of several the first.
+ * The variant that an operator chooses for a system which serves just one: the most accurate that
+ * carries the load with a small reserve in batches of half the SLO, or the one of the highest
+ * throughput if there is none. Ties go to the first.
  */
 export function variantForLoad(cluster: PeerCluster): PeerVariant {
   const { workerCount, sloMs, sizingQps } = cluster;

@@ -1,11 +1,13 @@
-/** A peer, to the simulator: a dispatcher with the settings of its paper, and others to try. */
+/**
+ * Interface of peers in the simulator: a dispatcher with the settings of its paper, and others to
+ * try.
+ */
 import type { Dispatcher } from "stratagem-runtime/internal/methods/ramsis/core/dispatcher";
 import type { PeerCluster } from "./peer-cluster.ts";
 
 /**
- * The part of the runtime's dispatcher that a simulation drives. Peers are never served with: a
- * worker that is lost under them keeps its batch for ever, no client cancels, and no bundle
- * replaces another.
+ * The part of the runtime's dispatcher that a simulation drives. Peers never serve: a worker that
+ * is lost under them keeps its batch for ever, no client cancels, and no bundle replaces another.
  */
 export type SimulatedDispatcher = Pick<
   Dispatcher,
@@ -19,22 +21,22 @@ export type SimulatedDispatcher = Pick<
 > &
   Partial<Pick<Dispatcher, "onWorkerLost" | "onRetry">>;
 
-/** Named as the output prints them; times in ms, names end in their unit. */
+/** Named as in the output; times in ms, names end in their unit. */
 export type PeerParameters = Readonly<Record<string, string | number | boolean>>;
 
-/** A peer with everything about it chosen. */
+/** A peer with all parameters chosen. */
 export interface PeerSetting {
   readonly parameters: PeerParameters;
-  /** A new dispatcher that has seen nothing yet. */
+  /** A new dispatcher without any state. */
   readonly open: () => SimulatedDispatcher;
 }
 
 export interface Peer {
   /**
-   * The setting of its paper or, where the paper leaves a choice to its operator, what an operator
-   * would choose who knows the load.
+   * The setting of its paper or, if the paper leaves a choice to the operator, that of an operator
+   * who knows the load.
    */
   readonly paper: (cluster: PeerCluster) => PeerSetting;
-  /** The settings that hindsight chooses among, the paper's included; at least one. */
+  /** The settings that tuning chooses among, including the paper's; at least one. */
   readonly tunings: (cluster: PeerCluster) => readonly PeerSetting[];
 }

@@ -1,4 +1,4 @@
-/** The peers by name, and how hindsight tunes one. */
+/** Peers by name, and their tuning in hindsight. */
 import type { PeerName } from "../baseline-names.ts";
 import { clockwork } from "./clockwork.ts";
 import { infaas } from "./infaas.ts";
@@ -20,7 +20,7 @@ export const PEERS: Readonly<Record<PeerName, Peer>> = {
   maxbatch: maxBatch,
 };
 
-/** What a setting is chosen by. */
+/** Figures that a setting is chosen by. */
 export interface Trial {
   readonly accuracyPerQuery: number | null;
   readonly violationRate: number;
@@ -32,18 +32,19 @@ export interface Measured {
 }
 
 /**
- * Measures a setting. @param round 0 for a first look at all, 1 for a longer one, on other
- * arrivals, at the best of them.
+ * Measures a setting.
+ * @param round 0 for a first look at all, 1 for a longer one, on other arrivals, at the best of
+ * them.
  */
 type Measure = (setting: PeerSetting, round: 0 | 1) => Trial;
 
-/** So many of the best get a second look. */
+/** Number of the best that get a second look. */
 const FINALISTS = 3;
 
 /**
  * Chooses the setting with the highest accuracy per query, where a violation counts as accuracy 0;
  * then the one with the fewest violations; then the first.
- * @returns the settings that were looked at twice, the best first.
+ * @returns the settings of the second look, the best first.
  */
 export function tune(settings: readonly PeerSetting[], measure: Measure): Measured[] {
   const round = (candidates: readonly PeerSetting[], number: 0 | 1): Measured[] =>

@@ -1,8 +1,8 @@
-/** Proteus' program for one task: which variant each worker runs, what traffic it gets. */
+/** Proteus' program for one task: which variant each worker runs, and its share of the traffic. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { fastestOf, type PeerCluster, type PeerVariant, rateOf } from "./peer-cluster.ts";
 
-/** A variant as the program has it. */
+/** A variant in the program. */
 export interface ProteusVariant {
   readonly variant: PeerVariant;
   /** The batch that its workers fill. */
@@ -12,27 +12,29 @@ export interface ProteusVariant {
 }
 
 export interface ProteusPlan {
-  /** By variant, as the planner has them. */
+  /** Indexed by variant, in the planner's order. */
   readonly workers: readonly number[];
-  /** Of the traffic, by variant; the sum is 1. */
+  /** Share of the traffic, by variant; the sum is 1. */
   readonly shares: readonly number[];
 }
 
-/** If the demand is beyond capacity, plans are made for less of it, in steps down to a fifth. */
+/**
+ * If the demand is beyond capacity, plans are made for a fraction of it, in steps down to a fifth.
+ */
 const STEP = 0.05;
 const LARGE_STEP = 0.1;
 const LARGE_BETA = 1.5;
 const LEAST_BETA = 0.2;
 
-/** Capacities are told apart in steps, as many as a table of this size allows. */
+/** Capacities are distinguished in steps, as many as a table of this size allows. */
 const MAX_CELLS = 4_000_000;
-/** No variant: a worker to spare. */
+/** No variant: a spare worker. */
 const NONE = 0xffff;
 
 /**
- * Finds the plan of the highest accuracy for a demand, exactly but for the steps that rates are
- * rounded down to: a table of what at most K − 1 workers that are used up can carry, and how
- * accurately, has every candidate, since in the best plan one worker at most has capacity left.
+ * Finds the plan of the highest accuracy for a demand, exact except for rounding rates down to
+ * steps: a table of the capacity and accuracy of at most K − 1 fully used workers has every
+ * candidate, since in the best plan at most one worker has capacity left.
  */
 export class ProteusPlanner {
   readonly variants: readonly ProteusVariant[];
@@ -41,13 +43,13 @@ export class ProteusPlanner {
   readonly #unitQps: number;
   readonly #units: Uint32Array;
   /**
-   * Most accuracy, in accuracy times steps, of exactly so many steps by at most K − 1 workers; −∞
-   * where there is none.
+   * Most accuracy, in accuracy times steps, of an exact number of steps by at most K − 1 workers;
+   * −∞ if impossible.
    */
   readonly #accuracyByUnits: Float64Array;
   /**
-   * Variant of the last of at most so many workers that carry so many steps, shape (workerCount −
-   * 1, capacity).
+   * Variant of the last of at most this many workers that carry this many steps, shape (workerCount
+   * − 1, capacity).
    */
   readonly #lastVariant: Uint16Array;
 
@@ -70,20 +72,20 @@ export class ProteusPlanner {
   }
 
   /**
-   * @param demandQps above 0. @param highestBeta throughput to plan for each query per second of
-   * demand, if there is as much.
+   * @param demandQps above 0.
+   * @param highestBeta throughput to plan for each query per second of demand, if possible.
    */
   plan(demandQps: number, highestBeta: number): ProteusPlan {
     for (let beta = highestBeta; beta >= LEAST_BETA; ) {
       const plan = this.#exactPlan(beta * demandQps);
       if (plan !== null) return plan;
-      // Steps are whole hundredths, or they would not add up.
+      // Steps are integer hundredths, or they would not add up.
       beta = Math.round(100 * (beta - (beta > LARGE_BETA ? LARGE_STEP : STEP))) / 100;
     }
     return this.#fastestPlan();
   }
 
-  /** One more worker for every number of steps, from the top down, so that it counts once. */
+  /** Adds one worker for every number of steps, from the top down, so that it counts once. */
   #addWorker(worker: number, columns: number): void {
     const best = this.#accuracyByUnits;
     const before = best.slice();
@@ -105,7 +107,7 @@ export class ProteusPlanner {
     let best = { accuracy: Number.NEGATIVE_INFINITY, variant: NONE, column: 0 };
     for (const [variant, units] of this.#units.entries()) {
       const accuracyOf = this.variants[variant]?.variant.accuracy ?? 0;
-      // The worker with capacity left carries the rest, up to all that it can.
+      // The worker with capacity left carries the rest, up to its capacity.
       const first = Math.max(0, Math.ceil(load - units));
       const last = Math.min(Math.floor(load), this.#accuracyByUnits.length - 1);
       for (let column = first; column <= last; column++) {
@@ -122,8 +124,8 @@ export class ProteusPlanner {
   }
 
   /**
-   * Workers that the program leaves without work help the variant whose workers have the most of
-   * it.
+   * Assigns workers that the program leaves without work to the variant whose workers have the most
+   * of it.
    */
   #spread(workers: Float64Array, carried: Float64Array): void {
     const used = workers.reduce((sum, count) => sum + count, 0);
@@ -140,7 +142,7 @@ export class ProteusPlanner {
     }
   }
 
-  /** The workers that carry a number of steps, used up, by variant. */
+  /** The fully used workers that carry a number of steps, by variant. */
   #used(steps: number): { workers: Float64Array; carried: Float64Array } {
     const workers = new Float64Array(this.variants.length);
     const carried = new Float64Array(this.variants.length);
@@ -154,7 +156,7 @@ export class ProteusPlanner {
       carried[variant] = (carried[variant] ?? 0) + units;
       column -= units;
     }
-    assert(column === 0, "workers carry what the table says");
+    assert(column === 0, "workers carry the steps of the table");
     return { workers, carried };
   }
 

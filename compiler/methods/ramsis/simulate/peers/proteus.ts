@@ -1,9 +1,9 @@
 /**
  * Proteus as a peer: a program assigns variants to workers and traffic to variants.
  *
- * Queries are dealt at random by the shares that it gives, and a worker waits with its batch as
- * long as the first query allows. Source: Ahmad et al., "Proteus: A High-Throughput
- * Inference-Serving System with Accuracy Scaling", ASPLOS 2024.
+ * Queries are dealt at random by its shares, and a worker waits with its batch as long as the first
+ * query allows. Source: Ahmad et al., "Proteus: A High-Throughput Inference-Serving System with
+ * Accuracy Scaling", ASPLOS 2024.
  */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
@@ -28,8 +28,8 @@ interface ProteusParameters {
   readonly batchShare: number;
   readonly beta: number;
   /**
-   * Whether the workers of a variant share a queue; as the paper is printed each has its own, and
-   * loses much by it.
+   * Whether the workers of a variant share a queue; in the paper each has its own, and loses much
+   * by it.
    */
   readonly sharedQueues: boolean;
 }
@@ -40,8 +40,8 @@ const TRIED_SHARES = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
 const TRIED_BETAS = [0.9, 0.95, 1, 1.05, 1.1, 1.2, 1.5];
 
 /**
- * The demand is looked at so often, which is the window of the load monitor, and this part of it
- * replaces what was known before.
+ * Polling interval of the demand, which is the window of the load monitor, and the weight of the
+ * new value.
  */
 const WINDOW_MS = 500;
 const NEW_WEIGHT = 0.2;
@@ -49,7 +49,7 @@ const NEW_WEIGHT = 0.2;
 const ROUTING_SEED = 1;
 const ROUTING_STREAM = 0x70726f74;
 
-/** Far above what a difference of times is rounded by, and far below a service time. */
+/** Far above the rounding error of a difference of times, and far below a service time. */
 const ROUNDING_MS = 1e-6;
 
 export const proteus: Peer = {
@@ -66,7 +66,7 @@ export const proteus: Peer = {
   },
 };
 
-/** Made when it is first asked for, once for all settings that plan with the same batches. */
+/** Created on first use, once for all settings that plan with the same batches. */
 function plannerOf(cluster: PeerCluster, batchShare: number): () => ProteusPlanner {
   let planner: ProteusPlanner | null = null;
   return () => {
@@ -103,7 +103,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   readonly #shareUpTo: Float64Array;
   readonly #idleByGroup: Uint32Array;
   /**
-   * Until when the idle workers of a group wait with what is in its queue; infinite if they do not.
+   * Time until which the idle workers of a group wait with their queue; infinite if they do not.
    */
   readonly #wakeMsByGroup: Float64Array;
   /** Index of the variant among those of the planner. */
@@ -168,8 +168,8 @@ class ProteusDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * A query has joined those that an idle worker waits with: if it would make the first late, the
-   * others go without it.
+   * Handles a query that has joined those that an idle worker waits with: if it would make the
+   * first late, the others start without it.
    */
   #takeAlong(group: number, nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
@@ -183,7 +183,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Drops the first as long as what waits now, as one batch, would make them late; then runs a full
+   * Drops the first while the waiting queries, as one batch, would make it late; then runs a full
    * batch, or waits for it.
    */
   #serve(group: number, nowMs: number, out: CommandBuffer): void {
@@ -215,7 +215,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
     this.#idleByGroup[group] = (this.#idleByGroup[group] ?? 0) - 1;
   }
 
-  /** The first of a group that has one. */
+  /** The first idle worker of a group that has one. */
   #idleWorker(group: number): number {
     let worker = 0;
     while (this.#isBusy[worker] !== 0 || this.#groupOf(worker) !== group) worker++;
@@ -232,7 +232,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
     return variant;
   }
 
-  /** By the shares, at random. */
+  /** Draws a group by the shares. */
   #route(): number {
     const coin = this.#rng.nextFloat();
     const shares = this.#shareUpTo;
@@ -246,9 +246,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
     return low;
   }
 
-  /**
-   * The first arrival of a window changes the plan to the load that the window before it has shown.
-   */
+  /** The first arrival of a window changes the plan to the load of the previous window. */
   #updatePlan(nowMs: number, out: CommandBuffer): void {
     if (Number.isNaN(this.#planMs)) this.#planMs = nowMs + WINDOW_MS;
     if (nowMs < this.#planMs) return;
@@ -280,7 +278,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
       if (share > 0) lastServed = group;
       this.#shareUpTo[group] = upTo;
     }
-    // The traffic that rounding leaves goes to a group that serves some.
+    // The traffic that rounding leaves goes to the last group that serves some.
     this.#shareUpTo.fill(1, lastServed);
     this.#idleByGroup.fill(0);
     for (let worker = 0; worker < this.workerCount; worker++) {
@@ -308,7 +306,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
 
   /**
    * Queries that wait for a variant that no worker runs any more go to the one with the largest
-   * share, as far as there is room.
+   * share, up to its capacity.
    */
   #handOver({ workers, shares }: ProteusPlan, out: CommandBuffer): void {
     const queues = this.#queues;
@@ -325,10 +323,7 @@ class ProteusDispatcher implements SimulatedDispatcher {
   }
 }
 
-/**
- * The last moment at which a batch is in time: of those that rounding leaves, one from which it
- * really is.
- */
+/** The last time at which a batch is in time, after rounding. */
 function latestStartMs(deadlineMs: number, serviceMs: number): number {
   const lastMs = deadlineMs - serviceMs;
   return lastMs + serviceMs <= deadlineMs ? lastMs : lastMs - ROUNDING_MS;

@@ -1,4 +1,4 @@
-/** Peers on the simulated cluster, and which of their settings hindsight would choose. */
+/** Peers on the simulated cluster, and the tuning of their settings in hindsight. */
 import type { RamsisBundle } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
@@ -11,20 +11,19 @@ import { peerCluster } from "./peer-cluster.ts";
 import { type Measured, PEERS, tune } from "./peers.ts";
 import { tuningLooks } from "./tuning-looks.ts";
 
-/** Of what is simulated; a tuning looks at other random numbers. */
+/** The simulated run; a tuning uses other random numbers. */
 interface TunedFor extends Pick<ClusterOptions, "arrivals" | "durationMs" | "serviceTimes"> {
   readonly stations?: StationOptions;
 }
 
-/** Streams of their own: no seed of a simulation gives the same arrivals. */
+/** Separate streams: no seed of a simulation gives the same arrivals. */
 const TUNING_SEED = 1;
 const ARRIVAL_STREAMS = [0x74756e65, 0x74756e66] as const;
 const SERVICE_STREAMS = [0x74756e67, 0x74756e68] as const;
 const PATH_STREAMS = [0x74756e69, 0x74756e6a] as const;
 
 /**
- * @returns what became of the queries; levels have no meaning to a peer, so the highest one stands
- * for all.
+ * @returns the outcomes of the queries; peers have no levels, so the highest one stands for all.
  */
 export function simulatePeer(
   bundle: RamsisBundle,
@@ -44,7 +43,7 @@ export function paperSetting(
   return PEERS[name].paper(clusterUnder(bundle, arrivals));
 }
 
-/** The settings of a peer that hindsight chooses among. */
+/** The settings of a peer that tuning chooses among. */
 export function triedSettings(
   bundle: RamsisBundle,
   name: PeerName,

@@ -1,10 +1,11 @@
 /**
- * Peers that decide by the slack of the first in one queue whenever a worker is free: SlackFit in
- * two readings, and two greedy rules, first the accuracy and then the batch or the other way round.
+ * Peers that decide by the slack of the first query in one queue whenever a worker is free:
+ * SlackFit in two readings, and two greedy rules, accuracy first or batch first.
  *
  * SlackFit is the scheduler of SuperServe, whose code is not public: variant and batch by the
- * bucket of the slack. Its text, as we know it, leaves open what a bucket stands for. Source: Khare
- * et al., "SuperServe: Fine-Grained Inference Serving for Unpredictable Workloads", NSDI 2025.
+ * bucket of the slack. Its text, as we know it, does not define the meaning of a bucket. Source:
+ * Khare et al., "SuperServe: Fine-Grained Inference Serving for Unpredictable Workloads", NSDI
+ * 2025.
  */
 import {
   type CommandBuffer,
@@ -28,7 +29,7 @@ const TRIED_BUCKET_COUNTS = [1, 2, 4, 8, 12, 16, 18, 24, 32, 40, 64, 100];
 
 /**
  * A bucket stands for one tuple, the one of the largest batch: the highest bucket whose tuple fits
- * runs on as many as wait.
+ * runs, on as many queries as wait.
  */
 export const slackfitA: Peer = peerOf(chosenTupleRule, BUCKET_COUNT, TRIED_BUCKET_COUNTS);
 /**
@@ -37,7 +38,10 @@ export const slackfitA: Peer = peerOf(chosenTupleRule, BUCKET_COUNT, TRIED_BUCKE
  */
 export const slackfitB: Peer = peerOf(queuedTupleRule, BUCKET_COUNT, TRIED_BUCKET_COUNTS);
 
-/** The most accurate variant that serves the first in time, and then as many as it can. */
+/**
+ * The most accurate variant that serves the first in time, with as many others as it can serve in
+ * time.
+ */
 export const maxAccuracy: Peer = peerOf(mostAccurateRule, 0, [0]);
 /**
  * Takes as many queries as the fastest variant serves in time, on the most accurate variant that
@@ -62,7 +66,7 @@ function peerOf(
   };
 }
 
-/** A variant and the number of queries it is given at most. */
+/** A variant and its maximum number of queries. */
 interface Tuple {
   readonly variant: PeerVariant;
   readonly batch: number;
@@ -70,13 +74,13 @@ interface Tuple {
 }
 
 /**
- * What to run for `queued` queries, at least one, of which the first has `slackMs` left; null if
+ * Decision for `queued` queries, at least one, of which the first has `slackMs` left; null if
  * nothing is in time.
  */
 type SlackRule = (queued: number, slackMs: number) => Tuple | null;
 
 /**
- * Slack is a rounded difference; a picosecond, far below any service time, makes up for it. The
+ * Slack is a rounded difference; this tolerance is a picosecond, far below any service time. The
  * dispatcher checks the deadline itself.
  */
 const SLACK_ROUNDING_MS = 1e-9;
@@ -189,7 +193,7 @@ function mostAccurateRule(cluster: PeerCluster): SlackRule {
   const tuples = timelyTuples(cluster).sort(
     (a, b) => b.variant.accuracy - a.variant.accuracy || b.batch - a.batch,
   );
-  // Of one variant the larger batches come first; one that fits at all fits with a batch of one.
+  // Larger batches of one variant come first; one that fits at all fits with a batch of one.
   return (queued, slackMs) =>
     tuples.find(({ serviceMs, batch }) => serviceMs <= slackMs && batch <= queued) ?? null;
 }

@@ -1,9 +1,9 @@
 /**
- * Symphony as a peer: batches that are deferred until one more query would make them late.
+ * Symphony as a peer: batches are deferred until one more query would make them late.
  *
- * One variant, chosen by whoever deploys it; only a batch that has waited so long takes a worker.
- * Source: Chen et al., "Symphony: Optimized DNN Model Serving using Deferred Batch Scheduling",
- * arXiv 2308.07470.
+ * One variant, chosen by the operator; only a batch that has waited so long takes a worker. Source:
+ * Chen et al., "Symphony: Optimized DNN Model Serving using Deferred Batch Scheduling", arXiv
+ * 2308.07470.
  */
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import {
@@ -26,8 +26,8 @@ import {
 } from "./peer-cluster.ts";
 
 /**
- * What the paper's cluster needs beyond the batch: the scheduler's message, the inputs of each
- * query, and the answers.
+ * Delays of the paper's cluster in addition to the batch: the scheduler's message, the inputs of
+ * each query, and the answers.
  */
 interface Delays {
   readonly controlMs: number;
@@ -36,12 +36,12 @@ interface Delays {
 }
 
 const PAPER_DELAYS: Delays = { controlMs: 0.1, dataMsPerQuery: 0.05, responseMs: 2 };
-/** The simulated cluster has no network, so they are only a reserve there. */
+/** The simulated cluster has no network, so they would only be a reserve. */
 const NO_DELAYS: Delays = { controlMs: 0, dataMsPerQuery: 0, responseMs: 0 };
 
 /**
- * A wait ends a nanosecond early: differences of times are rounded, and a batch that waited to its
- * last moment must not miss it.
+ * A wait ends a nanosecond early: differences of times are rounded, and a batch that waited as long
+ * as possible must not be late.
  */
 const ROUNDING_MS = 1e-6;
 
@@ -102,9 +102,8 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Grants free workers to the candidate of the moment. While none is free the candidate is parked:
-   * what it would be then is worked out when one is, from what waits by then, and what it would
-   * drop until then it drops then too.
+   * Grants free workers to the current candidate. While none is free the candidate is parked: it is
+   * computed again when one is, from the queries waiting then, and drops queries only then.
    */
   #startBatches(nowMs: number, out: CommandBuffer): void {
     const queues = this.#queues;
@@ -123,15 +122,15 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Drops what stands in the way of a batch of the target size. @returns the size of the batch that
-   * the first of the queue make now.
+   * Drops the queries that prevent a batch of the target size.
+   * @returns the size of the batch that the first of the queue make now.
    */
   #candidate(nowMs: number, out: CommandBuffer): number {
     const queues = this.#queues;
     const suffix = this.#suffix(nowMs);
     let batch = Math.min(this.#target(nowMs), suffix);
     let prefix = queues.length(0) - suffix;
-    // With nothing that is in time the whole queue is the prefix.
+    // If nothing is in time the whole queue is the prefix.
     const endMs = this.#endMs(Math.max(1, batch), nowMs);
     while (prefix > 0 && queues.earliestDeadlineMs(0) < endMs) {
       out.drop(0, queues.take(0), DROP_LATE);
@@ -145,7 +144,8 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * How many of the last in the queue make a batch of their own in time: at most the largest batch.
+   * Number of the last queries in the queue that could make a separate batch in time: at most the
+   * largest batch.
    */
   #suffix(nowMs: number): number {
     const queues = this.#queues;
@@ -161,8 +161,8 @@ class SymphonyDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * The size that the rate calls for: each of n workers starts such a batch in turn, and a query
-   * waits at most a turn for its worker.
+   * The batch size for the rate: each of n workers starts such a batch in turn, and a query waits
+   * at most a turn for its worker.
    */
   #target(nowMs: number): number {
     const { serviceMs } = this.#variant;
@@ -178,10 +178,7 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     return 1;
   }
 
-  /**
-   * The last moment at which one more query could still be taken along; in the past if that is
-   * over.
-   */
+  /** The last time at which one more query could still join; in the past if that is over. */
   #waitUntilMs(batch: number): number {
     const queues = this.#queues;
     if (batch < queues.length(0) || batch === this.#largestBatch) return Number.NEGATIVE_INFINITY;
@@ -192,7 +189,7 @@ class SymphonyDispatcher implements SimulatedDispatcher {
     return Math.min(largerMs, lastMs) - controlMs - dataMsPerQuery * batch - ROUNDING_MS;
   }
 
-  /** When a batch would be done that is sent out now. */
+  /** End of a batch that starts now. */
   #endMs(batch: number, nowMs: number): number {
     const { controlMs, dataMsPerQuery } = this.#delays;
     return nowMs + controlMs + dataMsPerQuery * batch + serviceMsOf(this.#variant, batch);

@@ -1,4 +1,4 @@
-/** On which arrivals the settings of a peer are compared: of the same kind and load, at random. */
+/** Arrivals on which the settings of a peer are compared: of the same kind and load, at random. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Trace } from "../../../../spec/trace.ts";
 import type { ClusterOptions } from "../cluster-simulation.ts";
@@ -7,18 +7,16 @@ type Look = Pick<ClusterOptions, "arrivals" | "durationMs" | "counted">;
 
 type Rates = Extract<Trace, { kind: "rates" }>;
 
-/** Queries that are counted in the two looks, where the load is steady ... */
+/** Queries that are counted in the two looks, if the load is steady ... */
 const FIRST_QUERIES = 15_000;
 const SECOND_QUERIES = 60_000;
-/** ... and the SLOs for which queries are counted at least: a high rate has so many at once. */
+/** ... and the least number of SLOs for which queries are counted, for high rates. */
 const FIRST_SLOS = 5;
 const SECOND_SLOS = 20;
-/**
- * Before and after them others come that are not counted: an empty cluster is not what it is about.
- */
+/** Uncounted SLOs before and after them: an empty cluster is not representative. */
 const WARM_UP_SLOS = 10;
 const COOL_DOWN_SLOS = 1;
-/** The first look at a longer trace runs through its rates as much faster. */
+/** The first look at a longer trace runs through its rates faster. */
 const FIRST_TRACE_QUERIES = 100_000;
 
 /** A first look at all settings, and a longer one at the best of them. */
@@ -46,13 +44,13 @@ function steadyLook(arrivals: Look["arrivals"], countedMs: number, sloMs: number
 }
 
 /**
- * Recorded arrivals are never seen beforehand: others take their place, at random, at the rate that
- * was recorded in each second.
+ * Recorded arrivals must not be known in advance: random arrivals at the recorded rate of each
+ * second replace them.
  */
 function ratesOf(trace: Trace): Rates {
   if (trace.kind === "rates") return trace;
   const lastMs = trace.arrivalMs.at(-1);
-  assert(lastMs !== undefined, "a trace has an arrival");
+  assert(lastMs !== undefined, "a trace has at least one arrival");
   const seconds = Math.floor(lastMs / 1000) + 1;
   const qps = new Float64Array(seconds);
   for (const ms of trace.arrivalMs) {
@@ -71,7 +69,7 @@ function expectedQueries({ startMs, qps, endMs }: Rates, durationMs: number): nu
   }, 0);
 }
 
-/** The same rates one after the other, each for a part of its time. */
+/** The same rates one after the other, each for a fraction of its time. */
 function faster({ kind, startMs, qps, endMs }: Rates, part: number): Rates {
   return { kind, startMs: startMs.map((ms) => part * ms), qps, endMs: part * endMs };
 }

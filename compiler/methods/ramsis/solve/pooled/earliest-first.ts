@@ -1,11 +1,14 @@
-/** A queue by deadline of queries with few SLOs: those of one SLO are first in, first out. */
+/** A deadline queue for queries with few SLOs: those of one SLO are first in, first out. */
 export class EarliestFirst {
   length = 0;
   readonly #sloMs: readonly number[];
   readonly #arrivalMs: Float64Array;
   readonly #rings: readonly Ring[];
 
-  /** @param sloMs of each class. @param arrivalMs of each query, ascending. */
+  /**
+   * @param sloMs of each class.
+   * @param arrivalMs of each query, ascending.
+   */
   constructor(sloMs: readonly number[], arrivalMs: Float64Array, capacity: number) {
     this.#sloMs = sloMs;
     this.#arrivalMs = arrivalMs;
@@ -21,7 +24,7 @@ export class EarliestFirst {
     return this.#firstDeadlineMs(this.earliestClass());
   }
 
-  /** Of classes with the same deadline, the one whose query came first. */
+  /** Ties of deadlines go to the class whose query came first. */
   earliestClass(): number {
     const rings = this.#rings;
     if (rings.length === 1) return 0;

@@ -1,26 +1,25 @@
 /**
  * The decision problem of one queue and K workers, as that of one server that is K times as fast: a
- * semi-Markov decision process over what the runtime sees, the queries that wait and the age of the
- * first.
+ * semi-Markov decision process over the runtime's observations, the number of waiting queries and
+ * the age of the first.
  *
  * Maximise the reward per time. States (n, A) are those in which a worker is free and n queries
  * wait, the first for A ms. Actions:
  * - start a batch of b on variant m, if l(m, b) ≤ SLO − A: reward b · accuracy less the price of
- *   the latency of its queries, and the next decision l(m, b) / K later;
- * - give the first query up: reward −μ, μ being the price of a violation, at once;
+ * the latency of its queries, and the next decision l(m, b) / K later;
+ * - drop the first query: reward −μ, μ being the price of a violation, at once;
  * - wait for the next query, or until the age falls into another column.
  * Queries are first in, first out, and arrivals are Poisson (or over-dispersed by a factor), so of
- * n queries the n − 1 behind the first came at uniform times within its age. Of n queries a batch
- * of b leaves n − b, the first of which has the age A · Beta(n − b, b); while the next worker is
- * awaited A grows and a Poisson number joins. Where nobody waits, the next state is one query of
- * age 0, 1/λ later.
+ * n queries the n − 1 after the first came at uniform times within its age. A batch of b out of n
+ * queries leaves n − b, the first of which has the age A · Beta(n − b, b); until the next worker is
+ * free A grows and a Poisson number joins. With an empty queue, the next state is one query of age
+ * 0, 1/λ later.
  *
- * With one worker this is the process itself, up to the grid and the few points that stand for
+ * With one worker this is the process itself, except for the grid and the few points that represent
  * arrivals; small ones are solved without either (`one-worker.ts`). With many it has their capacity
- * and the latency of each batch, but workers get free at even intervals; what that leaves out is
- * what the few numbers tuned by simulation are for (`policy-search.ts`). As K grows with λ / K
- * fixed, the noise of the arrivals vanishes and the process becomes the fluid one that the bounds
- * are of (`fluid-bound.ts`).
+ * and the latency of each batch, but workers become free at even intervals; the few numbers tuned
+ * by simulation correct for that (`policy-search.ts`). As K grows with λ / K fixed, the noise of
+ * the arrivals vanishes and the process becomes the fluid one of the bounds (`fluid-bound.ts`).
  *
  * Solved by modified policy iteration: greedy improvement, then Gauss–Seidel sweeps of the policy's
  * own equations until the gain stands still. Sources: Howard, "Dynamic Programming and Markov
@@ -33,34 +32,34 @@ import { isCheaper, type ServedAction, servedActions } from "./served-actions.ts
 import { StateGrid } from "./state-grid.ts";
 import { Successors } from "./successors.ts";
 
-/** Decisions within an SLO, above which several batches are taken as one step. */
+/** Decisions within an SLO, above which several batches form one step. */
 const STEPS_PER_SLO = 96;
 const MAX_IMPROVEMENTS = 10;
 const MAX_CYCLES = 8;
-/** Usual tolerance of the gain, in accuracy per query. */
+/** Default tolerance of the gain, in accuracy per query. */
 const GAIN_TOLERANCE = 2e-6;
 /**
- * Improvements of the first solution that look at all actions of a state, and the best of these
- * that later ones look at.
+ * Improvements of the first solution that evaluate all actions of a state, and the number of best
+ * ones that later improvements evaluate.
  */
 const FULL_ROUNDS = 3;
 const SHORTLIST = 8;
-const NOBODY = -3;
+const NO_ENTRY = -3;
 /**
- * Accuracy by which actions are as good as each other: then nobody waits, and the larger batch of
- * no more time per query is taken.
+ * Accuracy difference that counts as equal: then the server does not wait, and takes the larger
+ * batch of no more time per query.
  */
 const TIE = 1e-3;
 const WAITS = -1;
 const GIVES_UP = -2;
 
-/** What a state's choice is worth. */
+/** Worth of a state's choice. */
 export interface ActionWorth {
   readonly action: PooledAction;
   readonly worth: number;
 }
 
-/** A state's choice without waiting, an action or GIVE_UP, and what waiting is worth beyond it. */
+/** A state's choice without waiting, an action or GIVE_UP, and the additional worth of waiting. */
 export interface Look {
   readonly chosen: number;
   readonly waitAdvantage: number;
@@ -77,7 +76,7 @@ export interface Prices {
 /** Problem that prices are solved for. */
 export interface Solver {
   readonly solve: (prices: Prices) => void;
-  /** @returns a way back to what was solved last. */
+  /** @returns a function that restores the last solution. */
   readonly solution: () => () => void;
   readonly look: (queued: number, slackMs: number) => Look;
   readonly worths: (queued: number, slackMs: number) => ActionWorth[];
@@ -86,11 +85,11 @@ export interface Solver {
 export class FastServer implements Solver {
   /** Reward per ms of the policy found last. */
   gain = 0;
-  /** Improvements done, over all solutions. */
+  /** Number of improvements, over all solutions. */
   iterations = 0;
   readonly #problem: PooledProblem;
   readonly #grid: StateGrid;
-  /** Of the action that was looked at last. */
+  /** Successors of the action that was evaluated last. */
   readonly #next: Successors;
   readonly #ratePerMs: number;
   readonly #gainTolerance: number;
@@ -98,18 +97,18 @@ export class FastServer implements Solver {
   readonly #actions: readonly ServedAction[];
   readonly #choice: Int32Array;
   /**
-   * Shape (stateCount, SHORTLIST): actions by their worth when all were looked at last, NOBODY
-   * where there are fewer.
+   * Shape (stateCount, SHORTLIST): actions by their worth at the last full evaluation, NO_ENTRY if
+   * there are fewer.
    */
   #shortlist: Int32Array;
   readonly #shortWorth = new Float64Array(SHORTLIST);
-  /** What a query brings, as the transition rows count it below the band. */
+  /** Worth of an additional query, as the transition rows count it below the band. */
   #perQuery = 0;
-  // Of the state that is looked at.
+  // State that is being evaluated.
   #lookNumber = 0;
   #chosen = -1;
   #best = 0;
-  /** The look that considered each action last. */
+  /** The evaluation that considered each action last. */
   readonly #seenAt: Uint32Array;
   /** Indices of the actions of each variant, by batch. */
   readonly #byVariant = new Map<number, number[]>();
@@ -144,7 +143,7 @@ export class FastServer implements Solver {
     this.#value = new Float64Array(entryCount);
     this.#time = new Float64Array(entryCount);
     this.#choice = new Int32Array(stateCount).fill(Number.MIN_SAFE_INTEGER);
-    this.#shortlist = new Int32Array(stateCount * SHORTLIST).fill(NOBODY);
+    this.#shortlist = new Int32Array(stateCount * SHORTLIST).fill(NO_ENTRY);
     this.#start = new Int32Array(stateCount + 1);
     this.#target = new Int32Array(stateCount * 40);
     this.#weight = new Float64Array(stateCount * 40);
@@ -152,7 +151,7 @@ export class FastServer implements Solver {
     this.#durationOf = new Float64Array(stateCount);
   }
 
-  /** What `solve` found, to go back to. */
+  /** Returns a function that restores this solution. */
   solution(): () => void {
     const value = this.#value.slice();
     const shortlist = this.#shortlist.slice();
@@ -170,15 +169,15 @@ export class FastServer implements Solver {
 
   /**
    * @param violationPrice μ, in accuracy.
-   * @param credit for the time that one worker waits while the others work: of the one fast server
-   * it takes all, of K workers a K-th; reward per ms.
+   * @param credit for the time that one worker waits while the others work: waiting costs the one
+   * fast server all of its time, K workers a K-th; reward per ms.
    * @param latencyPrice of the mean latency, in accuracy per SLO.
    */
   solve({ violationPrice, credit, latencyPrice }: Prices): void {
     this.#next.violationPrice = violationPrice;
     this.#next.credit = credit;
     this.#next.latencyCost = latencyPrice / this.#problem.sloMs;
-    // A solution that was told keeps its values.
+    // A saved solution keeps its values.
     this.#value = this.#value.slice();
     this.#shortlist = this.#shortlist.slice();
     const tolerance = this.#gainTolerance * this.#ratePerMs;
@@ -195,7 +194,7 @@ export class FastServer implements Solver {
   }
 
   /**
-   * Says what to do in a state of any slack. It considers the actions that are listed for the
+   * Returns the decision in a state of any slack. It considers the actions that are listed for the
    * states on both sides of its age or, outside the band, all of them.
    */
   look(queued: number, slackMs: number): Look {
@@ -224,7 +223,7 @@ export class FastServer implements Solver {
     const chosen = this.#chosen < 0 ? GIVE_UP : this.#actions[this.#chosen]!.action.index;
     const mayWait = slackMs > 0 && queued < this.#problem.capacity;
     const best = this.#best;
-    // Where it makes no difference nobody waits.
+    // Ties go against waiting.
     const advantage = mayWait
       ? this.#worthOfWaiting(queued, ageMs) - best - TIE
       : Number.NEGATIVE_INFINITY;
@@ -235,14 +234,13 @@ export class FastServer implements Solver {
     if (state < 0) return;
     for (let place = 0; place < SHORTLIST; place++) {
       const index = this.#shortlist[state * SHORTLIST + place]!;
-      if (index === NOBODY) return;
+      if (index === NO_ENTRY) return;
       this.#consider(index, queued, slackMs);
     }
   }
 
   /**
-   * Takes an action that is better than what was chosen so far, or as good and of no more time per
-   * query.
+   * Takes an action that is better than the current choice, or as good with no more time per query.
    */
   #consider(index: number, queued: number, slackMs: number): void {
     if (this.#seenAt[index] === this.#lookNumber) return;
@@ -263,7 +261,7 @@ export class FastServer implements Solver {
   }
 
   /**
-   * Every batch that can be formed now and ends in time, best first: what one such batch is worth.
+   * Every batch that can be formed now and ends in time, best first: the worth of one such batch.
    */
   worths(queued: number, slackMs: number): ActionWorth[] {
     const ageMs = Math.max(0, this.#problem.sloMs - slackMs);
@@ -274,8 +272,8 @@ export class FastServer implements Solver {
   }
 
   /**
-   * Values above the band are those of its edge; below it each missing query takes off what a query
-   * brings on average.
+   * Values above the band are those of its edge; below it each missing query reduces the value by
+   * the average worth of a query.
    */
   #extendBand(values: Float64Array): void {
     const stride = this.#grid.stride;
@@ -291,8 +289,8 @@ export class FastServer implements Solver {
   }
 
   /**
-   * One greedy step in every state, and the transition rows of what was chosen.
-   * @returns states that changed their minds.
+   * One greedy step in every state, and the transition rows of its choices.
+   * @returns states whose choice changed.
    */
   #improve(isFull: boolean): number {
     const isFirst = this.iterations === 0;
@@ -322,7 +320,7 @@ export class FastServer implements Solver {
     return changed;
   }
 
-  /** Where nothing is known yet: the batch of the highest rate. */
+  /** Initial choice: the batch of the highest rate. */
   #fastest(queued: number, ageMs: number): number {
     const slackMs = this.#problem.sloMs - ageMs;
     let best = GIVES_UP;
@@ -337,11 +335,11 @@ export class FastServer implements Solver {
     return best;
   }
 
-  /** Of all actions; the best of them are listed. */
+  /** Best of all actions; also lists the best ones. */
   #greedy(state: number, queued: number, ageMs: number): number {
     const slackMs = this.#problem.sloMs - ageMs;
     const listed = state * SHORTLIST;
-    this.#shortlist.fill(NOBODY, listed, listed + SHORTLIST);
+    this.#shortlist.fill(NO_ENTRY, listed, listed + SHORTLIST);
     this.#shortWorth.fill(Number.NEGATIVE_INFINITY);
     for (let index = 0; index < this.#actions.length; index++) {
       const served = this.#actions[index]!;
@@ -352,13 +350,13 @@ export class FastServer implements Solver {
     return this.#orNone(this.#shortlist[listed]!, this.#shortWorth[0]!, queued, ageMs);
   }
 
-  /** Of the actions that were the best when all were looked at. */
+  /** Best of the actions that were the best at the last full evaluation. */
   #greedyOfFew(state: number, queued: number, ageMs: number): number {
-    let best = NOBODY;
+    let best = NO_ENTRY;
     let bestWorth = Number.NEGATIVE_INFINITY;
     for (let place = 0; place < SHORTLIST; place++) {
       const index = this.#shortlist[state * SHORTLIST + place]!;
-      if (index === NOBODY) break;
+      if (index === NO_ENTRY) break;
       const worth = this.#worthOf(this.#actions[index]!, queued, ageMs);
       if (worth <= bestWorth + 1e-12) continue;
       best = index;
@@ -367,7 +365,7 @@ export class FastServer implements Solver {
     return this.#orNone(best, bestWorth, queued, ageMs);
   }
 
-  /** The action, unless giving the first query up or waiting is worth more. */
+  /** The action, unless dropping the first query or waiting is worth more. */
   #orNone(action: number, worth: number, queued: number, ageMs: number): number {
     let best = action;
     let bestWorth = worth;
@@ -391,7 +389,7 @@ export class FastServer implements Solver {
     this.#shortlist[listed + place] = action;
   }
 
-  /** @param mostBatches that are started in one step; left out for what the grid allows. */
+  /** @param mostBatches that are started in one step; default: what the grid allows. */
   #worthOf(served: ServedAction, queued: number, ageMs: number, mostBatches?: number): number {
     this.#next.serve(served, queued, ageMs, mostBatches);
     return this.#worth();
@@ -407,7 +405,7 @@ export class FastServer implements Solver {
     return this.#worth();
   }
 
-  /** Of the action whose successors were computed last. */
+  /** Worth of the action whose successors were computed last. */
   #worth(): number {
     let worth = this.#next.reward - this.gain * this.#next.durationMs;
     for (let next = 0; next < this.#next.count; next++) {
@@ -431,7 +429,10 @@ export class FastServer implements Solver {
     return value[at]! + above * (value[at + 1]! - value[at]!);
   }
 
-  /** The successors computed last as entries of a sparse matrix. @returns entries used. */
+  /**
+   * Appends the last computed successors as entries of a sparse matrix.
+   * @returns entries used.
+   */
   #appendRow(from: number): number {
     if (from + 4 * this.#next.count > this.#target.length) this.#growRows();
     let used = from;
@@ -469,7 +470,7 @@ export class FastServer implements Solver {
     return from + 2;
   }
 
-  /** What a query brings on average. */
+  /** Average worth of a query. */
   #worthPerQuery(): number {
     return this.gain / this.#ratePerMs;
   }
@@ -483,8 +484,8 @@ export class FastServer implements Solver {
   }
 
   /**
-   * Gauss–Seidel sweeps, forward and back, of the values of the policy and of the time that passes;
-   * their quotient of growth is the gain.
+   * Gauss–Seidel sweeps, forward and back, of the values of the policy and of the elapsed time; the
+   * quotient of their growth is the gain.
    */
   #evaluate(tolerance: number): void {
     const [value, time] = [this.#value, this.#time];

@@ -1,26 +1,26 @@
 /**
- * The best of the fluid limit as a rule: two batches, the one more accurate and the other quicker,
+ * The optimum of the fluid limit as a rule: two batches, one more accurate and the other faster,
  * each waited for until it is full.
  *
  * In the fluid limit of many workers queries come evenly, a batch of b takes (b − 1) / λ to form,
  * and the best use of the workers is a mixture of at most two batches that can be formed and end
  * within the SLO: the optimum of the linear programme of `fluid-bound.ts` over these. The ladder
  * takes the upper rung while the first query has the slack for it, and the lower one when it has
- * waited too long for that, which it has where the workers are busy: so the mixture follows the
- * load by itself. A query that is too late even for the lower rung is served by what takes no more
- * time per query than that, if there is such a batch, and given up if not; where few wait it is
- * served with whoever is there.
+ * waited too long for that, as it has if the workers are busy: so the mixture follows the load by
+ * itself. A query that is too late even for the lower rung is served by a batch that takes no more
+ * time per query than that, if there is one, and dropped otherwise; a short queue is served with
+ * the queries that are there.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 import type { Decide } from "./pooled-simulation.ts";
 
-/** Times that forming a batch takes, as counted for the upper rung. */
+/** Factors on the formation time of a batch, for the upper rung. */
 const FORMATION_FACTORS = [1, 1.5, 2];
-/** By how much the lower rung is quicker at least, of the SLO. */
+/** Least time by which the lower rung is faster, relative to the SLO. */
 const QUICKER_BY = [0.02, 0.06, 0.12, 0.25];
 
-/** Pairs of batches worth climbing, each of its own. */
+/** Pairs of batches worth climbing, each separately. */
 export function ladders(problem: PooledProblem): PooledAction[][] {
   const found = new Map<string, PooledAction[]>();
   for (const factor of FORMATION_FACTORS) {
@@ -45,7 +45,7 @@ function quicker(problem: PooledProblem, than: PooledAction, share: number): Poo
   return formed(problem, 1).filter(({ serviceMs }) => serviceMs <= withinMs);
 }
 
-/** Of a worker, ms per query. */
+/** Worker time, ms per query. */
 function costOf({ meanMs, batch }: PooledAction): number {
   return meanMs / batch;
 }
@@ -84,9 +84,9 @@ export function climb({ choices }: PooledProblem, rungs: readonly PooledAction[]
 }
 
 /**
- * The mixture that the programme takes: one batch, or two, the dearer first.
- * @param given the dearer one, if it is chosen already; then only the other is returned. Beyond
- * capacity the quickest there is.
+ * The mixture that the programme takes: one batch, or two, the more expensive first.
+ * @param given the more expensive one, if it is already chosen; then only the other is returned.
+ * Beyond capacity the fastest one.
  */
 function fluidOptimum(
   { arrivalsPerMs, workerCount }: PooledProblem,

@@ -1,4 +1,6 @@
-/** The table of the paper, whose batches are all that wait, as a rule: exact for one worker. */
+/**
+ * The table of the paper, whose batches are all waiting queries, as a rule: exact for one worker.
+ */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
 import { solvePolicy } from "../objective.ts";
 import { stateIndex } from "../transitions.ts";

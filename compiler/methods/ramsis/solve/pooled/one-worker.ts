@@ -1,11 +1,11 @@
 /**
- * One worker and its queue as a semi-Markov decision process on the very cells of the table, where
- * many workers are taken as a fast one (`fast-server.ts`, whose objective and actions it has).
+ * One worker and its queue as a semi-Markov decision process on the cells of the table;
+ * `fast-server.ts`, whose objective and actions it has, approximates many workers by a fast one.
  *
  * A cell is a range of slacks, so of ages of the first query. Values are linear in the age within a
- * cell and may jump between cells, as what is in time does. The others came at uniform times within
- * the age of the first: exact, but for those that a part of the queue left behind. Of them the next
- * one's age is an order statistic.
+ * cell and may jump between cells, as timeliness does. The others came at uniform times within the
+ * age of the first: exact, except for those that a part of the queue left behind. The next one's
+ * age is then an order statistic.
  *
  * Solved by modified policy iteration: a greedy step in every cell, then sweeps of its policy.
  */
@@ -22,19 +22,19 @@ const TOLERANCE = 1e-5;
 const FEW = 1e-3;
 /** States times service times, above which a solution takes too long. */
 const MOST_WORK = 5e4;
-/** Points that stand for the age of the first query that is left. */
+/** Points that represent the age of the first remaining query. */
 const POINTS = 8;
 /** Parts of the time beyond the deadline. */
 const LATE_PARTS = 16;
-/** Even parts of the SLO by which the cell of an age is found. */
+/** Even parts of the SLO, which index the cell of an age. */
 const AGE_PARTS = 512;
 const NEGLIGIBLE = 1e-9;
-/** Accuracy by which waiting has to be better. */
+/** Accuracy by which waiting must be better. */
 const TIE = 2e-5;
 const WAITS = -1;
 const GIVES_UP = -2;
 
-/** Whether the process is solved as it is. */
+/** Returns whether the process is solved exactly. */
 export function isOneWorker(problem: PooledProblem): boolean {
   const { workerCount, slowdown, dispersion, classes, choices, capacity, slackMs } = problem;
   const isPlain = workerCount === 1 && slowdown === 1 && dispersion === 1 && classes.length === 1;
@@ -67,13 +67,13 @@ export class OneWorker implements Solver {
   /** Value by queue less its age; the first one is of an empty queue. */
   #pair: Pair;
   readonly #choice: Int32Array;
-  /** Queries that come while an action runs: the chance of each count. */
+  /** Probability of each number of arrivals while an action runs. */
   readonly #counts: readonly Float64Array[];
-  /** Value after a batch of all, by action. */
+  /** Value after a batch of all queries, by action. */
   readonly #emptied: readonly Row[];
   /** Queries that came within the SLO. */
   readonly #fresh: readonly Row[];
-  /** Place of the first by queries left and queries waiting, in parts of the age. */
+  /** Position of the first query, by queries left and queries waiting, in parts of the age. */
   readonly #parts: Float64Array[] = [];
   /** Value by action of the queue that a batch leaves, at the age when it ends. */
   readonly #moved: (Pair | undefined)[] = [];
@@ -182,8 +182,8 @@ export class OneWorker implements Solver {
   }
 
   /**
-   * Values of all states again, the oldest first. @param isGreedy whether each takes the best
-   * action, or the one it has.
+   * Recomputes the values of all states, the oldest first.
+   * @param isGreedy whether each takes the best action, or keeps its own.
    */
   #sweep(isGreedy: boolean): { readonly changed: number; readonly correction: number } {
     const { capacity, arrivalsPerMs, choices } = this.#problem;
@@ -224,7 +224,7 @@ export class OneWorker implements Solver {
     return { changed, correction };
   }
 
-  /** The first is late, and is given up with all that are. */
+  /** Drops the first query, which is late, with all other late ones. */
   #sweepLate(): void {
     const { capacity, sloMs } = this.#problem;
     const { violationPrice } = this.#prices;
@@ -280,7 +280,7 @@ export class OneWorker implements Solver {
     this.#spread(this.#movedBy(action), queued, queued - batch, ageMs, meanMs);
   }
 
-  /** Until a query comes or the age falls into the next cell. */
+  /** Waits until a query arrives or the age falls into the next cell. */
   #wait(queued: number, cell: number, end: number): void {
     const { arrivalsPerMs } = this.#problem;
     const [value, time] = this.#pair;
@@ -306,7 +306,7 @@ export class OneWorker implements Solver {
     }
   }
 
-  /** Queries that are left, whose first has a part of the age and `moreMs`. */
+  /** Spreads over the remaining queries, whose first has a part of the age and `moreMs`. */
   #spread(pair: Pair, queued: number, left: number, ageMs: number, moreMs: number): void {
     const [value, time] = pair;
     const { sloMs, capacity } = this.#problem;
@@ -341,7 +341,7 @@ export class OneWorker implements Solver {
     return cell;
   }
 
-  /** Queries that come while a batch runs join those that are left. */
+  /** Queries that arrive while a batch runs join the remaining ones. */
   #movedBy(action: number): Pair {
     const known = this.#moved[action];
     if (known !== undefined) return known;
@@ -356,7 +356,7 @@ export class OneWorker implements Solver {
     [values[0], times[0]] = [this.#worth, this.#spent];
     [this.#worth, this.#spent] = [worth, spent];
     const counts = this.#counts[action]!;
-    // No query that was left is younger than the batch.
+    // No remaining query is younger than the batch.
     const first = 2 * this.#cellAt(meanMs);
     for (let left = 1; left <= capacity - batch; left++) {
       for (let count = 0; count < counts.length; count++) {
@@ -373,7 +373,7 @@ export class OneWorker implements Solver {
     return moved;
   }
 
-  /** Queue and age of its first after so many queries came at uniform times. */
+  /** Queue and age of its first after this many queries arrived at uniform times. */
   #firstOf(counts: Float64Array, spanMs: number): Row {
     const { capacity } = this.#problem;
     const row: Row & { lost: number } = { at: [], weight: [], lost: 0 };
@@ -409,7 +409,7 @@ function power(base: number, exponent: number): number {
   return product;
 }
 
-/** Points of even chances of the `left`-th smallest of so many uniform numbers. */
+/** Equally likely points of the `left`-th smallest of this many uniform numbers. */
 function orderQuantiles(left: number, others: number): Float64Array {
   if (left === 0) return Float64Array.of(0);
   const below = new Float64Array(1);

@@ -1,12 +1,12 @@
 /**
- * The best table for one load, by simulation: the solutions of the fast server and rules that are
- * told in a sentence compete on the same arrivals, and the best of them on arrivals none was made
- * with wins. So no level is worse than a rule that anybody would write.
+ * The best table for one load, by simulation: solutions of the fast server and simple rules compete
+ * on the same arrivals, and the best of them on fresh arrivals wins. So no level is worse than an
+ * obvious rule.
  *
  * A policy is scored by its accuracy per query, less a penalty for each violation above the
- * ceiling; of policies whose scores are close to each other, the price of latency decides. Where
- * two candidates lie on either side of the ceiling, mixtures of both are tried: a coin says at
- * each decision which of them is asked.
+ * ceiling; among policies with close scores, the price of latency decides. If two candidates lie on
+ * either side of the ceiling, mixtures of both are tried: a random draw at each decision chooses
+ * one of them.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import type { LatencySummary } from "../../../../simulate/latency-sample.ts";
@@ -45,8 +45,8 @@ export interface Candidate {
   readonly name: string;
   readonly table: DecisionTable;
   /**
-   * What the batches that can be formed in a state are worth to it, best first; null for a rule
-   * that weighs nothing.
+   * Worth of the batches that can be formed in a state, best first; null for a rule that does not
+   * weigh actions.
    */
   readonly worths: ((queued: number, slackMs: number) => ActionWorth[]) | null;
 }
@@ -59,64 +59,69 @@ export interface FoundPolicy {
 }
 
 /**
- * Arrivals of a random stream of its own, so many queries and so many SLOs at least; the same for
- * the same arguments.
+ * Arrivals of a separate random stream, with at least this many queries and SLOs; the same for the
+ * same arguments.
  */
 export type Sample = (stream: number, queries: number, slos: number) => Surroundings;
 
-/** For a glance at rules, a first look, for choosing, and for the last word. */
+/** Samples: for a glance at rules, a first look, for choosing, and for the final decision. */
 const GLANCE = { stream: 15, queries: 1_500, slos: 2 };
 const LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const CHOICE = { stream: 12, queries: 16_000, slos: 16 };
 const FINAL = { stream: 13, queries: 50_000, slos: 60 };
-/** Violations that a policy at the ceiling shows in the last word, as far as so many queries go. */
+/**
+ * Violations that a policy at the ceiling shows in the final sample, as far as its queries suffice.
+ */
 const VIOLATIONS_SHOWN = 150;
 const MOST_FINAL_QUERIES = 200_000;
-/** Exact solutions differ by less than chance makes of a sample. */
+/** Exact solutions differ by less than the noise of a sample. */
 const EXACT_QUERIES = 400_000;
-/** Accuracy that a violation too many per query costs a policy. */
+/** Accuracy that each violation per query above the ceiling costs a policy. */
 const VIOLATION_PENALTY = 20;
-/** Accuracy below the bound that is not worth another try. */
+/** Distance to the bound below which another try is not worth it. */
 const BOUND_TOLERANCE = 1e-5;
-/** Percentiles of a sample count as this much longer, for those of another one may be. */
+/**
+ * Percentiles of a sample are lengthened by this factor, since those of another sample may be
+ * longer.
+ */
 const TARGET_SAFETY = 1.02;
-/** Factor between prices of latency while a target is missed, and most of them. */
+/** Factor between prices of latency while a target is missed, and the number of them. */
 const TARGET_STEP = 4;
 const MOST_TARGET_PRICES = 8;
 /** The first price of latency that is tried for a target is above this one. */
 const LEAST_PRICE = 1e-4;
 /** Prices between the last that misses the target and the first that keeps it. */
 const TARGET_BISECTIONS = 3;
-/** Standard errors by which a sample has to keep the ceiling. */
+/** Standard errors by which a sample must keep the ceiling. */
 const SAFETY = 2;
-/** A rule that is worse by so much accuracy at a glance is not looked at. */
+/** A rule that is worse by this much accuracy at a glance is skipped. */
 const HOPELESS = 0.1;
 
 /**
- * Prices of a violation that the fast server is solved for: first one, then more or less as the
- * ceiling asks.
+ * Prices of a violation that the fast server is solved for: a first one, then higher or lower ones
+ * as the ceiling requires.
  */
 const FIRST_PRICE = 0.3;
 const PRICE_STEP = 2.5;
 const MOST_PRICES = 3;
 const BRIEF_PRICES = 1;
-/** And where the ceiling does not hold yet. */
+/** Number of prices while the ceiling does not hold. */
 const MOST_PRICES_TO_HOLD = 6;
 /** Tolerance of the fast server's gain in a brief search, in accuracy per query. */
 const BRIEF_TOLERANCE = 2e-5;
-/** This part of the value of the workers' time that is lost where one waits is given back. */
+/** Fraction of the value of a waiting worker's time that is given back. */
 const CREDIT = 0.8;
-/** At most this part of all that is earned. */
+/** Limit of the credit, as a fraction of all reward. */
 const MOST_CREDIT = 0.4;
-/** Worth of waiting beyond what the process says, in accuracy; first none. */
+/** Additional worth of waiting, in accuracy; first none. */
 const PATIENCES = [0, 0.05, 0.2];
-/** An exact solution as it is, which may give up whom it could serve in time, or not that. */
+/** The exact solution, which may drop queries that it could serve in time, and one that may not. */
 const EXACT_PATIENCES = [0, 1e-9];
 /**
  * With several workers the process is not exact, so one solution is for accuracy, with this factor
- * of the safe price, and another for latency: with this factor of the price, and times that are
- * this much longer than they are, which leaves reserves. Found on ImageNet with 60 workers, of
- * prices from 0.0002 to 0.01 and stretches from 1 to 1.4.
+ * of the safe price, and another for latency: with this factor of the price, and longer times,
+ * which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01 and
+ * stretches from 1 to 1.4.
  */
 const ACCURATE = { priceFactor: 2 };
 const QUICK = { priceFactor: 5, stretch: 1.25 };
@@ -125,7 +130,7 @@ const LOW_LATENCY = 1.1;
 
 const FINALISTS = 4;
 const MIXTURE_TRIES = 3;
-/** Share of the bolder policy in a mixture. */
+/** Maximum share of the bolder policy in a mixture. */
 const MOST_SHARE = 0.95;
 
 interface Judged extends Worth {
@@ -134,14 +139,14 @@ interface Judged extends Worth {
   readonly violationRate: number;
   /** Mean over the queries that were served. */
   readonly latencyMs: number;
-  /** Excess over the targets of latency, relative to them; 0 where they are kept. */
+  /** Excess over the targets of latency, relative to them; 0 if they are kept. */
   readonly missed: number;
-  /** Whether the ceiling is kept by as much as chance asks for, and the targets of latency. */
+  /** Whether the latency targets are kept, and the ceiling with its safety margin. */
   readonly isAllowed: boolean;
 }
 
 /**
- * @param rules what else competes; asked for unless the first solution is as good as any policy can
+ * @param rules other candidates; evaluated unless the first solution is as good as any policy can
  * be.
  */
 export function searchPolicy(
@@ -164,7 +169,7 @@ class PolicySearch {
   readonly #sample: Sample;
   readonly #arrivals = new Map<number, Surroundings>();
   readonly #final: typeof LOOK;
-  /** Whether what is solved is the process itself. */
+  /** Whether the solved process is exact. */
   readonly #isExact: boolean;
   #tries = 0;
 
@@ -191,7 +196,7 @@ class PolicySearch {
     return this.#choose([...solved, ...hopeful.map((candidate) => this.#judge(candidate, LOOK))]);
   }
 
-  /** Whether a glance shows that another is better, be the ceiling kept or not. */
+  /** Whether a glance shows that another is better, with or without the ceiling. */
   #isHopeless(candidate: Candidate, others: readonly Judged[]): boolean {
     const glance = this.#judge(candidate, GLANCE);
     return others.some(
@@ -221,13 +226,13 @@ class PolicySearch {
       this.#final,
     );
     const [best] = final;
-    if (best === undefined) throw new RangeError("some policy is tried");
+    if (best === undefined) throw new RangeError("no policy was tried");
     return this.#mixed(best, [...chosen, ...pool]) ?? this.#found(best.candidate);
   }
 
   /**
-   * Ranks by worth. If nobody keeps the ceiling, as beyond capacity, the rank goes by what a
-   * violation costs where no ceiling is stated.
+   * Ranks by worth. If no candidate keeps the ceiling, as beyond capacity, ranks by the cost of a
+   * violation without a ceiling.
    */
   #ranked(judged: readonly Judged[], sample: typeof LOOK): Judged[] {
     const again = judged.map(({ candidate }) => this.#judge(candidate, sample));
@@ -263,7 +268,7 @@ class PolicySearch {
    */
   #mixed(best: Judged, pool: readonly Judged[]): FoundPolicy | null {
     const { maxViolationRate, violationPrice } = this.#problem;
-    // A table that is bought at a price of its own is bought as far as it pays, or chance allows.
+    // If violations have a price, only exact tables gain from a mixture.
     if (violationPrice > 0 && !this.#isExact) return null;
     const bolder = pool
       .filter((one) => {
@@ -329,7 +334,7 @@ class PolicySearch {
     return new FastServer(asOneClass(problem), this.#isBrief ? BRIEF_TOLERANCE : undefined);
   }
 
-  /** Solutions for higher and higher prices of latency, until its targets are kept. */
+  /** Solutions for rising prices of latency, until its targets are kept. */
   #solveTargets(prices: Prices): Judged[] {
     const server = this.#solver();
     const judged: Judged[] = [];
@@ -352,7 +357,7 @@ class PolicySearch {
     return judged;
   }
 
-  /** For time that a worker waits, of several; reward per ms. */
+  /** Credit for the time that one of several workers waits; reward per ms. */
   #credit(): number {
     const { workerCount, arrivalsPerMs } = this.#problem;
     if (workerCount === 1) return 0;
@@ -360,7 +365,7 @@ class PolicySearch {
     return Math.min(CREDIT * workerCount * this.#bound.price, mostCredit);
   }
 
-  /** Downhill in steps of the violation price, turning once where the first went the wrong way. */
+  /** Descends in steps of the violation price, turning once if the first goes the wrong way. */
   #descend(server: Solver, from: Judged, first: Prices, judged: Judged[]): [Judged, Prices] {
     let [best, prices] = [from, first];
     let factor = best.isAllowed ? 1 / PRICE_STEP : PRICE_STEP;
@@ -371,7 +376,7 @@ class PolicySearch {
       const solved = this.#solved(server, asked);
       const [next] = this.#byWorth(solved) as [Judged, ...Judged[]];
       judged.push(...solved);
-      // If the price makes no difference, another one makes none either, or a small one.
+      // If the price makes no difference, another one hardly does either.
       if (isAlike(next, best) && (best.isAllowed || !this.#isExact)) break;
       if (isAlike(next, best) || this.#isBetter(next, best)) [best, prices] = [next, asked];
       else if (prices === first && tried === 0) factor = 1 / factor;
@@ -380,17 +385,19 @@ class PolicySearch {
     return [best, prices];
   }
 
-  /** A solution with reserves; with the best one where it cannot serve in time. */
+  /**
+   * A solution with reserves; falls back to the best one in states that it cannot serve in time.
+   */
   #solveQuick(best: Judged, prices: Prices): Judged[] {
     const server = new FastServer(stretched(asOneClass(this.#problem), QUICK.stretch));
     const latencyPrice = QUICK.priceFactor * this.#problem.latency.price;
     const quick = { ...prices, credit: 0, latencyPrice };
-    // The first solution of a process is not quite settled, and the second takes little time.
+    // The first solution of a process has not quite converged, and the second takes little time.
     server.solve(quick);
     return this.#solved(server, quick, PATIENCES.slice(0, 2), best.candidate);
   }
 
-  /** Whether no policy of the same accuracy has a latency that is much lower. */
+  /** Whether no policy of the same accuracy has a much lower latency. */
   #isQuick({ score, latencyMs }: Judged): boolean {
     const runs = this.#problem.choices.filter(
       ({ accuracy }) => accuracy >= score - BOUND_TOLERANCE,
@@ -404,8 +411,8 @@ class PolicySearch {
   }
 
   /**
-   * A solution as it is, and more willing to wait.
-   * @param fallback decides the states in which the solution gives up.
+   * The solution, and versions that are more willing to wait.
+   * @param fallback decides the states in which the solution drops queries.
    */
   #solved(
     server: Solver,
@@ -439,8 +446,8 @@ class PolicySearch {
   }
 
   /**
-   * Returns the batch that turns time into the most worth, if any is in time. A query that it
-   * serves in time is not given up: the next batch would take as long, and leave one query less.
+   * Returns the batch in time with the most worth per time, if there is one. A query that it serves
+   * in time is not dropped: the next batch would take as long, and leave one query less.
    */
   #mostEfficient(violationPrice: number): PooledAction | null {
     const worthPerMs = ({ accuracy, batch, meanMs }: PooledAction): number =>
@@ -492,7 +499,7 @@ class PolicySearch {
   /** The violations that a sample may show, so that the true rate is hardly above the ceiling. */
   #allowed(outcome: PooledOutcome): number {
     const { maxViolationRate } = this.#problem;
-    // A promise is made on fewer queries than solutions are compared on, if these are exact.
+    // Promises use fewer queries than the comparison of exact solutions.
     const queries = this.#isExact ? Math.min(outcome.queries, FINAL.queries) : outcome.queries;
     const error = Math.sqrt((maxViolationRate * clustering(outcome)) / queries);
     return Math.max(maxViolationRate / 2, maxViolationRate - SAFETY * error);
@@ -514,8 +521,8 @@ function clustering({
 }
 
 /**
- * Gives a rate that the true one hardly exceeds, and not the rate seen: three standard errors more,
- * and three violations where there was none (rule of three).
+ * Returns an upper bound that the true rate hardly exceeds: three standard errors above the
+ * observed rate, or three violations without any (rule of three).
  */
 export function upperRate(
   seen: Pick<PooledOutcome, "violations" | "violationsByBlock">,
@@ -525,14 +532,14 @@ export function upperRate(
   return Math.min(1, (seen.violations + 3 * error + 3) / Math.max(1, queries));
 }
 
-/** Stretches percentiles to what other arrivals may show. */
+/** Lengthens percentiles to allow for other arrivals. */
 function lengthened({ p50, p95 }: LatencySummary): Percentiles {
   return { p50: TARGET_SAFETY * p50, p95: TARGET_SAFETY * p95 };
 }
 
 /**
- * Accuracy that a violation costs where the ceiling cannot be kept: enough to serve rather than
- * drop, not to serve badly at any price.
+ * Accuracy that a violation costs if the ceiling cannot be kept: enough to serve rather than drop,
+ * but not at any accuracy.
  */
 const FALLBACK_PRICE = 1;
 
@@ -544,7 +551,7 @@ function byFallback(a: Judged, b: Judged): number {
   return fallback(b) - fallback(a);
 }
 
-/** Those that decided as others did are not judged again. */
+/** Candidates with the same decisions as others are not judged again. */
 function unlikeOnes(judged: readonly Judged[]): Judged[] {
   const byOutcome = new Map(
     judged
@@ -555,8 +562,8 @@ function unlikeOnes(judged: readonly Judged[]): Judged[] {
 }
 
 /**
- * Returns the candidates of the most worth and that of the highest score. On small samples chance
- * decides who is within a ten-thousandth of it.
+ * Returns the candidates of the most worth and that of the highest score. On small samples
+ * differences of a ten-thousandth are noise.
  */
 function promising(judged: readonly Judged[], count: number): Judged[] {
   const byScore = [...judged].sort((a, b) => b.score - a.score);

@@ -1,12 +1,11 @@
 /** The decision problem of a cluster whose workers share one queue, as data. */
-
 import {
   type RamsisBundle,
   type Slo,
   violationCeiling,
 } from "stratagem-runtime/internal/bundle/schema";
 import { rowLengths } from "stratagem-runtime/internal/methods/ramsis/bundle/kind-views";
-import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/worker-states";
+import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/workers";
 import { itemsOf, viewOf } from "../../../../model/table-view.ts";
 import { dispersionOfModel } from "../arrival-counts.ts";
 import { type LatencyObjective, latencyObjective } from "../latency-objective.ts";
@@ -16,9 +15,9 @@ export interface PooledAction {
   readonly index: number;
   readonly variant: number;
   readonly batch: number;
-  /** What it is taken to need when it is decided whether it ends in time. */
+  /** Service time that decides whether it ends in time. */
   readonly serviceMs: number;
-  /** What it takes of a worker's time on average, all that the worker does in between included. */
+  /** Mean worker time that it takes, including everything the worker does in between. */
   readonly meanMs: number;
   readonly accuracy: number;
 }
@@ -26,15 +25,15 @@ export interface PooledAction {
 /** One of the kinds of queries that share the queue. */
 interface QueryClass {
   readonly sloMs: number;
-  /** Of the arrivals, in (0, 1]. */
+  /** Share of the arrivals, in (0, 1]. */
   readonly share: number;
 }
 
 export interface PooledProblem {
   readonly workerCount: number;
   /**
-   * How many times as long as it runs a batch keeps its worker, on average: above 1 where workers
-   * serve other queues too.
+   * Mean ratio of the time a batch occupies its worker to its run time: above 1 if workers serve
+   * other queues too.
    */
   readonly slowdown: number;
   readonly arrivalsPerMs: number;
@@ -44,42 +43,42 @@ export interface PooledProblem {
   readonly sloMs: number;
   /** One, unless queries have several SLOs. */
   readonly classes: readonly QueryClass[];
-  /** Queries the queue holds at most. */
+  /** Capacity of the queue, in queries. */
   readonly capacity: number;
   /** Queue lengths that have a row, ascending from 1 to `capacity`. */
   readonly rows: Uint32Array;
   /** Ascending from 0 to the SLO, shape (slackCount,). */
   readonly slackMs: Float64Array;
-  /** By index in the decision space. */
+  /** Indexed like the decision space. */
   readonly actions: readonly PooledAction[];
   /**
    * For each batch size the variants worth choosing: the more accurate the slower. They finish
    * within the SLO.
    */
   readonly choices: readonly PooledAction[];
-  /** Most accuracy that a ms of a worker can be turned into. */
+  /** Most accuracy per ms of a worker. */
   readonly bestUsePerMs: number;
-  /** Most queries that a worker can serve per ms. */
+  /** Most queries per ms of a worker. */
   readonly bestRatePerMs: number;
   /**
-   * For each number of queries (less one) that are late already the batch that gets rid of the most
-   * of them per time; up to the largest batch.
+   * For each number of late queries (less one) the batch that serves the most of them per time; up
+   * to the largest batch.
    */
   readonly rescues: readonly PooledAction[];
-  /** Whether queries that are given up are dropped instead of served late. */
+  /** Whether queries are dropped instead of served late. */
   readonly drops: boolean;
   /**
-   * A query with less slack is given up, whatever the table says; minus infinity where late queries
-   * wait without a bound.
+   * A query with less slack is dropped, whatever the table says; minus infinity if late queries
+   * wait without a limit.
    */
   readonly leastSlackMs: number;
-  /** How long after its deadline a query is answered at most; infinite without a bound. */
+  /** Maximum delay of an answer after its deadline; infinite without a limit. */
   readonly lateMs: number;
   /** Run time of one query of the fastest variant. */
   readonly fastestMs: number;
   /** Most violations per query that the policy may have. */
   readonly maxViolationRate: number;
-  /** Accuracy that a violation costs beyond the query's own, below the ceiling. */
+  /** Accuracy that a violation costs in addition to the query's own, below the ceiling. */
   readonly violationPrice: number;
   readonly latency: LatencyObjective;
   /** Targets of latency percentiles, if the SLO has any. */
@@ -87,8 +86,8 @@ export interface PooledProblem {
 }
 
 /**
- * If no ceiling is stated, each violation has to buy as much accuracy as two right answers; up to a
- * stated ceiling violations are free.
+ * If no ceiling is stated, each violation must gain as much accuracy as two right answers; up to a
+ * stated ceiling violations cost nothing.
  */
 const UNASKED_PRICE = 1;
 
@@ -150,8 +149,8 @@ export function pooledProblem(
 }
 
 /**
- * Replaces the classes by one whose SLO makes as many queries wait as of all of these when the
- * first has as much slack.
+ * Replaces the classes by one whose SLO makes as many queries wait as all of them when the first
+ * has as much slack.
  */
 export function asOneClass(problem: PooledProblem): PooledProblem {
   if (problem.classes.length === 1) return problem;
@@ -159,7 +158,7 @@ export function asOneClass(problem: PooledProblem): PooledProblem {
   return { ...problem, sloMs };
 }
 
-/** The same problem where every batch takes so many times as long. */
+/** The same problem with all batch times stretched. */
 export function stretched(problem: PooledProblem, factor: number): PooledProblem {
   const longer = (action: PooledAction): PooledAction => {
     return {
@@ -185,7 +184,7 @@ function choicesOf(actions: readonly PooledAction[], sloMs: number): PooledActio
   return choices;
 }
 
-/** As the runtime's dispatcher has them. */
+/** The same batches as in the runtime's dispatcher. */
 function rescuesOf(
   actions: readonly PooledAction[],
   sloMs: number,
@@ -199,7 +198,7 @@ function rescuesOf(
       const isUseful = action.batch === queued && (action.serviceMs <= sloMs || queued === 1);
       if (isUseful && (best === undefined || rate(action) > rate(best))) best = action;
     }
-    if (best === undefined) throw new RangeError("there is an action for one query");
+    if (best === undefined) throw new RangeError("no action for one query");
     rescues.push(best);
   }
   return rescues;

@@ -1,10 +1,9 @@
 /**
- * The pooled cluster under given arrivals and service times: what tuning measures, and what a level
- * promises.
+ * The pooled cluster under given arrivals and service times: used for tuning and for promises.
  *
  * It follows the dispatcher of the runtime event by event (a test compares the two), but for one
- * fixed level, without deadlines that clients choose, and with nothing to report but sums; that
- * makes it some ten times as fast as driving the dispatcher.
+ * fixed level, without client deadlines, and with only sums as results; that makes it some ten
+ * times as fast as driving the dispatcher.
  */
 import {
   type BatchDistribution,
@@ -22,10 +21,10 @@ import { distributionOf } from "../batch-distribution.ts";
 import { EarliestFirst } from "./earliest-first.ts";
 import type { PooledAction, PooledProblem } from "./pooled-problem.ts";
 
-/** A cell that is decided when it is first looked at. */
+/** A cell that is decided on first use. */
 export const UNDECIDED = GIVE_UP - 1;
 
-/** Decides a cell of the table: queries that wait, slack in ms. */
+/** Decides a cell of the table: waiting queries, slack in ms. */
 export type Decide = (queued: number, slackMs: number, cell: number) => number;
 
 /**
@@ -34,50 +33,50 @@ export type Decide = (queued: number, slackMs: number, cell: number) => number;
  */
 export interface DecisionTable {
   readonly cells: Uint16Array;
-  /** Asked for the cells that are undecided. */
+  /** Called for undecided cells. */
   readonly decideCell: Decide;
 }
 
-/** A table, or two of which a coin says at each decision which one is asked. */
+/** A table, or a random mixture of two, drawn at each decision. */
 export interface SimulatedPolicy {
   readonly table: DecisionTable;
   /** @param share of the decisions, in (0, 1). */
   readonly mixture: { readonly table: DecisionTable; readonly share: number } | null;
 }
 
-/** What a batch takes, asked once for each in the order of their starts. */
+/** Service time of a batch, called once for each in the order of their starts. */
 export type NextServiceMs = (variant: number, batch: number) => number;
 
-/** What the policy does not choose. */
+/** Inputs that the policy does not choose. */
 export interface Surroundings {
   /** Ascending. */
   readonly arrivalMs: Float64Array;
   /**
-   * The queries that count, first and end: those before find an empty cluster, and those after
-   * leave it to the last ones.
+   * The counted queries, first and end: those before fill the empty cluster, and those after keep
+   * it filled.
    */
   readonly counted: readonly [number, number];
-  /** Index of each query's class, or null where there is only one. */
+  /** Index of each query's class, or null if there is only one. */
   readonly classByQuery: Uint8Array | null;
-  /** The same draws for every policy, for none is to win by luck. */
+  /** The same draws for every policy, so that no policy wins by luck. */
   readonly openServiceTimes: () => NextServiceMs;
 }
 
 export interface PooledOutcome {
   readonly queries: number;
-  /** Served after their deadline, or refused because the queue was full. */
+  /** Served after their deadline, or rejected because the queue was full. */
   readonly violations: number;
   /** Sum over the queries served in time. */
   readonly accuracySum: number;
   /**
-   * Violations in each of `BLOCKS` runs of as many queries, by the order of arrival: what their
-   * spread says of the total.
+   * Violations in each of `BLOCKS` runs of as many queries, in arrival order: their spread gives
+   * the error of the total.
    */
   readonly violationsByBlock: Float64Array;
   /** Batches whose earliest deadline was met, by variant. */
   readonly timelyBatches: Float64Array;
   readonly lateBatches: number;
-  /** Latency of each query in the order of arrival, ms; −1 where it was not served. */
+  /** Latency of each query in arrival order, ms; −1 if it was not served. */
   readonly latencyMs: Float64Array;
 }
 
@@ -107,9 +106,9 @@ class PooledRun {
   /** Completion times of the busy workers, a binary heap. */
   readonly #doneMs: Float64Array;
   #busy = 0;
-  /** Queries that wait: indices of arrivals. */
+  /** Waiting queries: indices of arrivals. */
   readonly #queue: EarliestFirst;
-  /** Queries that were given up. */
+  /** Queries that the policy gave up; they are served late. */
   readonly #late: EarliestFirst;
   #wakeMs = Number.POSITIVE_INFINITY;
   readonly #latePause = new LatePause();
@@ -194,7 +193,7 @@ class PooledRun {
     this.#wakeMs = Math.min(this.#wakeMs, Math.max(nowMs, this.#dueMs()));
   }
 
-  /** Drops the queries that no batch can answer within the bound any more. */
+  /** Drops the queries that no batch can answer within the limit any more. */
   #dropDue(queue: EarliestFirst, nowMs: number): void {
     const { lateMs, fastestMs } = this.#problem;
     while (queue.length > 0 && queue.earliestDeadlineMs() + lateMs - fastestMs <= nowMs) {
@@ -202,7 +201,7 @@ class PooledRun {
     }
   }
 
-  /** When a query that waits now has to be dropped, if it still waits. */
+  /** Time when a query that waits now must be dropped, if it still waits. */
   #dueMs(): number {
     const { lateMs, fastestMs } = this.#problem;
     let deadlineMs = Number.POSITIVE_INFINITY;
@@ -240,13 +239,13 @@ class PooledRun {
         return;
       }
       const started = actions[action];
-      if (started === undefined) throw new RangeError("a cell holds an action");
+      if (started === undefined) throw new RangeError("cell without an action");
       this.#serve(queue, started, nowMs);
     }
     this.#serveLate(nowMs);
   }
 
-  /** If more late queries wait than may, the one that is late the longest goes. */
+  /** Drops the query that is late the longest, if too many late queries wait. */
   #giveUp(): void {
     const { capacity, drops } = this.#problem;
     const queryClass = this.#queue.earliestClass();
@@ -305,7 +304,7 @@ class PooledRun {
       if (isTimely) this.#timelyBatches[variant]!++;
       else this.#lateBatches++;
     }
-    // Where workers serve nobody else it is the very sum that queries are judged by.
+    // If workers serve no other queue, it is the very sum that queries are judged by.
     const { slowdown } = this.#problem;
     this.#pushDone(slowdown === 1 ? doneMs : nowMs + slowdown * serviceMs);
   }
@@ -375,7 +374,7 @@ class SlackColumns {
   }
 }
 
-/** Mean over the queries that were served, 0 if none was. */
+/** Mean over the queries that were served, 0 if none was served. */
 export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): number {
   let sum = 0;
   let served = 0;
@@ -388,7 +387,7 @@ export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): 
   return served === 0 ? 0 : sum / served;
 }
 
-/** Over the queries that were served; null if none was. */
+/** Summary over the queries that were served; null if none was served. */
 export function latencySummary({
   latencyMs,
 }: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
@@ -400,7 +399,7 @@ export function latencySummary({
   return sample.summary();
 }
 
-/** Accuracy and lateness that half, and 99 %, of the batches have at least, or at most. */
+/** Accuracy and lateness that 50 % and 99 % of the batches reach at least, or at most. */
 export function batchDistribution(
   problem: PooledProblem,
   { timelyBatches, lateBatches }: PooledOutcome,

@@ -2,8 +2,8 @@
  * Pooled late binding: one queue for all workers, and a policy that binds queries when a worker is
  * free.
  *
- * This file ties the parts together: frame → problem → search → table, and what the table promises,
- * by simulation.
+ * This file ties the parts together: frame → problem → search → table, and its promises, by
+ * simulation.
  */
 import {
   type ActionValues,
@@ -41,7 +41,7 @@ import {
 import { PROMISE_QUERIES, PROMISE_SLOS, sampleSpan } from "./sample-size.ts";
 import { type SimpleRule, simpleRules } from "./simple-rules.ts";
 
-/** Of the decisions, what a bolder table is worth being asked for. */
+/** Smallest share of decisions for which a bolder table is worth a mixture. */
 const SMALLEST_SHARE = 0.002;
 /** Random streams: policies are searched, compared and judged on different arrivals. */
 const SEED = 1;
@@ -54,13 +54,16 @@ const GLIMPSE = { stream: 14, queries: 10_000, slos: 10 };
 type PromisedFigures = Omit<Expected, "upperBoundAccuracy" | "servedBoundAccuracy">;
 
 export interface PooledSolution extends Pick<RamsisLevel, "actionByState" | "mixture"> {
-  /** What won. */
+  /** Name of the winner. */
   readonly method: string;
   /** Policies tried. */
   readonly tries: number;
 }
 
-/** @param worker the problem of a worker at the same load. @param bound of the same level. */
+/**
+ * @param worker the problem of a worker at the same load.
+ * @param bound of the same level.
+ */
 export function solvePooled(
   frame: RamsisFrame,
   worker: WorkerProblem,
@@ -77,7 +80,7 @@ export function solvePooled(
     const mixed = { share, actionByState: bolder };
     const { violationRate } = promiseOf(frame, problem, { actionByState, mixture: mixed });
     if (violationRate <= problem.maxViolationRate) return { ...found, mixture: mixed };
-    // What is promised is more than what was seen in the search: it is to hold for the promise too.
+    // The promise may exceed what the search saw; the limit must hold for the promise too.
     share = share > SMALLEST_SHARE ? share / 2 : 0;
   }
   return { ...found, mixture: null };
@@ -87,12 +90,12 @@ export function solvePooled(
 const RULE_LOOK = { stream: 11, queries: 8_000, slos: 5 };
 const BEST_RULES = 6;
 const SAFEST_RULES = 2;
-/** Accuracy that a violation too many per query costs a rule. */
+/** Accuracy that each violation per query above the ceiling costs a rule. */
 const RULE_PENALTY = 20;
 
 /**
- * Tables of simple rules, which compete for a level of a bundle with a serving path: those that do
- * best, and those that violate least, without the path.
+ * Tables of simple rules, which compete for a level of a bundle with a serving path: the best ones,
+ * and those with the fewest violations, without the path.
  */
 export function ruleTables(
   frame: RamsisFrame,
@@ -122,8 +125,9 @@ export function ruleTables(
 }
 
 /**
- * The best table for a queue whose workers serve other queues too. @param worker its arrivals sped
- * up as `slowdown` says, so that `bound` holds. @param slowdown as of `PooledProblem`.
+ * The best table for a queue whose workers serve other queues too.
+ * @param worker its arrivals sped up by `slowdown`, so that `bound` holds.
+ * @param slowdown as in `PooledProblem`.
  */
 export function solveSlowed(
   frame: RamsisFrame,
@@ -153,13 +157,13 @@ function search(
 }
 
 export const TWO_TABLES: NoActionValues = {
-  reason: "two tables answer, so that a ceiling on violations holds",
+  reason: "the level mixes two tables to keep the ceiling on violations",
 };
 
 /**
- * What the batches that can be formed in a state are worth to the level's policy, which is searched
+ * Worth of the batches that can be formed in a state, by the level's policy, which is searched
  * again for it.
- * @param bound as `solvePooled`.
+ * @param bound as in `solvePooled`.
  */
 export function pooledValues(
   frame: RamsisFrame,
@@ -172,7 +176,7 @@ export function pooledValues(
   const problem = pooledProblem(frame, loadQps);
   const { candidate } = search(frame, problem, worker, bound);
   if (Buffer.compare(bytesOf(tableOf(problem, candidate)), bytesOf(actionByState)) !== 0) {
-    return { reason: "the table is not the one that this version of the solver would find" };
+    return { reason: "this version of the solver finds another table" };
   }
   if (candidate.worths === null) return { reason: ruleText(candidate.name) };
   const queued = problem.rows.findLast((row) => row <= state.queued) ?? 1;
@@ -186,29 +190,29 @@ export function pooledValues(
   return { unit: "accuracy less price", actions };
 }
 
-/** What simple rules do, by the first word of their names. */
+/** Descriptions of simple rules, by the first word of their names. */
 const RULES: Readonly<Record<string, string>> = {
-  greedy: "all that wait run on the most accurate variant that ends in time",
+  greedy: "all waiting queries run on the most accurate variant that ends in time",
   maxacc: "the most accurate variant that serves one query in time runs as many as it can in time",
   maxbatch: "the largest batch that ends in time runs, on the most accurate variant for it",
   slackfit: "the batch that fills the slack best runs",
   "slackfit-b": "the batch that fills the slack best runs",
-  ladder: "the number of queries that wait chooses the variant and the batch",
+  ladder: "the number of waiting queries chooses the variant and the batch",
   fixed: "one variant serves all",
-  symphony: "one variant serves all, each batch as late as it can be",
-  deferred: "one variant serves all, once a batch of a given size is there",
+  symphony: "one variant serves all, each batch as late as possible",
+  deferred: "one variant serves all, in full batches of a given size",
   value: "each worker decides as if it were alone",
 };
 
-/** Of a table that a simple rule made, which does not weigh one action against another. */
+/** Explains a table that a simple rule made, which does not weigh actions. */
 function ruleText(name: string): string {
   const words = RULES[name.split(" ")[0] ?? ""] ?? name;
-  return `the best table found follows a simple rule that weighs nothing (${words})`;
+  return `the best table found follows a simple rule that does not weigh actions (${words})`;
 }
 
 /**
- * What a table of pooled decisions promises at a load: measured over simulated queries, the same
- * for the same table.
+ * Promises of a table of pooled decisions at a load: measured over simulated queries, the same for
+ * the same table.
  */
 export function expectedOfPooled(
   frame: RamsisFrame,
@@ -272,7 +276,7 @@ function bytesOf({ data }: RamsisLevel["actionByState"]): Buffer {
 
 /**
  * Arrivals, classes and service times for a simulation.
- * @param isWhole as for `sampleSpan`: a search sees how an overload begins and ends.
+ * @param isWhole as for `sampleSpan`: a search includes the beginning and the end of an overload.
  */
 function sampler(frame: RamsisFrame, problem: PooledProblem, isWhole = false): Sample {
   return (stream, queries, slos) => {
@@ -301,14 +305,14 @@ function arrivals(
   const process = steadyArrivals(model, 1000 * arrivalsPerMs);
   const timesMs = new Float64Array(count);
   arrivalSource(process, new Rng(SEED, stream)).fill(timesMs);
-  // Stretched so that the load is the one meant: what a sample has more or less of it moves
-  // accuracy more than the policy does.
+  // Scaled to the exact load: the error of a sample's rate moves accuracy more than the policy
+  // does.
   const sampledMs = (timesMs[Math.min(to, count - 1)] ?? 1) - (timesMs[from] ?? 0);
   const scale = (to - from) / arrivalsPerMs / sampledMs;
   return timesMs.map((ms) => ms * scale);
 }
 
-/** Half-way a full queue comes at once: the policy that wins gets back in time from there. */
+/** Adds a full queue of arrivals halfway: the winning policy must recover from it. */
 function crowd(arrivalMs: Float64Array, queries: number): void {
   const end = Math.ceil(arrivalMs.length / 2);
   arrivalMs.fill(arrivalMs[end] ?? 0, Math.max(0, end - queries), end);

@@ -1,11 +1,11 @@
-/** Which queue lengths have a row of their own in a pooled table. */
+/** Queue lengths that have their own row in a pooled table. */
 
 /**
  * Every length up to the largest batch, where one query more or less is another batch; beyond it
- * lengths that are half a standard deviation of a Poisson count apart, and at last two percent. So
- * a table has some hundred rows, whether ten queries wait or a million.
+ * lengths that are half a standard deviation of a Poisson count apart, and finally two percent. So
+ * a table has some hundred rows, for ten waiting queries or a million.
  *
- * @param capacity queries that the queue holds at most, the last row.
+ * @param capacity of the queue, the last row.
  * @returns ascending from 1, shape (rowCount,).
  */
 export function queueRows(capacity: number, maxBatch: number): Uint32Array {
@@ -15,7 +15,7 @@ export function queueRows(capacity: number, maxBatch: number): Uint32Array {
   return Uint32Array.from(rows);
 }
 
-/** The least length with a row that is not below a capacity, whatever the capacity. */
+/** The least length with a row that is at least a capacity, for any capacity. */
 export function rowFrom(capacity: number, maxBatch: number): number {
   let queued = 1;
   while (queued < capacity) queued = rowAfter(queued, maxBatch);

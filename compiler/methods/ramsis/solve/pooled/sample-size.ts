@@ -1,4 +1,4 @@
-/** How many queries the samples have that a pooled level is searched and judged with. */
+/** Sample sizes for the search and the judgement of a pooled level. */
 
 /** Queries that a level's promise is measured on. */
 export const PROMISE_QUERIES = 250_000;
@@ -6,13 +6,13 @@ export const PROMISE_SLOS = 60;
 /** SLOs that pass before a sample counts: beyond capacity the queue takes long to fill. */
 const SETTLING_SLOS = 1.5;
 const OVERLOAD_SETTLING_SLOS = 20;
-/** Arrivals that a sample has for its length, at most. */
+/** Maximum arrivals that extend a sample to its least duration. */
 const MOST_ARRIVALS = 1_000_000;
 
 interface SampleSpan {
-  /** The queries that count, first and end. */
+  /** The counted queries, first and end. */
   readonly counted: readonly [number, number];
-  /** All queries, those before and after included. */
+  /** All queries, including those before and after. */
   readonly count: number;
 }
 
@@ -24,8 +24,8 @@ interface SampledLevel {
 }
 
 /**
- * @param asked queries and SLOs that a sample counts at least; a whole sample beyond capacity
- * counts all of its queries, from an empty cluster to the last one.
+ * @param asked least counted queries and SLOs of a sample; a whole sample beyond capacity counts
+ * all of its queries, from an empty cluster to the last one.
  */
 export function sampleSpan(
   { arrivalsPerMs, sloMs, workerCount, isOverloaded }: SampledLevel,
@@ -33,7 +33,7 @@ export function sampleSpan(
 ): SampleSpan {
   const long = Math.min(MOST_ARRIVALS, asked.slos * arrivalsPerMs * sloMs);
   const queries = Math.ceil(Math.max(asked.queries, long));
-  // In this order, for products are rounded.
+  // Evaluated in this order, since products are rounded.
   const settlingSlos = isOverloaded ? OVERLOAD_SETTLING_SLOS : SETTLING_SLOS;
   const before = Math.ceil(settlingSlos * arrivalsPerMs * sloMs) + workerCount;
   const after = Math.ceil(SETTLING_SLOS * arrivalsPerMs * sloMs) + workerCount;

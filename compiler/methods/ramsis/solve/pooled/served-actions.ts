@@ -1,5 +1,5 @@
 /**
- * The batches that the fast server chooses from: those that are the best use of some price of time.
+ * The batches that the fast server chooses from: those that are the best use of time at some price.
  */
 
 import { negativeBinomialWindow } from "../../../../numeric/negative-binomial.ts";
@@ -11,11 +11,11 @@ export interface ServedAction {
   readonly batch: number;
   readonly serviceMs: number;
   readonly reward: number;
-  /** Mean run time of the batch, ms: what it adds to the latency of each of its queries. */
+  /** Mean run time of the batch, ms: its part of the latency of each of its queries. */
   readonly runMs: number;
-  /** Of the whole cluster, ms. */
+  /** Time of a step of the whole cluster, ms. */
   readonly stepMs: number;
-  /** What may come until the next worker is free, unless several batches are taken as one. */
+  /** Arrivals until the next worker is free, unless several batches form one step. */
   readonly gap: readonly GapOutcome[];
 }
 
@@ -23,7 +23,7 @@ export interface ServedAction {
 export function servedActions(problem: PooledProblem): ServedAction[] {
   const { choices, workerCount, slowdown, arrivalsPerMs, dispersion } = problem;
   return choices
-    .filter((action) => isWorthALook(action, choices))
+    .filter((action) => isNearlyBest(action, choices))
     .map((action) => ({
       action,
       batch: action.batch,
@@ -40,28 +40,28 @@ export function servedActions(problem: PooledProblem): ServedAction[] {
  * Accuracy by which an action may be below the line of two others that are possible whenever it is,
  * and cost as much.
  */
-const WORTH_A_LOOK = 0.02;
+const NEARLY_BEST = 0.02;
 
 /**
- * Whether some price of time makes an action nearly the best of those that need no more queries and
- * no more slack.
+ * Returns whether some price of time makes an action nearly the best of those that need no more
+ * queries and no more slack.
  */
-function isWorthALook(action: PooledAction, choices: readonly PooledAction[]): boolean {
+function isNearlyBest(action: PooledAction, choices: readonly PooledAction[]): boolean {
   const costOf = ({ meanMs, batch }: PooledAction): number => meanMs / batch;
   const cost = costOf(action);
   const others = choices.filter(
     ({ batch, serviceMs }) => batch <= action.batch && serviceMs <= action.serviceMs,
   );
-  const above = others.filter((other) => other.accuracy > action.accuracy + WORTH_A_LOOK);
+  const above = others.filter((other) => other.accuracy > action.accuracy + NEARLY_BEST);
   return others.every((cheaper) => {
     const spare = cost - costOf(cheaper);
     if (spare < 0) return true;
-    if (cheaper.accuracy > action.accuracy + WORTH_A_LOOK) return false;
+    if (cheaper.accuracy > action.accuracy + NEARLY_BEST) return false;
     return above.every((dearer) => {
       const extra = costOf(dearer) - costOf(cheaper);
       if (extra <= spare) return false;
       const between = cheaper.accuracy + (spare / extra) * (dearer.accuracy - cheaper.accuracy);
-      return between <= action.accuracy + WORTH_A_LOOK;
+      return between <= action.accuracy + NEARLY_BEST;
     });
   });
 }
@@ -72,7 +72,7 @@ export function isCheaper(one: ServedAction, other: ServedAction): boolean {
   return own < its * (1 - 1e-9) || (own < its * (1 + 1e-9) && one.batch > other.batch);
 }
 
-/** Neighbouring counts, by their mean. */
+/** A group of adjacent counts, represented by their mean. */
 interface GapOutcome {
   readonly count: number;
   /** Probability. */
@@ -80,8 +80,8 @@ interface GapOutcome {
 }
 
 /**
- * A group of counts has at least this probability, none and one excepted: an empty queue is another
- * state.
+ * A group of counts has at least this probability, except the counts 0 and 1: an empty queue is
+ * another state.
  */
 const LEAST_WEIGHT = 0.16;
 const NEGLIGIBLE = 1e-7;

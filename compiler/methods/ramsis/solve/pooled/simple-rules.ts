@@ -1,6 +1,6 @@
 /**
- * Rules that a user would write in five lines, and those of the peers that are tables over (queued,
- * slack): what a policy must not be worse than. Sources: the page of peers in docs/sources.md.
+ * Simple rules of a few lines, and those of the peers that are tables over (queued, slack): lower
+ * bounds for a policy. Sources: the page of peers in docs/sources.md.
  */
 import { GIVE_UP, NO_ACTION } from "stratagem-runtime/internal/bundle/schema";
 import { climb, ladders } from "./ladder-rule.ts";
@@ -14,7 +14,7 @@ export interface SimpleRule {
 
 /** Buckets of SlackFit. */
 const SLACK_BUCKETS = 16;
-/** Variants that are worth a rule of their own, at most. */
+/** Maximum number of variants with their own rule. */
 const MOST_VARIANTS = 6;
 
 export function simpleRules(problem: PooledProblem): SimpleRule[] {
@@ -32,7 +32,7 @@ export function simpleRules(problem: PooledProblem): SimpleRule[] {
   ];
 }
 
-/** Those of one SLO; with several, of their mean and of the shortest too. */
+/** Ladders of one SLO; with several, also of their mean and of the shortest. */
 function laddersOfAll(problem: PooledProblem): PooledAction[][] {
   if (problem.classes.length === 1) return ladders(problem);
   const shortestMs = Math.min(...problem.classes.map(({ sloMs }) => sloMs));
@@ -41,8 +41,8 @@ function laddersOfAll(problem: PooledProblem): PooledAction[][] {
 }
 
 /**
- * Takes all that wait if some variant serves them in time, on the most accurate such variant; else
- * the fastest, in its largest batch in time.
+ * Takes all waiting queries if some variant serves them in time, on the most accurate such variant;
+ * otherwise the fastest, in its largest batch in time.
  */
 function greedy({ choices, actions }: PooledProblem): Decide {
   return (queued, slackMs) => {
@@ -110,8 +110,8 @@ function slackFit({ choices, sloMs }: PooledProblem, fillsLess: boolean): Decide
 }
 
 /**
- * One variant at once; waiting for a batch that gives the most, and giving up what cannot be in it
- * any more; and as Symphony defers.
+ * Rules of one variant: at once; waiting for the most valuable batch, and dropping queries that
+ * miss it; and deferring like Symphony.
  */
 function* fixedVariantRules(
   problem: PooledProblem,
@@ -137,9 +137,9 @@ function* fixedVariantRules(
 }
 
 /**
- * Symphony on one variant: a batch starts when one query more would make it late. The first query
- * is given up where it stands in the way of the batch that the load calls for: the largest that is
- * done in time if each worker starts one in turn.
+ * Symphony on one variant: a batch starts when one more query would make it late. The first query
+ * is dropped if it prevents the batch for the load: the largest that ends in time if each worker
+ * starts one in turn.
  */
 function symphony({ arrivalsPerMs, sloMs }: PooledProblem, own: readonly PooledAction[]): Decide {
   const smallest = own[0];
@@ -147,7 +147,7 @@ function symphony({ arrivalsPerMs, sloMs }: PooledProblem, own: readonly PooledA
     own.findLast(({ batch, serviceMs }) => serviceMs + batch / arrivalsPerMs <= sloMs) ?? smallest;
   const largest = own[own.length - 1];
   return (queued, slackMs) => {
-    // The last b of the queue came evenly over their share of the first one's age.
+    // The last b of the queue arrived evenly over their share of the first one's age.
     const perQueryMs = (sloMs - slackMs) / Math.max(1, queued - 1);
     const least = own.findLast(
       ({ batch, serviceMs }) =>
@@ -183,7 +183,7 @@ function targets(problem: PooledProblem, own: readonly PooledAction[]): PooledAc
   return [...new Set(found)].filter(({ batch }) => batch > 1);
 }
 
-/** The choices of each variant that gives much for the time there is, smallest batches first. */
+/** The choices of each variant with high worth for its time, smallest batches first. */
 function promisingVariants({
   actions,
   workerCount,
@@ -214,7 +214,7 @@ function fits(batch: number, queued: number, rank: number): number {
   return batch <= queued ? rank : Number.NEGATIVE_INFINITY;
 }
 
-/** Finds the item of the highest rank that is not negative; the first wins a tie. */
+/** Finds the item of the highest rank that is not negative; ties go to the first. */
 function best<Item>(items: readonly Item[], rankOf: (item: Item) => number): Item | null {
   let found: Item | null = null;
   let highest = Number.NEGATIVE_INFINITY;

@@ -1,20 +1,20 @@
 /**
  * The states that the fast server is solved in: a row for a number of waiting queries, a column for
- * the age of the first, and of all pairs those in a band around the queue that an age leads to.
+ * the age of the first; only pairs in a band around the expected queue of an age.
  */
 import { rowByQueued } from "stratagem-runtime/internal/core/table-lookup";
 import type { PooledProblem } from "./pooled-problem.ts";
 
 /**
- * Widest step of the grid of ages, of the SLO; values between are interpolated, so it may be
- * coarser than the table's.
+ * Widest step of the grid of ages, relative to the SLO; values between are interpolated, so it may
+ * be coarser than the table's.
  */
 const WIDEST_STEP = 1 / 50;
 /** Narrowest step, in mean gaps between arrivals (or between steps of the solution). */
 const NARROWEST_STEP = 1.5;
-/** By what factor steps grow. */
+/** Growth factor of the steps. */
 const STEP_GROWTH = 1.25;
-/** Even parts of the SLO by which the column of an age is found. */
+/** Even parts of the SLO, which index the column of an age. */
 const AGE_PARTS = 1024;
 /** Standard deviations around the expected queue of an age within which states are solved. */
 const BAND_BELOW = 4;
@@ -22,14 +22,14 @@ const BAND_ABOVE = 7;
 
 interface StateGridOptions {
   readonly problem: PooledProblem;
-  /** Batches that are started in one step at most. */
+  /** Maximum batches that are started in one step. */
   readonly batchesPerStep: number;
   readonly maxBatch: number;
 }
 
 /** Values are kept column by column, `stride` rows each; `locate` leaves its result in fields. */
 export class StateGrid {
-  /** Queries that wait, by row, ascending. */
+  /** Number of waiting queries by row, ascending. */
   readonly rows: Float64Array;
   /** The last row that has no more queries than these. */
   readonly rowByQueued: Uint16Array;
@@ -45,9 +45,9 @@ export class StateGrid {
   readonly stateColumn: Int32Array;
   /** The state by column and row, −1 outside the band. */
   readonly stateAt: Int32Array;
-  /** Values that a function of queue and age takes on the grid, with a last one of padding. */
+  /** Number of grid values of a function of queue and age, including a last one of padding. */
   readonly entryCount: number;
-  // Where the queue and age that were located last lie between columns.
+  // Position of the last located queue and age between columns.
   column = 0;
   far = 0;
   nearQueued = 0;
@@ -127,7 +127,7 @@ export class StateGrid {
     return Math.max(0, this.rows[this.lowRow[column]!]! - this.rows[row]!);
   }
 
-  /** Where the value of a state is kept; beyond the band that of its edge. */
+  /** Index of a state's value; beyond the band that of its edge. */
   entryOf(row: number, column: number): number {
     const inBand = Math.min(this.highRow[column]!, Math.max(this.lowRow[column]!, row));
     return column * this.stride + inBand;
@@ -139,8 +139,8 @@ export class StateGrid {
 }
 
 /**
- * From 0 to the SLO, in steps that grow from `narrowMs` on: how long the first has waited matters
- * most where few have come.
+ * From 0 to the SLO, in steps that grow from `narrowMs` on: the age of the first query matters most
+ * in short queues.
  */
 function ageGrid(sloMs: number, narrowMs: number): Float64Array {
   const ages = [0];

@@ -1,12 +1,12 @@
 /**
- * What follows an action of the fast server: its reward, its time, and the states that may come
- * next with their weights. All of it is left in fields, which the next action overwrites.
+ * Successors of an action of the fast server: its reward, its time, and the possible next states
+ * with their weights. All results are left in fields, which the next action overwrites.
  */
 import type { PooledProblem } from "./pooled-problem.ts";
 import type { ServedAction } from "./served-actions.ts";
 import type { StateGrid } from "./state-grid.ts";
 
-/** Most successors that one action has. */
+/** Maximum successors of one action. */
 const MAX_SUCCESSORS = 96;
 
 export class Successors {
@@ -19,7 +19,7 @@ export class Successors {
   count = 0;
   reward = 0;
   durationMs = 0;
-  /** [count]: queries that wait next, the age of the first and how likely that is. */
+  /** [count]: waiting queries of the next state, the age of the first, and the probability. */
   readonly nextQueued = new Float64Array(MAX_SUCCESSORS);
   readonly nextAgeMs = new Float64Array(MAX_SUCCESSORS);
   readonly nextWeight = new Float64Array(MAX_SUCCESSORS);
@@ -28,7 +28,7 @@ export class Successors {
   readonly #sloMs: number;
   readonly #ratePerMs: number;
   readonly #dispersion: number;
-  /** Batches that are started in one step at most. */
+  /** Maximum batches that are started in one step. */
   readonly #batchesPerStep: number;
 
   constructor(problem: PooledProblem, grid: StateGrid, batchesPerStep: number) {
@@ -40,7 +40,10 @@ export class Successors {
     this.#batchesPerStep = batchesPerStep;
   }
 
-  /** Several batches at once where one changes next to nothing. @param mostBatches of them. */
+  /**
+   * Serves several batches at once if one changes next to nothing.
+   * @param mostBatches of them.
+   */
   serve(
     { batch, reward, runMs, stepMs, gap }: ServedAction,
     queued: number,
@@ -84,7 +87,7 @@ export class Successors {
     }
   }
 
-  /** Gives the first query up. */
+  /** Drops the first query. */
   giveUp(queued: number, ageMs: number): void {
     this.#begin(-this.violationPrice, 0);
     const left = queued - 1;
@@ -109,15 +112,15 @@ export class Successors {
       this.#next(queued + this.#ratePerMs * durationMs, ageMs + durationMs, 1);
       return;
     }
-    const nobody = Math.exp(-this.#ratePerMs * columnMs);
-    const meanMs = (1 - nobody) / this.#ratePerMs;
+    const noArrival = Math.exp(-this.#ratePerMs * columnMs);
+    const meanMs = (1 - noArrival) / this.#ratePerMs;
     this.#begin(this.credit * meanMs, meanMs);
-    this.#next(queued, ageMs + columnMs, nobody);
-    const comesMs = 1 / this.#ratePerMs - (columnMs * nobody) / (1 - nobody);
-    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - nobody);
+    this.#next(queued, ageMs + columnMs, noArrival);
+    const comesMs = 1 / this.#ratePerMs - (columnMs * noArrival) / (1 - noArrival);
+    this.#next(queued + 1, ageMs + Math.max(0, comesMs), 1 - noArrival);
   }
 
-  /** Nobody was left: of those who came meanwhile the first has waited the longest. */
+  /** The queue was empty: the first of the new arrivals has waited the longest. */
   #afterEmpty(count: number, durationMs: number, weight: number): void {
     if (count >= 1) this.#next(count, (durationMs * count) / (count + 1), weight);
     else this.#nextEmpty(weight);
@@ -138,7 +141,7 @@ export class Successors {
       left = capacity;
     }
     if (age > sloMs) {
-      // Those whose deadline passes meanwhile are lost.
+      // Queries whose deadline passes in the meantime are lost.
       const lost = Math.min(left, 1 + ((left - 1) * (age - sloMs)) / age);
       this.reward -= weight * lost * this.violationPrice;
       left = Math.max(1, left - lost);

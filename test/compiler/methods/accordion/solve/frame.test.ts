@@ -1,6 +1,6 @@
 /** Tables of Accordion, from profiles to what a query of any batch takes on any shape. */
 import { describe, expect, it } from "vitest";
-import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
+import { capacityQps } from "../../../../../compiler/methods/accordion/solve/capacity.ts";
 import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import { layerPartitions } from "../../../../../compiler/numeric/partition.ts";
 import { validateBundle } from "../../../../../runtime/bundles/checked-bundle.ts";
@@ -159,8 +159,8 @@ describe("a frame", () => {
   ])("makes a bundle that is what bundles have to be, with %s", (_, changes) => {
     const shared = placesFrame(...changes);
     const { levels } = table1Bundle();
-    const capacityQps = accordion.capacityQps(shared);
-    const level = { ...levels[0], loadQps: capacityQps / 2, capacityQps };
+    const highestQps = capacityQps(shared);
+    const level = { ...levels[0], loadQps: highestQps / 2, capacityQps: highestQps };
     const bundle = {
       ...shared,
       levels: [level],
@@ -173,17 +173,17 @@ describe("a frame", () => {
 describe("the capacity", () => {
   it("is that of places that each run a query of the mean batch by itself", () => {
     // 4 × 33 ms and 4 × 6 ms, each every other time, on 6 places.
-    expect(accordion.capacityQps(placesFrame())).toBeCloseTo(6000 / ((132 + 24) / 2), 9);
+    expect(capacityQps(placesFrame())).toBeCloseTo(6000 / ((132 + 24) / 2), 9);
   });
 
   it("counts with pipelines that are faster than their places by themselves", () => {
     const frame = placesFrame(TWO_POOLS, TWO_PROFILES, TWO_SMALL);
-    const capacityQps = accordion.capacityQps(frame);
+    const highestQps = capacityQps(frame);
     // Places of a pool for each model would carry less than the bound, and all places as fast as
     // the fast ones more.
     const alone = 2000 / ((132 + 24) / 2) + 2000 / ((4 * 54 + 4 * 12) / 2);
-    expect(capacityQps).toBeGreaterThan(alone);
-    expect(capacityQps).toBeLessThan(4000 / ((132 + 24) / 2));
+    expect(highestQps).toBeGreaterThan(alone);
+    expect(highestQps).toBeLessThan(4000 / ((132 + 24) / 2));
   });
 
   it("is the optimum of the linear programme that shares places of two pools out", () => {
@@ -211,12 +211,12 @@ describe("the capacity", () => {
     const shared = { ...frame, tasks: [{ name: "classify", variants: variants ?? [] }] };
     // The second pool serves 50 small ones a second, the first all deep ones and the rest: x / 100
     // + (x − 50) / 10 = 1 of each.
-    expect(accordion.capacityQps(shared)).toBeCloseTo((2 * 6) / 0.11, 3);
+    expect(capacityQps(shared)).toBeCloseTo((2 * 6) / 0.11, 3);
   });
 
   it("is the paper's for its models", () => {
     const { levels: _, provenance: __, ...frame } = table1Bundle({ timing: "paper" });
     const meanMs = (20 * (1400 + 690 + 4820)) / 3;
-    expect(accordion.capacityQps(frame)).toBeCloseTo((64 * 1000) / meanMs, 9);
+    expect(capacityQps(frame)).toBeCloseTo((64 * 1000) / meanMs, 9);
   });
 });

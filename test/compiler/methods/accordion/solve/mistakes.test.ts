@@ -1,12 +1,15 @@
 /** What an application cannot ask of Accordion, and what it is told. */
 import { expect, test } from "vitest";
-import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
+import {
+  accordionMistakes,
+  layerCountMistakes,
+} from "../../../../../compiler/methods/accordion/solve/mistakes.ts";
 import { ofMethod } from "../../../../support/of-method.ts";
 import { type Change, loadedPlaces, TWO_POOLS, TWO_PROFILES, TWO_SMALL } from "./spec.ts";
 
 /** Code, place and message of each mistake. */
 function mistakesOf(...changes: readonly Change[]): string[] {
-  return [...accordion.mistakes(ofMethod("accordion", loadedPlaces(...changes).application))].map(
+  return [...accordionMistakes(ofMethod("accordion", loadedPlaces(...changes).application))].map(
     ({ code, path, message }) => `${code} ${path.join(".")}: ${message}`,
   );
 }
@@ -27,8 +30,8 @@ test.each<[string, readonly Change[], string]>([
   [
     "a way to the places that the measurements hold already",
     [["cluster:", "cluster:\n  communicationLatency: 2 ms"]],
-    "INPUT_CONFLICT cluster.communicationLatency: stages of accordion are measured with the " +
-      "way to their places, so it would count twice; allowed: 0 ms, got 2 ms",
+    "INPUT_CONFLICT cluster.communicationLatency: measured stages of accordion include the " +
+      "hop to their places, so it would count twice; allowed: 0 ms, got 2 ms",
   ],
   [
     "a mean batch above the largest",
@@ -76,7 +79,7 @@ test.each<[string, readonly Change[], string]>([
       ["profile: profile.json#deep", "profile: [profile.json#sped, old.json#sped]"],
     ],
     "INPUT_CONFLICT tasks.0.variants.0.profile: profile.json#sped has speedups, " +
-      "which are of places that are alike, and there are places of 2 pools; expected layers",
+      "which assume identical places, but places are of 2 pools; expected layers",
   ],
   [
     "too many shapes",
@@ -85,8 +88,8 @@ test.each<[string, readonly Change[], string]>([
       ["old, workers: 2", "old, workers: 64"],
       ["maxDepth: 4", "maxDepth: 45\n  executionPlaces: 128"],
     ]),
-    "INPUT_CONFLICT policy.maxDepth: a query of up to 45 places of 2 pools can have them in " +
-      "more than 1024 ways, for each of which a pipeline is looked up; allowed: 1024; " +
+    "INPUT_CONFLICT policy.maxDepth: a query can have up to 45 places of 2 pools in " +
+      "more than 1024 ways, each with a pipeline of its own; allowed: 1024; " +
       "lower maxDepth, or put equal workers into one pool",
   ],
   [
@@ -151,10 +154,7 @@ test("refuses a model that has other layers than were measured", () => {
   const path = loaded.application.tasks[0]?.variants[0]?.model ?? "";
   const found = (count: number) =>
     [
-      ...accordion.layerCountMistakes(
-        ofMethod("accordion", loaded.application),
-        new Map([[path, count]]),
-      ),
+      ...layerCountMistakes(ofMethod("accordion", loaded.application), new Map([[path, count]])),
     ].map(({ message }) => message);
   expect(found(6)).toEqual([]);
   expect(found(7)).toEqual([

@@ -1,5 +1,5 @@
 /** An application of Accordion: three models on two pools; `edited` makes one with mistakes. */
-import { accordion } from "../../../../../compiler/methods/accordion/solve/accordion.ts";
+import { accordionFrame } from "../../../../../compiler/methods/accordion/solve/frame.ts";
 import type { AccordionFrame } from "../../../../../compiler/model/frames.ts";
 import {
   type LoadedApplication,
@@ -101,5 +101,5 @@ export function loadedPlaces(...changes: readonly Change[]): LoadedApplication {
 
 export function placesFrame(...changes: readonly Change[]): AccordionFrame {
   const { application } = loadedPlaces(...changes);
-  return accordion.frame(ofMethod("accordion", application), new Map());
+  return accordionFrame(ofMethod("accordion", application), new Map());
 }

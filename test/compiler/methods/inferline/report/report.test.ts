@@ -126,12 +126,12 @@ describe("the report of provisioning plans", async () => {
     );
   });
 
-  test("says what a day costs, followed by the tuner, by one plan, and known before", () => {
+  test("says what a day costs, with the tuner, with one plan, and with plans known in advance", () => {
     const rows = rowsOf(page, "#day tbody tr");
     expect(rows.map(([by]) => by)).toEqual([
       "tuner relative",
       "the plan of the highest load",
-      "each minute's plan, known before",
+      "each minute's plan, known in advance",
     ]);
     expect(rows.every(([, cost]) => Number(cost) > 0)).toBe(true);
   });
@@ -190,7 +190,7 @@ test("exclusive edges are dashed, and the page says what that means", () => {
       'svg[aria-labelledby^="stages-"] path[stroke-dasharray]',
     ).length;
   expect([dashed(sample), dashed({ ...sample, tasks })]).toEqual([0, 2]);
-  expect(render({ ...sample, tasks })).toContain("Of dashed edges a query takes one at most.");
+  expect(render({ ...sample, tasks })).toContain("A query takes at most one of the dashed edges.");
 });
 
 test("stages of any pipeline come below those before them, no two in one place", () => {

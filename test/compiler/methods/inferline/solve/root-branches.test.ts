@@ -5,13 +5,13 @@ import {
   planWithMargin,
 } from "../../../../../compiler/methods/inferline/solve/margin.ts";
 import type { ProvisioningProblem } from "../../../../../compiler/methods/inferline/solve/problem.ts";
-import { nextMeasuredTimes } from "../../../../../compiler/model/next-measured-times.ts";
 import {
   ALL_BRANCHES,
   type FoundBranch,
   type RootBranches,
   rootBranches,
 } from "../../../../../compiler/model/root-branches.ts";
+import { nextMeasuredTimes } from "../../../../../compiler/model/service-time.ts";
 import { drawRequests } from "../../../../../compiler/simulate/graph/drawn-requests.ts";
 import { taskGraphOf } from "../../../../../runtime/core/graph/task-graph.ts";
 import { Rng } from "../../../../../runtime/core/rng.ts";

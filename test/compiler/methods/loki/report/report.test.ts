@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { parseHTML } from "linkedom";
 import { afterAll, describe, expect, test } from "vitest";
 import { type ReportCommand, reportCommand } from "../../../../../compiler/commands/report.ts";
-import { renderLokiReport } from "../../../../../compiler/methods/loki/report/report.ts";
-import { variantKeys } from "../../../../../compiler/methods/loki/report/variant-keys.ts";
+import {
+  renderLokiReport,
+  variantKeys,
+} from "../../../../../compiler/methods/loki/report/report.ts";
 import type { LokiBundle, LokiLevel } from "../../../../../runtime/bundle/schema.ts";
 import { loadBundle } from "../../../../../runtime/bundles/load-bundle.ts";
 import { planView } from "../../../../../runtime/methods/loki/describe/plan-view.ts";
@@ -157,7 +159,7 @@ describe("what a page says about its levels", () => {
       "up from 75: 4 model loads",
     ]);
     expect(page).toContain("1,500 ms for a model load");
-    expect(render(chainBundle())).toContain("No change between neighbouring levels");
+    expect(render(chainBundle())).toContain("No change between adjacent levels");
   });
 
   test("the paths to each leaf, whose shares sum to one", () => {

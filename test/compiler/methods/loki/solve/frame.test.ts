@@ -145,16 +145,16 @@ test("says what it cannot plan: joins, unrunnable variants, unknown accuracies",
   );
 });
 
-test("names the leaf that is never in time, the fastest way and the excess", () => {
+test("names the leaf that is never in time, the fastest path and the excess", () => {
   const loaded = load(FOREST, { slo: { latency: "50 ms" } });
   expect(mistakes(loaded)).toEqual([
-    'INPUT_CONFLICT the leaf "cars" can never be reached in time: the fastest way, ' +
+    'INPUT_CONFLICT the leaf "cars" can never be reached in time: the fastest path, ' +
       "fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms " +
       "leaves for execution",
-    'INPUT_CONFLICT the leaf "faces" can never be reached in time: the fastest way, ' +
+    'INPUT_CONFLICT the leaf "faces" can never be reached in time: the fastest path, ' +
       "fast ×1, fast ×1, takes 20 ms, 5 ms more than the 15 ms that sloFraction 0.5 of 50 ms " +
       "leaves for execution",
-    'INPUT_CONFLICT the leaf "caption" can never be reached in time: the fastest way, ' +
+    'INPUT_CONFLICT the leaf "caption" can never be reached in time: the fastest path, ' +
       "slow ×1, takes 40 ms, 20 ms more than the 20 ms that sloFraction 0.5 of 50 ms leaves for " +
       "execution",
   ]);

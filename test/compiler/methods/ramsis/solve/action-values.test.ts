@@ -188,7 +188,7 @@ test("says why there are no values", () => {
   expect(valuesOf(ceiling(0.99), null)).toMatchObject(values);
   expect(valuesOf({ ...ceiling(1e-9), ...perDecision }, null)).toMatchObject(values);
   const pooled = { policy: { ...policy, balancer: "pooled" } } as const;
-  expect(valuesOf(pooled, null)).toEqual(reason(/not the one that this version/));
+  expect(valuesOf(pooled, null)).toEqual(reason(/finds another table/));
   const mixture = {
     share: 0.5,
     actionByState: bundle.levels[0]?.actionByState,

@@ -138,7 +138,7 @@ test("each class needs a worker of its own, and a frame has every class's axes",
     ].map(({ path, message }) => `${path.join(".")}: ${message}`);
   expect(mistakes(3)).toEqual([]);
   expect(mistakes(2)).toEqual([
-    'policy.classes: "separate" takes a worker for each of the 3 classes, got 2; ' +
+    'policy.classes: "separate" needs a worker for each of the 3 classes, got 2; ' +
       'allowed: "auto" or "shared"',
   ]);
   const frame = classFrameOf({ workers: 3, slo, loadsQps: [1000] });

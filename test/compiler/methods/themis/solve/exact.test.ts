@@ -1,7 +1,7 @@
 import { AssertionError } from "node:assert";
 import { describe, expect, it } from "vitest";
 import { compositionOf } from "../../../../../compiler/methods/themis/solve/composition.ts";
-import { ExactScaler, solveExactly } from "../../../../../compiler/methods/themis/solve/exact.ts";
+import { ExactScaler } from "../../../../../compiler/methods/themis/solve/exact.ts";
 import {
   isPlan,
   type NoScalingPlan,
@@ -15,6 +15,7 @@ import type {
 } from "../../../../../compiler/methods/themis/solve/task-options.ts";
 import { bruteForce } from "../../../../support/themis-brute-force.ts";
 import { faultsOf } from "../../../../support/themis-check.ts";
+import { solveExactly } from "../../../../support/themis-exact.ts";
 import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 3, maxBatch: 4, maxCores: 3 };
@@ -142,7 +143,7 @@ describe("the exact solver", () => {
     });
   });
 
-  it("lowers the cores of no instance below what it is told", () => {
+  it("lowers the cores of no instance below its limit", () => {
     const mode = { kind: "vertical", instances: [2], leastCores: [2] } as const;
     expect(solveExactly(ONE, mode)).toMatchObject({ cores: 4, latencyMs: 50 });
     const none = { kind: "vertical", instances: [2], leastCores: [3] } as const;

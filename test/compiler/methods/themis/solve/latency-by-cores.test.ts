@@ -120,7 +120,7 @@ describe("a fit without rows", () => {
     const fit = { gamma: 20, epsilon: 0, delta: 0, eta: -4 };
     expect(latencyByCores({ fit, byCores: null }, 8, 4)).toMatchObject({ ms: expect.anything() });
     expect(latencyByCores({ fit, byCores: null }, 8, 6)).toEqual({
-      found: "a fit that gives -0.667 ms for a batch of 1 on 6 cores",
+      found: "a fit with -0.667 ms for a batch of 1 on 6 cores",
       allowed:
         "latencies above 0 that do not fall with the batch, " +
         "up to batch 8 and 6 cores (policy.maxBatch, policy.maxCores)",
@@ -130,7 +130,7 @@ describe("a fit without rows", () => {
   test("is refused where latencies fall with the batch, with the cell", () => {
     const fit = { gamma: 1, epsilon: 0, delta: -2, eta: 30 };
     expect(latencyByCores({ fit, byCores: null }, 8, 4)).toMatchObject({
-      found: "a fit that gives 22 ms for a batch of 8 on 1 core",
+      found: "a fit with 22 ms for a batch of 8 on 1 core",
     });
   });
 });

@@ -113,8 +113,8 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
   [
     "rows to be gathered that nothing has made",
     [["to: [{ task: tell }]", "to: [{ task: tell, gather: all }]"]],
-    'INPUT_CONFLICT tasks.1.to.0.gather: nothing that comes to "tell" from "name" was made by a ' +
-      "fan-out, so there is nothing to gather; expected a task before it with a fan-out",
+    'INPUT_CONFLICT tasks.1.to.0.gather: no fan-out made the rows that reach "tell" from ' +
+      '"name", so there is nothing to gather; expected a task before it with a fan-out',
   ],
   [
     "a fan-out of what is gathered",
@@ -133,9 +133,9 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
       ["profile.json#fitted }", "profile.json#fitted, fanout: { name: 3 } }"],
       ["to: [{ task: name, share: 0.5 }]", "to: [{ task: name }, { task: tell }]"],
     ],
-    'INPUT_CONFLICT tasks.1.to.0.task: edges lead to "tell" with rows of different origins, ' +
-      'among them those from "name"; expected rows that the same fan-out made, or none did: ' +
-      "gather: all joins the others first",
+    'INPUT_CONFLICT tasks.1.to.0.task: edges to "tell" carry rows of different origins, ' +
+      'among them those from "name"; expected rows of one fan-out, or of none; ' +
+      "join the others first with gather: all",
   ],
   [
     "rows made for a task that others lead to",
@@ -143,8 +143,8 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
       ["to: [{ task: name, share: 0.5 }]", "to: [{ task: name }, { task: tell }]"],
       ["profile: profile.json#measured }", "profile: profile.json#measured, fanout: 2 }"],
     ],
-    'INPUT_CONFLICT tasks.1.to.0.task: other edges lead to "tell" besides that from "name", ' +
-      "which makes rows of its own; expected it to be the only one",
+    'INPUT_CONFLICT tasks.1.to.0.task: the edge from "name" to "tell" makes rows of its own, ' +
+      "and other edges lead there too; expected one edge",
   ],
   [
     "more queries per request than there may be",
@@ -158,14 +158,14 @@ test.each<[string, readonly (readonly [string, string])[], string]>([
   [
     "a fit that is negative where it is used",
     [["profile.json#measured", "profile.json#negative"]],
-    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#negative has a fit that gives -1 " +
+    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#negative has a fit with -1 " +
       "ms for a batch of 1 on 4 cores; allowed: latencies above 0 that do not fall with the " +
       "batch, up to batch 8 and 4 cores (policy.maxBatch, policy.maxCores)",
   ],
   [
     "a fit by which larger batches are faster",
     [["profile.json#measured", "profile.json#falling"]],
-    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#falling has a fit that gives 44 " +
+    "INPUT_CONFLICT tasks.1.variants.0.profile: profile.json#falling has a fit with 44 " +
       "ms for a batch of 8 on 1 core; allowed: latencies above 0 that do not fall with the " +
       "batch, up to batch 8 and 4 cores (policy.maxBatch, policy.maxCores)",
   ],
@@ -213,7 +213,7 @@ test("says that no pool can run a task where there are several", () => {
   ]);
 });
 
-test("takes no more combinations of variants and pools than can be gone through", () => {
+test("takes no more combinations of variants and pools than can be enumerated", () => {
   const many = Array.from({ length: 16 }, (_, index) => {
     return `      - { name: v${index}, accuracy: 0.9, profile: profile.json#fitted }`;
   });
@@ -229,7 +229,7 @@ test("takes no more combinations of variants and pools than can be gone through"
   ]);
 });
 
-test("tells everything that is wrong with the shape at once", () => {
+test("reports all mistakes of the shape at once", () => {
   const spec = changed(
     ["loads: [10, 20]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"],
     ["profile.json#measured", "gpu.json#measured"],
@@ -258,13 +258,13 @@ describe("chances", () => {
     return edited(root + leaves.join("") + policy, "workers: 3", "workers: 9");
   };
 
-  test("may be as many as can be gone through", () => {
+  test("may be as many as can be enumerated", () => {
     expect(mistakesOf(fan(14))).toEqual([]);
   });
 
   test("may not be more", () => {
     expect(mistakesOf(fan(15))).toEqual([
-      "INPUT_UNSUPPORTED tasks: themis goes through every outcome of the shares of edges, " +
+      "INPUT_UNSUPPORTED tasks: themis enumerates every outcome of the shares of edges, " +
         "got 32768 of them; allowed: 16384",
     ]);
   });
@@ -280,7 +280,7 @@ describe("the programmes of the paper", () => {
     ]);
     expect(mistakesOf(graph)).toEqual([
       "INPUT_UNSUPPORTED policy.solver: the programmes of the paper are for chains, " +
-        'and "tell" does not simply follow the task before; use solver: exact',
+        'and "tell" does not just follow the task before; use solver: exact',
     ]);
     expect(mistakesOf(edited(graph, "solver: paper", "solver: exact"))).toEqual([]);
   });
@@ -302,7 +302,7 @@ describe("the programmes of the paper", () => {
 
 describe("an SLO that nothing meets", () => {
   // A query alone takes 27.5, 10 and 27.5 ms on four cores, 50, 30 and 50 ms on one.
-  test("is told with the time of the longest path and the task that takes most of it", () => {
+  test("is reported with the time of the longest path and the task that takes most of it", () => {
     expect(mistakesOf(changed(["latency: 300 ms", "latency: 60 ms"]))).toEqual([
       "INPUT_CONFLICT slo.latency: expected at least the 65 ms that the longest path takes " +
         'one query at a time on up to 4 cores each; "find" takes most of it, 27.5 ms; got 60 ms',
@@ -310,7 +310,7 @@ describe("an SLO that nothing meets", () => {
     expect(mistakesOf(changed(["latency: 300 ms", "latency: 65 ms"]))).toEqual([]);
   });
 
-  test("is told on one core each where instances have no more", () => {
+  test("is reported for one core each if instances have no more", () => {
     const horizontal = ["maxCores: 4", "maxCores: 4\n  scaling: horizontal"] as const;
     expect(mistakesOf(changed(horizontal, ["latency: 300 ms", "latency: 120 ms"]))).toEqual([
       "INPUT_CONFLICT slo.latency: expected at least the 130 ms that the longest path takes " +
@@ -335,7 +335,7 @@ describe("an SLO that nothing meets", () => {
 test("refuses a pool with fewer cores than one query at a time takes", () => {
   const message = (cores: number, budget: number) =>
     `INPUT_CONFLICT cluster: expected at least ${cores} cores, ` +
-    `which serving one query at a time in 300 ms takes, got ${budget} (machines times their ` +
+    `to serve one query at a time in 300 ms, got ${budget} (machines times their ` +
     "cores)";
   expect(mistakesOf(changed(["workers: 3, cores: 4", "workers: 2, cores: 1"]))).toEqual([
     message(3, 2),

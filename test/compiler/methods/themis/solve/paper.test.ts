@@ -1,6 +1,5 @@
 import { AssertionError } from "node:assert";
 import { describe, expect, it } from "vitest";
-import { solveExactly } from "../../../../../compiler/methods/themis/solve/exact.ts";
 import { planWithExtras } from "../../../../../compiler/methods/themis/solve/extras.ts";
 import {
   type PaperMode,
@@ -14,6 +13,7 @@ import {
   type ScalingTask,
 } from "../../../../../compiler/methods/themis/solve/problem.ts";
 import { faultsOf } from "../../../../support/themis-check.ts";
+import { solveExactly } from "../../../../support/themis-exact.ts";
 import { randomScaling } from "../../../../support/themis-random.ts";
 
 const CHAIN = { stages: 4, maxBatch: 8, maxCores: 6 };
@@ -61,7 +61,7 @@ describe("the paper's programmes", () => {
     expect(solveExactly(problem, mode)).toMatchObject({ latencyMs: 99.5, stages: [{ batch: 2 }] });
   });
 
-  it("refuse what is no chain, and no load", () => {
+  it("refuse graphs that are not chains, and a load of 0", () => {
     const stage: ScalingTask = {
       parents: [],
       scale: 1,

@@ -28,7 +28,7 @@ describe("KEDA", () => {
     const [scaler] = openScalers(sameForAll(choice, 0.5, 1), [FACTS]);
     const idle = { waiting: 0, running: 0, inStageMs: 0, waitingMs: 0, busyMs: 0 };
     // Whole batches of 2 in 16 ms are 125 a second, half of which is 62.5.
-    const wanted = scaler?.look({ ...idle, nowMs: 15_000, target: 2, ready: 2, arrived: 3000 });
+    const wanted = scaler?.decide({ ...idle, nowMs: 15_000, target: 2, ready: 2, arrived: 3000 });
     expect(wanted).toBe(4);
   });
 });

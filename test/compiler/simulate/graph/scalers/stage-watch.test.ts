@@ -18,7 +18,7 @@ test("counts what waits and runs, over time", () => {
   watch.batchStarts(0, 1);
   watch.atMs(250);
   watch.batchEnds(0, 1);
-  expect(watch.sight(0, 2, 350)).toEqual({
+  expect(watch.state(0, 2, 350)).toEqual({
     nowMs: 350,
     target: 2,
     ready: 1,
@@ -51,14 +51,14 @@ describe("of a simulation", () => {
     const watch = new StageWatch(2);
     const arrivals = at([0, 1, 2, 3, 50, 51, 52, 200]);
     const ran = simulateInferline(bundle, { ...OPTIONS, arrivals, watch });
-    const [detect, read] = [0, 1].map((task) => watch.sight(task, 1, OPTIONS.durationMs));
+    const [detect, read] = [0, 1].map((task) => watch.state(task, 1, OPTIONS.durationMs));
     const total = [...(ran.latencyMsByRequest ?? [])].reduce((sum, ms) => sum + ms, 0);
     expect((detect?.inStageMs ?? 0) + (read?.inStageMs ?? 0)).toBeCloseTo(total, 6);
     expect(detect).toMatchObject({ waiting: 0, running: 0, arrived: 8, ready: 1 });
     expect(read).toMatchObject({ waiting: 0, running: 0, arrived: 8, ready: 2, busyMs: 160 });
   });
 
-  test("queries that are given up are none any more", () => {
+  test("dropped queries no longer count", () => {
     const bundle = themisBundle({ sloMs: 100 });
     const watch = new StageWatch(2);
     const arrivals = { kind: "poisson", qps: 400 } as const;
@@ -71,7 +71,7 @@ describe("of a simulation", () => {
     });
     expect(ran.dropped).toBeGreaterThan(0);
     for (const task of [0, 1]) {
-      const sight = watch.sight(task, 1, 10_000);
+      const sight = watch.state(task, 1, 10_000);
       expect(sight).toMatchObject({ waiting: 0, running: 0, ready: 1 });
       expect(sight.arrived).toBeGreaterThan(0);
     }

@@ -15,7 +15,7 @@ test("options and levels differ in words, and figures are no other plan", () => 
     levels: [{ loadQps: 10, expected: { occupancy: 0.5 } }, { loadQps: 50 }],
   });
   expect(told(before, after)).toEqual([
-    "the bundles differ: 3 levels, 2 fields beside the levels",
+    "the bundles differ: 3 levels, 2 fields outside the levels",
     "  settings: 2 fields",
     "  levels added: 50 qps",
     "  levels removed: 40 qps",

@@ -93,9 +93,9 @@ test("a query that gives places up goes on with the row after the last done", as
   expect(executor.mistakes).toEqual([]);
   expect(replayedPlaces(driven.bundle, 64, log)).toEqual(log);
   const text = textOf(metrics, GAUGES).split("\n");
-  expect(text).toContain('stratagem_reconfigurations_total{model="deep",change="shrink"} 1');
-  expect(text).toContain('stratagem_instances_total{model="deep"} 16');
-  expect(text).toContain('stratagem_instances_redone_total{model="deep"} 3');
+  expect(text).toContain(
+    'stratagem_scaling_actions_total{model="deep",resource="places",direction="down"} 1',
+  );
 });
 
 const GAUGES = {
@@ -105,7 +105,6 @@ const GAUGES = {
   activeQueries: 0,
   waitingQueries: 0,
   loadQps: 0,
-  levelCount: 1,
   topLevelQps: 1,
   application: "places",
   promisedViolationRate: 0.01,
@@ -150,7 +149,7 @@ test("without a place left a query waits, and goes on where it was once there is
   expectOwnRows(driven, first);
   expectOwnRows(driven, second);
   expect(textOf(metrics, GAUGES)).toContain(
-    'stratagem_reconfigurations_total{model="deep",change="restart"} 1',
+    'stratagem_scaling_actions_total{model="deep",resource="places",direction="restart"} 1',
   );
 });
 

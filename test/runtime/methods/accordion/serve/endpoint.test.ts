@@ -134,18 +134,15 @@ test("answers come from the model that is named, and are counted there", async (
     'nv_inference_request_success{model="deep",version="1"} 1',
     'nv_inference_count{model="deep",version="1"} 5',
     'nv_inference_count{model="small",version="1"} 1',
-    'stratagem_instances_total{model="deep"} 5',
-    'stratagem_instances_redone_total{model="deep"} 0',
     'stratagem_start_places_count{model="deep"} 1',
     'stratagem_queries_total{model="deep",outcome="satisfied"} 5',
     'stratagem_queries_dropped_total{model="small",reason="late"} 0',
-    'stratagem_reconfigurations_total{model="small",change="grow"} 0',
-    "stratagem_places 4",
-    "stratagem_places_ready 4",
-    "stratagem_places_busy 0",
-    "stratagem_active_queries 0",
-    "stratagem_waiting_queries 0",
-    "stratagem_workers 4",
+    'stratagem_scaling_actions_total{model="small",resource="places",direction="up"} 0',
+    'stratagem_workers{state="ready"} 4',
+    'stratagem_workers{state="busy"} 0',
+    'stratagem_pending_queries{state="running"} 0',
+    'stratagem_pending_queries{state="waiting"} 0',
+    'stratagem_workers{state="total"} 4',
     `stratagem_bundle_info{application="places",sha256="${"ab".repeat(32)}"} 1`,
   ]) {
     expect(lines).toContain(line);
@@ -230,7 +227,9 @@ test("a client that disconnects is forgotten", async () => {
   controller.abort();
   await expect(gone).rejects.toThrow();
   while (!house.log.some(({ kind }) => kind === "cancel")) await new Promise(setImmediate);
-  expect(ofOneModel((await get(house, "/metrics")).text)).toContain("stratagem_places_busy 0");
+  expect(ofOneModel((await get(house, "/metrics")).text)).toContain(
+    'stratagem_workers{state="busy"} 0',
+  );
 });
 
 test("a bundle without stages of its models is not served", async () => {

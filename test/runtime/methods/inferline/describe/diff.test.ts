@@ -33,8 +33,8 @@ test("levels differ by cost and by the stages that changed, in words", () => {
   const diff = diffBundles(inferlineSample(), after);
   expect(diff.levels).toHaveLength(1);
   expect(diffText(diff).split("\n")).toEqual([
-    "the bundles differ: 1 level, 0 fields beside the levels",
-    "  plans: another at 120 qps",
+    "the bundles differ: 1 level, 0 fields outside the levels",
+    "  plans: changed at 120 qps",
     "  plan.costPerHour: 3.569 → 3.767 at 120 qps",
     "",
     "level 120 qps: another plan",

@@ -11,7 +11,7 @@ import {
   loadAll,
   metricsOf,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import { outputsOf, servedStages } from "../../../server/graph/served-tasks.ts";
 
 afterEach(closeServed);
@@ -99,19 +99,15 @@ test("tells of replicas, the envelope, what is scaled and what it costs", async 
   const rows = [{ escalate: 1, keep: 0, value: 1 }];
   expect((await driven(house, inferStages(house, rows))).status).toBe(200);
   for (const line of [
-    'stratagem_replicas_target{task="slow"} 1',
-    'stratagem_replicas_assigned{task="slow"} 1',
-    'stratagem_replicas_ready{task="slow"} 1',
-    'stratagem_scaling_actions_total{task="slow",direction="up"} 0',
-    'stratagem_envelope_requests{window_ms="1000",of="observed"} 1',
-    'stratagem_envelope_requests{window_ms="1000",of="sample"} 1',
-    'stratagem_envelope_requests{window_ms="60000",of="sample"} 60',
-    "stratagem_envelope_excess 1",
+    'stratagem_task_workers{task="slow",state="target"} 1',
+    'stratagem_task_workers{task="slow",variant="slow",state="assigned"} 1',
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 1',
+    'stratagem_scaling_actions_total{task="slow",resource="workers",direction="up"} 0',
     "stratagem_cost_per_hour 0.3",
-    "stratagem_servers 3",
-    "stratagem_workers 6",
-    "stratagem_workers_ready 3",
-    'stratagem_decisions_total{task="slow",variant="slow"} 1',
+    'stratagem_workers{state="planned"} 3',
+    'stratagem_workers{state="total"} 6',
+    'stratagem_workers{state="ready"} 3',
+    'stratagem_batch_size_count{task="slow",variant="slow"} 1',
     'stratagem_queries_total{outcome="satisfied"} 1',
   ]) {
     expect(await metricsOf(house)).toContain(line);
@@ -119,20 +115,20 @@ test("tells of replicas, the envelope, what is scaled and what it costs", async 
   expect((await driven(house, inferStages(house, BURST))).status).toBe(200);
   const risen = await metricsOf(house);
   for (const line of [
-    'stratagem_replicas_target{task="slow"} 6',
-    'stratagem_replicas_assigned{task="slow"} 2',
-    'stratagem_replicas_ready{task="slow"} 1',
-    'stratagem_scaling_actions_total{task="slow",direction="up"} 5',
-    'stratagem_scaling_actions_total{task="slow",direction="down"} 0',
-    'stratagem_envelope_requests{window_ms="1000",of="observed"} 13',
-    "stratagem_envelope_excess 13",
+    'stratagem_task_workers{task="slow",state="target"} 6',
+    'stratagem_task_workers{task="slow",variant="slow",state="assigned"} 2',
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 1',
+    'stratagem_scaling_actions_total{task="slow",resource="workers",direction="up"} 5',
+    'stratagem_scaling_actions_total{task="slow",resource="workers",direction="down"} 0',
     "stratagem_cost_per_hour 0.6",
-    "stratagem_servers 6",
+    'stratagem_workers{state="planned"} 6',
   ]) {
     expect(risen).toContain(line);
   }
   loadAll(house);
-  expect(await metricsOf(house)).toContain('stratagem_replicas_ready{task="slow"} 2');
+  expect(await metricsOf(house)).toContain(
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 2',
+  );
 });
 
 test("a replica that is too many goes when its batch is done, not before", async () => {
@@ -153,16 +149,20 @@ test("a replica that is too many goes when its batch is done, not before", async
   const isOff = (worker: number) => told.includes(`${worker}: off`);
   house.clock.nowMs += 61 * beatMsOf(bundle.slo);
   replies.push(inferStages(house, rows));
-  const target = 'stratagem_replicas_target{task="gate"} 1';
+  const target = 'stratagem_task_workers{task="gate",state="target"} 1';
   while (!(await metricsOf(house)).includes(target)) await new Promise(setImmediate);
-  expect(await metricsOf(house)).toContain('stratagem_replicas_assigned{task="gate"} 2');
+  expect(await metricsOf(house)).toContain(
+    'stratagem_task_workers{task="gate",variant="gate",state="assigned"} 2',
+  );
   expect(busy.some(isOff)).toBe(false);
   const statuses = replies.map(async (reply) => (await driven(house, reply)).status);
   expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
   expect(busy.filter(isOff)).toHaveLength(1);
   const after = await metricsOf(house);
-  expect(after).toContain('stratagem_replicas_assigned{task="gate"} 1');
-  expect(after).toContain('stratagem_scaling_actions_total{task="gate",direction="down"} 5');
+  expect(after).toContain('stratagem_task_workers{task="gate",variant="gate",state="assigned"} 1');
+  expect(after).toContain(
+    'stratagem_scaling_actions_total{task="gate",resource="workers",direction="down"} 5',
+  );
 });
 
 test("another share of the requests that take one entry is not followed", async () => {

@@ -290,7 +290,6 @@ const GAUGES = {
   servers: 0,
   workersByVariant: [],
   level: 0,
-  levelCount: 1,
   topLevelQps: 0,
   bundleSha256: "",
   promise: { violationRate: 0.01 },

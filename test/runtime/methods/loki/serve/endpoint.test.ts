@@ -9,7 +9,7 @@ import {
   inferRows,
   loadAll,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import {
   AXIS_NAMES,
   LARGE_ONLY,
@@ -75,19 +75,17 @@ test("counts by task and variant", async () => {
     'nv_inference_request_success{model="pipeline",version="1"} 1',
     'nv_inference_count{model="pipeline",version="1"} 5',
     // The two rows are one batch, and so are the three crops.
-    'stratagem_decisions_total{task="detect",variant="large"} 1',
-    'stratagem_decisions_total{task="classify",variant="large"} 1',
-    'stratagem_decisions_total{task="classify",variant="small"} 0',
+    'stratagem_batch_size_count{task="detect",variant="large"} 1',
+    'stratagem_batch_size_count{task="classify",variant="large"} 1',
+    'stratagem_batch_size_count{task="classify",variant="small"} 0',
     'stratagem_batch_size_sum{task="classify",variant="large"} 3',
     'stratagem_fanout{task="detect",variant="large",child="classify"} 1.5',
     'stratagem_queries_total{outcome="satisfied"} 2',
     'stratagem_queries_dropped_total{task="classify",reason="late"} 0',
-    "stratagem_servers 3",
+    'stratagem_workers{state="planned"} 3',
     "stratagem_level 0",
-    "stratagem_plan_switches_total 0",
-    "stratagem_model_loads_total 3",
-    "stratagem_workers 6",
-    "stratagem_workers_ready 3",
+    'stratagem_workers{state="total"} 6',
+    'stratagem_workers{state="ready"} 3',
     "stratagem_pending_queries 0",
   ]) {
     expect(text.split("\n")).toContain(line);

@@ -225,8 +225,6 @@ describe("plans", () => {
     for (const { submission, rows } of submissions) expectOwn(await answerOf(submission), rows);
     expect(scheduler.pendingCount).toBe(0);
     const text = textOf(metrics, GAUGES);
-    expect(text).toMatch(/stratagem_plan_switches_total [1-9]/);
-    expect(text).toMatch(/stratagem_model_loads_total \d+/);
     expect(text).toContain('stratagem_queries_total{outcome="satisfied"} 480\n');
     expect(text).toMatch(/stratagem_fanout\{task="detect",variant="\w+",child="classify"\} 1\.5/);
   });
@@ -260,7 +258,6 @@ const GAUGES = {
   servers: 1,
   workersByVariant: [],
   level: 0,
-  levelCount: 1,
   topLevelQps: 1,
   bundleSha256: "ab",
   promise: { violationRate: 0.01 },

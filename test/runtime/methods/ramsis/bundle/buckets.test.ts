@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { bytesOfBundle, valueOfBytes } from "../../../../../runtime/bundle/codec.ts";
 import type { RamsisBundle, Table } from "../../../../../runtime/bundle/schema.ts";
-import { readRamsisBundle } from "../../../../../runtime/methods/ramsis/bundle/read.ts";
+import { readRamsisBundle } from "../../../../../runtime/methods/ramsis/bundle/fields.ts";
 import { bucketBundle } from "../../../../support/bucket-bundle.ts";
 
 const BUNDLE = bucketBundle();

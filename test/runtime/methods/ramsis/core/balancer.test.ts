@@ -5,7 +5,7 @@ import {
   RoundRobinBalancer,
   ShortestQueueBalancer,
 } from "../../../../../runtime/methods/ramsis/core/balancer.ts";
-import { BUSY, DOWN, IDLE } from "../../../../../runtime/methods/ramsis/core/worker-states.ts";
+import { BUSY, DOWN, IDLE } from "../../../../../runtime/methods/ramsis/core/workers.ts";
 
 const states = fc.array(fc.constantFrom(DOWN, IDLE, BUSY), { minLength: 1, maxLength: 8 });
 

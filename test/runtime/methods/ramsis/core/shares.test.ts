@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CommandBuffer } from "../../../../../runtime/core/command-buffer.ts";
 import type { LoadShare } from "../../../../../runtime/core/load-share.ts";
 import { dispatcherOf } from "../../../../../runtime/methods/ramsis/core/dispatcher-of.ts";
-import type { RecordedEvent } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+import type { RecordedEvent } from "../../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { RamsisReplayer } from "../../../../../runtime/methods/ramsis/serve/replayer.ts";
 import { classBundle } from "../../../../support/class-bundle.ts";
 import { tinyBundle } from "../../../../support/tiny-bundle.ts";

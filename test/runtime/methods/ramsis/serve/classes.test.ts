@@ -61,10 +61,9 @@ describe.each([["one queue", null] as const, ["workers of their own", [1, 1]] as
         'stratagem_queries_total{slo_class="relaxed",outcome="late"} 0',
         'stratagem_satisfied_accuracy_total{slo_class="interactive"} 0',
         'stratagem_satisfied_accuracy_total{slo_class="relaxed"} 0.8',
-        'stratagem_class_slo_seconds{slo_class="relaxed"} 0.4',
-        `stratagem_class_workers{slo_class="relaxed"} ${split === null ? "NaN" : "1"}`,
-        'stratagem_expected_accuracy_ratio{slo_class="relaxed"} 0.7',
-        'stratagem_expected_violation_ratio{slo_class="interactive"} 0.001',
+        'stratagem_slo_seconds{slo_class="relaxed"} 0.4',
+        'stratagem_expected_ratio{slo_class="relaxed",figure="accuracy"} 0.7',
+        'stratagem_expected_ratio{slo_class="interactive",figure="violations"} 0.001',
       ]) {
         expect(text).toContain(`${line}\n`);
       }

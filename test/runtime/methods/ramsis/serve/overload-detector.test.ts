@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Rng } from "../../../../../runtime/core/rng.ts";
-import { OverloadDetector } from "../../../../../runtime/methods/ramsis/serve/overload-detector.ts";
+import { OverloadDetector } from "../../../../../runtime/methods/ramsis/serve/level-generation.ts";
 
 const TOP_QPS = 400;
 

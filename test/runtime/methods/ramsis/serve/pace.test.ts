@@ -1,6 +1,6 @@
 /** The running server measures the pace of its workers, and records what it decides by. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { RecordedEvent } from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+import type { RecordedEvent } from "../../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { RamsisReplayer } from "../../../../../runtime/methods/ramsis/serve/replayer.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
 import { paceLines, servedPace } from "../../../../../runtime/server/metrics/served-pace.ts";

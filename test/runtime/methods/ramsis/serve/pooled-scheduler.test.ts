@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
 import { signatureOf } from "../../../../../runtime/server/tensors/signature.ts";
 import { waitingBundle } from "../../../../support/pooled-bundle.ts";

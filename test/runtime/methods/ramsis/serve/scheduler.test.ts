@@ -4,7 +4,7 @@ import { WorkerLostError } from "../../../../../runtime/exec/models/executor.ts"
 import type {
   RecordedCommand,
   RecordedEvent,
-} from "../../../../../runtime/methods/ramsis/serve/recording.ts";
+} from "../../../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
 import { Scheduler } from "../../../../../runtime/methods/ramsis/serve/scheduler.ts";
 import type {
   Outcome,

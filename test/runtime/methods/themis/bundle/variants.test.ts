@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readThemisBundle } from "../../../../../runtime/methods/themis/bundle/read.ts";
+import { readThemisBundle } from "../../../../../runtime/methods/themis/bundle/fields.ts";
 import { changedAt } from "../../../../support/refused-bundle.ts";
 import { choiceBundle, type VariantSketch } from "../../../../support/themis-choices.ts";
 

@@ -9,7 +9,7 @@ import {
   loadAll,
   metricsOf,
   served,
-} from "../../../server/graph/served-house.ts";
+} from "../../../server/graph/served-application.ts";
 import { type CascadeRow, outputsOf } from "../../../server/graph/served-tasks.ts";
 import { servedScales } from "./served.ts";
 
@@ -66,59 +66,49 @@ test("tells of instances, cores, what is resized and what is foretold", async ()
   const house = await serving(servedScales({ sloMs: 100 }));
   loadAll(house);
   for (const line of [
-    'stratagem_instances_target{task="slow"} 2',
-    'stratagem_instances_assigned{task="slow"} 2',
-    'stratagem_instances_ready{task="slow"} 2',
-    'stratagem_instance_cores_target{task="slow"} 1',
-    'stratagem_cores_held{task="slow"} 2',
-    "stratagem_cores 8",
+    'stratagem_task_workers{task="slow",state="target"} 2',
+    'stratagem_task_workers{task="slow",variant="slow",state="assigned"} 2',
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 2',
+    'stratagem_worker_cores_target{task="slow"} 1',
+    'stratagem_cores{task="slow",state="held"} 2',
+    'stratagem_cores{state="limit"} 8',
     "stratagem_level 2",
-    "stratagem_goal_level 2",
-    "stratagem_servers 4",
-    "stratagem_workers 4",
-    "stratagem_looks_total 0",
-    "stratagem_bursts_total 0",
+    'stratagem_workers{state="planned"} 4',
+    'stratagem_workers{state="total"} 4',
     "stratagem_forecast_qps NaN",
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }
   await traffic(house, 60, 500);
   for (const line of [
-    'stratagem_instances_ready{task="slow"} 1',
-    'stratagem_cores_held{task="slow"} 1',
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 1',
+    'stratagem_cores{task="slow",state="held"} 1',
     "stratagem_level 0",
-    "stratagem_goal_level 0",
-    "stratagem_plans_settled_total 1",
     "stratagem_forecast_qps 2",
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }
   while (house.executor.loading.length === 0) await traffic(house, 20, 12);
   for (const line of [
-    'stratagem_instances_target{task="slow"} 2',
-    'stratagem_instances_assigned{task="slow"} 2',
-    'stratagem_instances_ready{task="slow"} 1',
-    'stratagem_instance_cores_target{task="slow"} 2',
+    'stratagem_task_workers{task="slow",state="target"} 2',
+    'stratagem_task_workers{task="slow",variant="slow",state="assigned"} 2',
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 1',
+    'stratagem_worker_cores_target{task="slow"} 2',
     // The one that comes up has one core.
-    'stratagem_cores_held{task="slow"} 3',
-    'stratagem_resizes_total{task="slow",direction="up"} 1',
-    'stratagem_resizes_total{task="slow",direction="down"} 0',
-    'stratagem_resizes_total{task="gate",direction="up"} 0',
-    'stratagem_resize_ms_count{task="slow"} 1',
-    'stratagem_resize_ms_sum{task="slow"} 0',
+    'stratagem_cores{task="slow",state="held"} 3',
+    'stratagem_scaling_actions_total{task="slow",resource="cores",direction="up"} 1',
+    'stratagem_scaling_actions_total{task="slow",resource="cores",direction="down"} 0',
+    'stratagem_scaling_actions_total{task="gate",resource="cores",direction="up"} 0',
     "stratagem_level 2",
-    "stratagem_goal_level 2",
-    "stratagem_bursts_total 1",
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }
   loadAll(house);
   await traffic(house, 1, 12);
   for (const line of [
-    'stratagem_instances_ready{task="slow"} 2',
-    'stratagem_cores_held{task="slow"} 2',
-    'stratagem_resizes_total{task="slow",direction="down"} 1',
-    "stratagem_plans_settled_total 2",
+    'stratagem_task_workers{task="slow",variant="slow",state="ready"} 2',
+    'stratagem_cores{task="slow",state="held"} 2',
+    'stratagem_scaling_actions_total{task="slow",resource="cores",direction="down"} 1',
   ]) {
     expect(await metricsOf(house)).toContain(line);
   }

@@ -191,7 +191,7 @@ describe("--baseline", () => {
   it.each(["nope", "fixed", "fixed:", "fixed:a:b", "jellyfish:large", ""])(
     "refuses %j and names what there is",
     async (baseline) => {
-      const command = { bundle: "none", poisson: "10", seed: "1", baseline };
+      const command = { bundle: "none", arrivals: "poisson:10", seed: "1", baseline };
       const options = { ...command, serviceTimes: "p95", fanout: "rounded" } as const;
       const { signal } = new AbortController();
       const watch = { jobs: 1, onProgress() {}, signal, nowMs: () => 0 };

@@ -42,7 +42,7 @@ class Play {
     this.#cluster = tinyCluster({ workers, maxQueue }, qps);
     const settings = [PEERS[peer].paper(this.#cluster), ...PEERS[peer].tunings(this.#cluster)];
     const chosen = settings[setting % settings.length];
-    if (chosen === undefined) throw new Error("a peer has a setting");
+    if (chosen === undefined) throw new Error("a peer has at least one setting");
     this.setting = chosen;
     this.driver = new PeerDriver(this.#cluster, chosen);
   }

@@ -1,0 +1,116 @@
+/**
+ * Where every call comes in: it is looked at by its metadata before any of its message is read, and
+ * what becomes of it is noted where it ends.
+ */
+import {
+  status as Code,
+  Metadata,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+} from "@grpc/grpc-js";
+import type { Decision } from "../access/access.ts";
+import type { ServerState } from "../applications/server-state.ts";
+import { HttpError } from "../connections/http-error.ts";
+import type { CodeName } from "./codes.ts";
+import { isPast } from "./deadline.ts";
+import { Seen } from "./seen.ts";
+
+/** Which of them, grpc-js does not tell. */
+const BROKEN = "the client went away before its message was there, or that was too long";
+
+const NOT_HERE = new HttpError(501, "administrators are served by another listener");
+
+/** Calls by the metadata with which they came, which their handlers get as well. */
+const SEEN = new WeakMap<Metadata, Seen>();
+
+/** @throws Error for a call that did not pass the interceptor. */
+export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
+  const seen = SEEN.get(metadata);
+  if (seen === undefined) throw new Error("a call did not pass the interceptor");
+  return seen;
+}
+
+export interface InterceptorOptions {
+  /** Whether administrators are served by this listener. */
+  readonly servesAdmin: boolean;
+  /** Time that the message of a call of one message has to come. */
+  readonly bodyTimeoutMs: number;
+}
+
+export function interceptorOf(
+  state: ServerState,
+  { servesAdmin, bodyTimeoutMs }: InterceptorOptions,
+): ServerInterceptor {
+  return ({ path, requestStream }, call) => {
+    let seen: Seen | undefined;
+    let ended: CodeName | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let isWhole = requestStream;
+    let isOver = false;
+    let leave = () => {};
+    const peer = call.getPeer();
+    const intercepting: ServerInterceptingCall = new ServerInterceptingCall(call, {
+      start: (next) => {
+        const refuse = () => {
+          const details = `request: expected a whole message within ${bodyTimeoutMs} ms`;
+          intercepting.sendStatus({ code: Code.DEADLINE_EXCEEDED, details });
+        };
+        if (!requestStream) timer = setTimeout(refuse, bodyTimeoutMs).unref();
+        next({
+          onReceiveMetadata: (metadata, pass) => {
+            const own = begun(state, { path, metadata, peer });
+            seen = own;
+            const settle = (decision: Decision) => {
+              if (decision instanceof HttpError) {
+                clearTimeout(timer);
+                intercepting.sendStatus(own.refusal(decision));
+                return;
+              }
+              own.clientName = decision.name;
+              // Of a stream its messages are counted, as many as there are at a time.
+              if (requestStream || isOver) decision.leave();
+              else leave = decision.leave;
+              pass(metadata);
+            };
+            const decision = servesAdmin || own.need !== "admin" ? own.enter() : NOT_HERE;
+            if (decision instanceof Promise) void decision.then(settle);
+            else settle(decision);
+          },
+          onReceiveHalfClose: (pass) => {
+            clearTimeout(timer);
+            isWhole = true;
+            pass();
+          },
+          onCancel: () => {
+            clearTimeout(timer);
+            isOver = true;
+            leave();
+            if (ended !== undefined) seen?.end(ended);
+            else {
+              if (!isWhole) seen?.onError(BROKEN);
+              // Whoever works on it learns at the same time that nobody waits, and says so.
+              const code = isPast(call.getDeadline()) ? "DEADLINE_EXCEEDED" : null;
+              setImmediate(() => seen?.end(code));
+            }
+          },
+        });
+      },
+      sendMetadata: (metadata, next) => next(seen?.marked(metadata) ?? metadata),
+      sendStatus: (status, next) => {
+        ended ??= Code[status.code ?? Code.OK] as CodeName;
+        if (ended !== "OK" && seen !== undefined) {
+          seen.onError(status.details ?? "");
+          next({ ...status, metadata: seen.marked(status.metadata ?? new Metadata()) });
+        } else next(status);
+      },
+    });
+    return intercepting;
+  };
+}
+
+/** Every call of every service comes by here, by its path and with its metadata. */
+function begun(state: ServerState, head: Parameters<typeof Seen.ofCall>[1]): Seen {
+  const seen = Seen.ofCall(state, head);
+  SEEN.set(head.metadata, seen);
+  return seen;
+}

@@ -1,0 +1,46 @@
+/** Listeners of a server: one for all, and those for administrators or metrics alone. */
+import type { Need } from "../access/scopes.ts";
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+}
+
+export interface Listener extends ListenAddress {
+  /** Of the setting that says where it is. */
+  readonly flag: string;
+  /** What is served there beside health; other paths are not there. */
+  readonly needs: ReadonlySet<Need>;
+  /** Whether it is not the one for all. */
+  readonly isOwn: boolean;
+}
+
+export interface ListenAddresses {
+  readonly http: ListenAddress;
+  /** Left out, administrators and metrics are served with the rest. */
+  readonly admin?: ListenAddress | undefined;
+  readonly metrics?: ListenAddress | undefined;
+}
+
+/** The one for all comes first; administrators and metrics may share one. */
+export function listenersOf({ http, admin, metrics }: ListenAddresses): Listener[] {
+  const main = new Set<Need>(["open", "infer"]);
+  if (admin === undefined) main.add("admin");
+  if (metrics === undefined) main.add("metrics");
+  const listeners: Listener[] = [{ ...http, flag: "--http", needs: main, isOwn: false }];
+  const own = (address: ListenAddress, flag: string, needs: readonly Need[]) => {
+    listeners.push({ ...address, flag, needs: new Set<Need>(["open", ...needs]), isOwn: true });
+  };
+  const isShared = admin !== undefined && metrics !== undefined && isSame(admin, metrics);
+  if (isShared) own(admin, "--admin", ["admin", "metrics"]);
+  else {
+    if (admin !== undefined) own(admin, "--admin", ["admin"]);
+    if (metrics !== undefined) own(metrics, "--metrics", ["metrics"]);
+  }
+  return listeners;
+}
+
+function isSame(one: ListenAddress, other: ListenAddress): boolean {
+  return one.port !== 0 && one.port === other.port && one.host === other.host;
+}
