@@ -208,10 +208,10 @@ test("says what a file is that is no model", async () => {
   };
   const expected = ": expected an ONNX model that can be served: the file is ";
   expect(await refused("zero.onnx", "")).toBe(`${expected}empty`);
-  expect(await refused("page.onnx", "<!DOCTYPE html>")).toMatch(`${expected}a page of the web`);
+  expect(await refused("page.onnx", "<!DOCTYPE html>")).toMatch(`${expected}a web page`);
   const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n";
   expect(await refused("lfs.onnx", pointer)).toMatch(/git lfs pull/);
-  expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; allowed: the \.onnx/);
+  expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; use the \.onnx/);
   const fixed = onnxModel({
     nodes: [{ op: "Identity", inputs: ["one"], output: "y" }],
     constants: [{ name: "one", type: "float32", shape: [1], values: [1] }],
