@@ -78,7 +78,8 @@ function chained(
       else if (!fits(known.tensor, tensor)) {
         const verb = from === undefined ? "takes" : "returns";
         const message =
-          `input ${show(tensor.name)} of ${file} is ${shapeText(tensor)}, but ${known.file} ${verb} ` +
+          `input ${show(tensor.name)} of ${file} is ${shapeText(tensor)}, but ${known.file} ` +
+          `${verb} ` +
           shapeText(known.tensor);
         mistakes.push(conflict(place, message));
       }
@@ -94,7 +95,8 @@ function chained(
   const open = [...outside.values()].find(({ tensor }) => !isRowsFirst(tensor));
   if (open !== undefined && mistakes.length === 0) {
     const message =
-      `input ${show(open.tensor.name)} of ${open.file} is ${shapeText(open.tensor)}; with several files ` +
+      `input ${show(open.tensor.name)} of ${open.file} is ${shapeText(open.tensor)}; with ` +
+      `several files ` +
       "inputs must have rows on axis 0 and fixed sizes on the other axes";
     mistakes.push(conflict([...at, "model"], message));
   }
@@ -120,7 +122,10 @@ function takesNothing(
 ): string {
   const wanted = inputs.map(named).join(", ");
   const there = [...given.values()].map(({ file: from, tensor }) => `${named(tensor)} of ${from}`);
-  return `${file} takes ${wanted}, but no earlier file returns them; available are ${there.join(", ")}`;
+  return (
+    `${file} takes ${wanted}, but no earlier file returns them; available are ` +
+    `${there.join(", ")}`
+  );
 }
 
 function givesNothing(files: readonly ModelPart[], index: number): string {

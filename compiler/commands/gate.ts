@@ -15,13 +15,15 @@ export function addGate(program: Command, { watched, print, nowMs }: Tools): voi
     .argument("<new>", "policy bundle to replace it")
     .option(
       "--allow <tolerances>",
-      "tolerances for promises that become worse, such as 'accuracy 0.5%; violations 0.1%; cost 5%; p99 2ms @ 1000' " +
+      "tolerances for promises that become worse, such as 'accuracy 0.5%; violations 0.1%; " +
+        "cost 5%; p99 2ms @ 1000' " +
         "(repeatable)",
       joined,
     )
     .option(
       "--require <promises>",
-      "requirements of the new bundle, as in compile, such as 'feasible; accuracy >= 97%' (repeatable)",
+      "requirements of the new bundle, as in compile, such as 'feasible; accuracy >= 97%' " +
+        "(repeatable)",
       joined,
     )
     .option("--markdown", "print the comparison as Markdown, for a pull request")

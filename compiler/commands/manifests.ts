@@ -76,7 +76,8 @@ function optionsOf(flags: ManifestFlags) {
 function name(text: string): string {
   if (NAME.test(text)) return text;
   throw new InvalidArgumentError(
-    "expected a lower-case letter and up to 39 lower-case letters, digits and dashes, without a dash at the end",
+    "expected a lower-case letter and up to 39 lower-case letters, digits and dashes, " +
+      "without a dash at the end",
   );
 }
 

@@ -129,7 +129,8 @@ function addWorkers(command: Command): Command {
     .addOption(
       new Option(
         "--workers <urls>",
-        "workers on other machines to measure, including the network: URLs of v2 servers, separated by " +
+        "workers on other machines to measure, including the network: URLs of v2 servers, " +
+          "separated by " +
           "commas (default: the URLs of the spec's pool, or processes of this machine)",
       ).conflicts("layers"),
     )

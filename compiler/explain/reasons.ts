@@ -93,7 +93,8 @@ function queueText(explained: ExplainedRequest, timesOf: TimesProfiledOf): strin
   const parts = [
     ahead.requests === 0
       ? "no request was waiting at its arrival"
-      : `${counted(ahead.requests, "request")}, ${counted(ahead.rows, "row")}, waiting at its arrival`,
+      : `${counted(ahead.requests, "request")}, ${counted(ahead.rows, "row")}, waiting at ` +
+        `its arrival`,
   ];
   if (batchesBefore.length > 0) parts.push(batchesText(batchesBefore, timesOf));
   const freeShare = steps.queue > 0 ? idleMs / steps.queue : 0;
@@ -146,7 +147,8 @@ export function circumstances(explained: ExplainedRequest): string[] {
   const serverMs = latencyMs - steps.queue - steps.compute;
   if (serverMs >= Math.max(LEAST_SERVER_MS, 0.25 * latencyMs)) {
     sentences.push(
-      `${rounded(serverMs)} ms, ${percent(serverMs / latencyMs)}, were neither in the queue nor computing: ` +
+      `${rounded(serverMs)} ms, ${percent(serverMs / latencyMs)}, were neither in the queue ` +
+        `nor computing: ` +
         "the server's process or the machine was busy with other work",
     );
   }

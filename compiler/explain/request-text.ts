@@ -87,7 +87,8 @@ function runText(run: ExplainedRun): string {
     level === null
       ? ""
       : levelQps === null
-        ? `, by level ${level}, which this bundle lacks: it was solved in service, or belongs to another bundle`
+        ? `, by level ${level}, which this bundle lacks: it was solved in service, or ` +
+          `belongs to another bundle`
         : `, by level ${levelText({ loadQps: levelQps, pace: run.levelPace })}`;
   const among = places === null ? "" : `, on workers ${places.join(", ")}`;
   const after = doneRows === null || doneRows === 0 ? "" : ` after ${doneRows} rows were done`;

@@ -78,7 +78,9 @@ export async function suggestedUse(
     reason = failed;
   }
   const flags = tried.map((key) => `--axes ${show(`${key}=SIZE`)}`).join(" ");
-  const message = `${path}: the model runs with none of the usual sizes of its open axes; set them with ${flags}`;
+  const message =
+    `${path}: the model runs with none of the usual sizes of its open axes; ` +
+    `set them with ${flags}`;
   throw new InputError("INPUT_INVALID_VALUE", `${message} (onnxruntime says: ${reason})`);
 }
 

@@ -170,7 +170,8 @@ function differentTasks(first: ReadModel, other: ReadModel): InputError {
     return `${path} takes ${tensorsText(model.inputs)} and returns ${tensorsText(model.outputs)}`;
   };
   const expected = "expected variants of one task, with the same inputs and outputs";
-  const message = `${expected}: ${tensorsOf(first)}; ${tensorsOf(other)}. Write a spec for each with -o`;
+  const message =
+    `${expected}: ${tensorsOf(first)}; ${tensorsOf(other)}. Write a spec for ` + `each with -o`;
   return new InputError("INPUT_CONFLICT", message);
 }
 

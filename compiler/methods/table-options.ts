@@ -3,7 +3,7 @@ import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ReportRequest } from "./method.ts";
 
 /**
- * Accepts --no-frontier: other methods have no frontier.
+ * Accepts a frontier of none: other methods have no frontier.
  * @param kind of application of the bundle.
  * @throws RuntimeError for any other option of decision tables.
  */

@@ -17,7 +17,8 @@ export function hopWarnings(
   );
   if (elsewhere.length === 0 || isMeasured) return [];
   const names = elsewhere.map(({ name }) => name).join(", ");
-  const where = `${elsewhere.length === 1 ? "pool" : "pools"} ${names}: workers are on other machines`;
+  const where =
+    `${elsewhere.length === 1 ? "pool" : "pools"} ${names}: workers are on other ` + `machines`;
   const hopMs = cluster.communicationLatencyMs;
   if (hopMs === 0) return [`${where}, and plans do not count the hop to them; ${ADVICE}`];
   if (countsStated) return [];

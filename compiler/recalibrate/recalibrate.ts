@@ -97,7 +97,8 @@ function modelOf(
     const expected =
       "expected the metrics of a server, with lines of stratagem_service_time_seconds";
     throw refusal(
-      `${metrics}: ${expected}, got none: the server has served nothing yet, or is an older version`,
+      `${metrics}: ${expected}, got none: the server has served nothing yet, or is an older ` +
+        `version`,
     );
   }
   const known = [...new Set(observed.flatMap((one) => one.model ?? []))];
@@ -119,7 +120,8 @@ function requireOwn(
   const own = ownObservations(observed, profiled);
   if (own.byVariant.size === 0) {
     const names = [...new Set(observed.map(({ variant }) => variant))].join(", ");
-    const expected = `expected times of variants of ${profiled.file} on ${profiled.profile.hardware}`;
+    const expected =
+      `expected times of variants of ${profiled.file} on ` + `${profiled.profile.hardware}`;
     const known = Object.keys(profiled.profile.variants).join(", ");
     throw refusal(`${metrics}: ${expected} (${known}), got those of ${names}`);
   }

@@ -111,7 +111,8 @@ export function* bindingMistakes(variant: VariantSpec, path: KeyPath): Generator
   for (const [name, own] of Object.entries(inputs ?? {})) {
     const other = seen.get(own);
     if (other !== undefined) {
-      const message = `"${own}" is already named "${other}"; expected one name for each input of the model`;
+      const message =
+        `"${own}" is already named "${other}"; expected one name for each ` + `input of the model`;
       yield conflict([...path, "inputs", name], message);
     }
     if (constants[own] !== undefined) {

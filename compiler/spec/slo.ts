@@ -30,7 +30,8 @@ export function* sloMistakes({ slo, policy }: ApplicationSpec): Generator<Mistak
   if (latency !== undefined) yield conflict(PATH, "expected latency or classes, got both");
   if (rules === undefined) {
     const allowed = `slo.latency, or method ${methodsWithClasses().join(" or ")}`;
-    const message = `method ${policy.method} supports one SLO for all requests; allowed: ${allowed}`;
+    const message =
+      `method ${policy.method} supports one SLO for all requests; allowed: ` + `${allowed}`;
     yield { code: "INPUT_UNSUPPORTED", path: PATH, message };
     return;
   }
@@ -51,7 +52,8 @@ function* targetMistakes(
     const path = ["slo", key];
     if (rulesOf(policy).latencyTargets !== true) {
       const allowed = `slo.latency alone, or method ${methodsWithTargets().join(" or ")}`;
-      const message = `method ${policy.method} does not support a target of ${key}; allowed: ${allowed}`;
+      const message =
+        `method ${policy.method} does not support a target of ${key}; allowed: ` + `${allowed}`;
       yield { code: "INPUT_UNSUPPORTED", path, message };
     } else if (targetMs > mostMs) {
       yield conflict(path, `expected at most the SLO of ${mostMs} ms, got ${targetMs} ms`);

@@ -113,8 +113,8 @@ export interface Ablation {
   readonly withoutContention: BriefOutcome | null;
   readonly withoutBoth: BriefOutcome | null;
   /**
-   * Includes all components, and the stalls observed in this run instead of the profile's: remaining
-   * deviations are not due to the host.
+   * Includes all components, and the stalls observed in this run instead of the profile's:
+   * remaining deviations are not due to the host.
    */
   readonly asItWas: BriefOutcome | null;
 }

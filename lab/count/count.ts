@@ -9,6 +9,7 @@ import { type CommandOptions, commandOptions } from "./options.ts";
 import {
   byFolder,
   circles,
+  FEATURES,
   lineCount,
   outside,
   slivers,
@@ -24,22 +25,13 @@ const RUNTIME_CLI = "runtime/dist/cli.js";
 /** Reference pages, made from tables in the code. */
 const GENERATED_PAGES = ["bundle-format", "metrics", "settings", "errors"];
 
-/** Features by their name in other files, and where they may be named. */
-const FEATURES: readonly (readonly [name: string, pattern: RegExp, own: RegExp])[] = [
-  ["canary", /canar/i, /features\/(canary\/|features\.ts)/],
-  ["decision log", /decision-?log/i, /features\/(decision-log\/|features\.ts)/],
-  ["drift", /\bdrift/i, /features\/(drift\/|features\.ts)/],
-  ["feedback", /feedback/i, /features\/(feedback\/|features\.ts)/],
-  ["live page", /live-page|livePage|LivePage/, /features\/(live-page\/|features\.ts)/],
-  ["telemetry", /telemetry/i, /features\/(telemetry\/|features\.ts)/],
-];
-
 type Row = readonly [what: string, now: string, goal: string];
 
 /** Each measure, what it is now, and its goal. */
 async function rows(): Promise<Row[]> {
   const product = sourcesIn("runtime", "compiler");
   const all = [...product, ...sourcesIn("kit")];
+  const server = sourcesIn("runtime");
   const folders = byFolder(all);
   const sizes = [...folders].map(([folder, files]) => [folder, files.length] as const);
   const [largest, most] = sizes.sort((a, b) => b[1] - a[1])[0] ?? ["", 0];
@@ -68,7 +60,11 @@ async function rows(): Promise<Row[]> {
     [`files of the largest folder (${largest})`, text(most), "25"],
     ["lines that compare with undefined", text(undefinedLines(product)), "900"],
     ...FEATURES.map(([name, pattern, own]): Row => {
-      return [`files that name ${name} elsewhere`, text(outside(all, pattern, own).length), "3"];
+      return [
+        `files of the server that name ${name} elsewhere`,
+        text(outside(server, pattern, own).length),
+        "3",
+      ];
     }),
     ["commands", text(commands.length), "22"],
     ["options of all commands", text(sum(commands)), "180"],

@@ -95,6 +95,23 @@ export function circles(sources: readonly SourceFile[]): string[][] {
   return [...groups.values()];
 }
 
+/**
+ * Features of the server: their name in other files, and where they may be named. The compiler
+ * reads what they write, and the table of removed options answers for old ones.
+ */
+export const FEATURES: readonly (readonly [name: string, pattern: RegExp, own: RegExp])[] = [
+  ["canary", /canar/i, /features\/(canary\/|features\.ts)|settings\/removed\.ts/],
+  [
+    "decision log",
+    /decision-?log/i,
+    /features\/(decision-log\/|features\.ts)|settings\/removed\.ts/,
+  ],
+  ["drift", /\bdrift/i, /features\/(drift\/|features\.ts)|settings\/removed\.ts/],
+  ["feedback", /feedback/i, /features\/(feedback\/|features\.ts)|settings\/removed\.ts/],
+  ["live page", /live-?page/i, /features\/(live-page\/|features\.ts)|settings\/removed\.ts/],
+  ["telemetry", /telemetry/i, /features\/(telemetry\/|features\.ts)|settings\/removed\.ts/],
+];
+
 function roomOf(path: string): string {
   return dirname(path).split("/").slice(0, 2).join("/");
 }

@@ -30,7 +30,8 @@ export function demoText(document: TruthDocument, singles: readonly (readonly Si
   const { ceiling } = slo;
   const rows = points.flatMap((point, index) => rowsOf(point, singles[index] ?? [], ceiling));
   return [
-    `Deadline ${slo.latencyMs} ms. At most ${percent(ceiling)} of the requests may be late or lost.`,
+    `Deadline ${slo.latencyMs} ms. At most ${percent(ceiling)} of the requests may be late ` +
+      `or lost.`,
     "",
     alignColumns([HEAD, ...rows]),
     "",

@@ -168,7 +168,8 @@ function serverAlerts(): AlertRule[] {
       annotations: {
         summary: "{{ $labels.instance }} follows an older {{ $labels.what }} than its file",
         description:
-          "The file, of {{ $labels.model }} if it is a bundle, was refused when it was read last; " +
+          "The file, of {{ $labels.model }} if it is a bundle, was refused when it was read " +
+          "last; " +
           "the log says why.",
       },
     },

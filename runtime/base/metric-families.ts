@@ -1,9 +1,9 @@
-/** Families of metrics that several parts of a server have samples of: one name for each idea. */
+/** Families of metrics that several parts of a server write: one name for each idea. */
 import { head, type Labels, line, type MetricLine, metric } from "./exposition.ts";
 
 type Counts = Iterable<readonly [key: string, count: number]>;
 
-/** @param what was refused: `request`, `sequence`, `feedback` or `batch`. */
+/** @param what the reason refers to, such as `request` or `batch`. */
 export function refusedLines(what: string, countByReason: Counts): MetricLine[] {
   const name = "stratagem_refused_total";
   return [

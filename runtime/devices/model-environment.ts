@@ -23,14 +23,14 @@ const PASSED_PREFIXES: readonly string[] = [
 ];
 
 /**
- * Prevents some builds of onnxruntime from sending telemetry to their maker and from writing a
+ * Prevents some builds of onnxruntime from reporting to their maker and from writing a
  * database to the home folder and a temporary file.
  */
-const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
+const NO_REPORTS = { ORT_DISABLE_TELEMETRY: "1" };
 
 /** Environment for a process that runs models. */
 export function modelEnvironment(): Record<string, string> {
-  const passed: Record<string, string> = { ...NO_TELEMETRY };
+  const passed: Record<string, string> = { ...NO_REPORTS };
   for (const [name, value] of Object.entries(process.env)) {
     if (value !== undefined && isPassed(name)) passed[name] = value;
   }

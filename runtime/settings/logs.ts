@@ -5,7 +5,8 @@ import { setting } from "../kinds/setting.ts";
 import { LOG_FORMATS, type LogState } from "../server/logs/log.ts";
 
 export const LOG_HELP =
-  `least severity (${SEVERITIES.join(", ")}) and format (${LOG_FORMATS.join(", ")}) of the log on ` +
+  `least severity (${SEVERITIES.join(", ")}) and format (${LOG_FORMATS.join(", ")}) of the ` +
+  `log on ` +
   "stderr, or one of them";
 export const DEFAULT_LOG: LogState = { level: "info", format: "text" };
 

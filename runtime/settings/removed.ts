@@ -1,7 +1,7 @@
 /** Commands and options removed in this release, each with its replacement. */
 import { flagOf } from "../kinds/setting.ts";
 
-const SIMULATE = "simulate NEW --arrivals log:LOG on a decision log answers the question offline";
+const SIMULATE = "use simulate NEW --arrivals log:LOG with a decision log";
 
 /** Commands of both command lines, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {
@@ -9,8 +9,8 @@ const COMMANDS: Readonly<Record<string, string>> = {
   recalibrate: "use stratagem profile APP --from URL -o FILE",
   replay: "use stratagem explain LOG --replay --policy BUNDLE",
   schema: "the JSON Schemas are schema/application.json and profile.json of the package stratagem",
-  token: "keygen --token NAME makes a token",
-  completion: "no shell completion is written any more; --help lists commands and options",
+  token: "use keygen --token NAME",
+  completion: "shell completion is no longer supported; --help lists commands and options",
   "shadow-report": SIMULATE,
 };
 
@@ -33,8 +33,8 @@ const CREDENTIALS =
 const CREDENTIALS_FILE = "set REGISTRY_AUTH_FILE to the file";
 const ALL_PROCESSORS = "levels are solved on all processors";
 
-const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
-const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
+const KEDA_SCALES = "KEDA sets the replicas, with the ScaledObject that manifests writes";
+const POD_KNOWS = "replicas are read with the service account of the scaler's pod";
 const TLS = {
   "--tls-cert": "use --tls cert=FILE,key=FILE",
   "--tls-key": "use --tls cert=FILE,key=FILE",
@@ -46,7 +46,7 @@ const ARRIVALS = {
   "--gamma": "use --arrivals gamma:QPS,CV2",
   "--trace": "use --arrivals trace:FILE",
 };
-const PLAIN_HTTP = "a registry without TLS is oci+http://HOST/NAME";
+const PLAIN_HTTP = "use oci+http://HOST/NAME for a registry without TLS";
 const SPAN = "use --time BEGIN/END";
 
 /** Options by command; those of `serve` were also variables and keys of its file. */
@@ -85,8 +85,8 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--neighbours": "truth measures beside its load generator",
   },
   explain: { "--minute": "use --time MINUTE", "--from": SPAN, "--to": SPAN },
-  report: { "--no-frontier": "--frontier none solves no load under other ceilings" },
-  bench: { ...ARRIVALS, "--slo-classes": "--slo-class all draws a class for each query" },
+  report: { "--no-frontier": "use --frontier none" },
+  bench: { ...ARRIVALS, "--slo-classes": "use --slo-class all" },
   truth: {
     "--seconds": "use --duration 10s",
     "--retries": "a disturbed run is repeated up to twice",
@@ -114,12 +114,12 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   sign: {
     "--spec": "use --provenance SPEC",
-    "--cosign": "--cosign-key FILE signs with any key, such as that of --key",
+    "--cosign": "use --cosign-key FILE, which may be that of --key",
   },
   worker: {
     ...TLS,
     ...LOG,
-    "--load": "a worker holds the models of its folder, and loads others when they are asked for",
+    "--load": "a worker loads the models of its folder, and others on request",
     "--standby": "a worker replaces a process that ends",
     "--max-values": "--max-body also limits the tensors kept for other workers",
     "--cpu-fallback": "serve and compile report models with nodes on the CPU",
@@ -171,7 +171,7 @@ export function removedOption(command: string | undefined, flag: string): string
   return instead === undefined ? null : `${command} ${flag} was removed: ${instead}`;
 }
 
-/** The same for the first of the words behind a command that is such a flag. */
+/** Returns the message for the first removed option among the words after a command. */
 export function removedOptionIn(
   command: string | undefined,
   words: readonly string[],
@@ -180,7 +180,7 @@ export function removedOptionIn(
   return removed.find((one) => one !== null) ?? null;
 }
 
-/** The same for the key of a setting of `serve`. */
+/** Returns a message for a removed key of the settings file. */
 export function removedSetting(key: string): string | null {
   return removedOption("serve", flagOf(key));
 }

@@ -101,7 +101,7 @@ test.each([
   expect(stderr).toContain(instead);
 });
 
-test("a removed option is named also where another option would take it for its value", async () => {
+test("a removed option is named also as the value of another option", async () => {
   const { status, stderr } = await stratagemHere("sign", "a", "--provenance", "--spec", "app.yaml");
   expect([status, stderr]).toEqual([64, expect.stringContaining("use --provenance SPEC")]);
 });

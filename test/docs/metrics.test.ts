@@ -76,7 +76,7 @@ test("every metric of an application names its model", () => {
     }
   }
   const ofServer =
-    /^(process|nv_gpu)_|^stratagem_(connections|requests|refused|buffered|event_loop|log_records)_?/;
+    /^(process|nv_gpu)_|^stratagem_(connections|requests|refused|buffered|event_loop|log_records)/;
   expect([...nameless].filter((name) => !ofServer.test(name))).toEqual([]);
 });
 

@@ -14,8 +14,8 @@ export function pathsBeside(out: string, files: readonly BundleFile[]): WrittenF
 }
 
 /**
- * Reads the existing file for comparison; null if it does not exist. A longer file is read only up to
- * the first difference in length.
+ * Reads the existing file for comparison; null if it does not exist. A longer file is read only up
+ * to the first difference in length.
  * @throws NotAFileError, or the system's error.
  */
 export async function existingFile(path: string, newByteCount: number): Promise<Buffer | null> {

@@ -38,8 +38,8 @@ export function arrivalsJson({ requests, queries, models, fromMs, toMs }: Logged
 }
 
 /**
- * A trace that specs and `--arrivals` take. @throws RuntimeError RUNTIME_USAGE for more rows than one
- * may have, UnwritableError.
+ * A trace that specs and `--arrivals` take. @throws RuntimeError RUNTIME_USAGE for more rows than
+ * one may have, UnwritableError.
  */
 export async function writeTrace(path: string, { trace }: LoggedArrivals): Promise<void> {
   const { arrivalMs } = trace;

@@ -198,13 +198,15 @@ function levelWarnings(bundle: LokiBundle): string[] {
     if (!feasible) {
       return (
         `level ${loadQps} qps is not feasible: ${missedTexts(lokiMissed(bundle, level))}; ` +
-        `it uses the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess is shed`
+        `it uses the plan for the capacity of ${Math.floor(capacityQps)} qps, and the excess ` +
+        `is shed`
       );
     }
     if (expected.violationRate <= ceiling) return [];
     return (
       `level ${loadQps} qps: ${percent(expected.violationRate)} of the requests miss the ` +
-      `SLO in the simulation, allowed ${percent(ceiling)}; the plan has too little headroom for queues`
+      `SLO in the simulation, allowed ${percent(ceiling)}; the plan has too little headroom ` +
+      `for queues`
     );
   });
 }

@@ -39,8 +39,10 @@ export function servingLines(rows: ServingRows, samples: PathSamples): string[] 
   const windows = [...samples.single, ...samples.many];
   const isKnown = windows.some(({ machine }) => machine.steal !== null);
   return [
-    `serving path, ms p50/p95/p99: request ${quantilesText(rows.requestMs)}, batch ${quantilesText(rows.batchMs)}, ` +
-      `answer ${quantilesText(rows.answerMs)}, wake ${quantilesText(rows.wakeMs)}, wire ${quantilesText(rows.wireMs)}`,
+    `serving path, ms p50/p95/p99: request ${quantilesText(rows.requestMs)}, batch ` +
+      `${quantilesText(rows.batchMs)}, ` +
+      `answer ${quantilesText(rows.answerMs)}, wake ${quantilesText(rows.wakeMs)}, wire ` +
+      `${quantilesText(rows.wireMs)}`,
     `each additional MiB takes ${(rows.perMiBMs ?? 0).toFixed(2)} ms; with 1 to ` +
       `${rows.contention.length} workers busy at once, on ${rows.processors} processors, runs ` +
       `take ${rows.contention.map((factor) => factor.toFixed(2)).join(", ")} times as long`,

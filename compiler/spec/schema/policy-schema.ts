@@ -261,7 +261,8 @@ const themis = mapping({
   dropRule: choice("rest", "age")
     .default("rest")
     .describe(
-      "Whether the expected time of its batch and of the remaining tasks is added to its age, or its " +
+      "Whether the expected time of its batch and of the remaining tasks is added to its " +
+        "age, or its " +
         "age alone counts, as in the paper",
     ),
   ...scaling,

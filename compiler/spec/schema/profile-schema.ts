@@ -149,7 +149,8 @@ const serving = mapping({
     fast: amount(MAX_STRETCH)
       .optional()
       .describe(
-        "Service time outside these periods, relative to the profile; by default such that means agree",
+        "Service time outside these periods, relative to the profile; by default such that " +
+          "means agree",
       ),
   })
     .optional()

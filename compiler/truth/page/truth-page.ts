@@ -29,14 +29,14 @@ export function truthPage(documents: readonly TruthDocument[]): string {
   const of = documents.reduce((sum, one) => sum + one.of, 0);
   const names = documents.map(({ application }) => application).join(", ");
   return renderPage({
-    title: `${held} of ${of} promises hold${better === 0 ? "" : `, ${better} better than promised`}`,
+    title:
+      `${held} of ${of} promises hold` + (better === 0 ? "" : `, ${better} better than promised`),
     subtitle: `stratagem truth · ${names}`,
     lead:
       "Each load was sent to a live server and, with the same arrivals, to the simulation " +
       "that the promises come from, at the pace that the server measured. A point holds if p50 " +
-      "and p99 are within 20% or 2 ms, " +
-      "violations within 0.5 points, and accuracy within 0.2. A point that deviates favourably is " +
-      "better than promised.",
+      "and p99 are within 20% or 2 ms, violations within 0.5 points, and accuracy within 0.2. A " +
+      "point that deviates favourably is better than promised.",
     facts: factsOf(documents),
     sections: [
       { id: "promises", heading: "Promised and measured", body: tables(documents) },

@@ -156,8 +156,8 @@ export interface RamsisLevel {
    */
   readonly classTables?: readonly ClassTable[];
   /**
-   * Tables for the queues of the buckets, if any: uint16 [rowCount, slackCount] of each bucket's axes,
-   * like `actionByState`, which is that of the last bucket.
+   * Tables for the queues of the buckets, if any: uint16 [rowCount, slackCount] of each bucket's
+   * axes, like `actionByState`, which is that of the last bucket.
    */
   readonly bucketTables?: readonly Table[];
   /**

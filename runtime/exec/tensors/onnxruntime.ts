@@ -1,4 +1,4 @@
-/** onnxruntime with its telemetry turned off; the runtime imports it from here only. */
+/** onnxruntime, which reports nothing to its maker; the runtime imports it from here only. */
 import "./no-telemetry.ts";
 
 export { env, InferenceSession, Tensor } from "onnxruntime-node";

@@ -7,7 +7,7 @@ import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { placeDecision } from "./describe/decision.ts";
 import { accordionDiffer, placesByName } from "./describe/diff.ts";
-import { accordionSummary, levelTable, describeLevel } from "./describe/inspect.ts";
+import { accordionSummary, describeLevel, levelTable } from "./describe/inspect.ts";
 import { describeState } from "./describe/inspect-state.ts";
 import {
   accordionLevels,

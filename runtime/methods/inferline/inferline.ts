@@ -15,7 +15,7 @@ import {
   inferlineDispatcherOf,
 } from "./core/inferline-dispatcher.ts";
 import { inferlineDiffer } from "./describe/diff.ts";
-import { inferlineSummary, levelTable, describePlan } from "./describe/inspect.ts";
+import { describePlan, inferlineSummary, levelTable } from "./describe/inspect.ts";
 import {
   firstReplicas,
   inferlineLevels,

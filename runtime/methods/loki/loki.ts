@@ -11,7 +11,7 @@ import type { RuntimeMethod } from "../method.ts";
 import { readLokiBundle } from "./bundle/fields.ts";
 import { pipelineDispatcherOf } from "./core/loki-dispatcher.ts";
 import { lokiDiffer } from "./describe/diff.ts";
-import { levelTable, lokiSummary, describePlan } from "./describe/inspect.ts";
+import { describePlan, levelTable, lokiSummary } from "./describe/inspect.ts";
 import { lokiLevels, lokiSections, lokiTasks } from "./describe/reports.ts";
 import { lokiModels } from "./serve/models.ts";
 import { queryRoom } from "./serve/query-room.ts";

@@ -12,7 +12,7 @@ import { readThemisBundle } from "./bundle/fields.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisDiffer } from "./describe/diff.ts";
-import { levelTable, describePlan, themisSummary } from "./describe/inspect.ts";
+import { describePlan, levelTable, themisSummary } from "./describe/inspect.ts";
 import { firstInstances, themisLevels, themisSections, themisTasks } from "./describe/reports.ts";
 import { themisModels } from "./serve/models.ts";
 

@@ -1,4 +1,7 @@
-/** One inference request of the gRPC listener: bytes of a message in, the message of its answer out. */
+/**
+ * One inference request of the gRPC listener: bytes of a message in, the message of its answer
+ * out.
+ */
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { earlyRejection, infer, onRejected } from "../applications/inference.ts";
 import type { ByteHold } from "../bodies/body-memory.ts";

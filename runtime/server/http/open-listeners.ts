@@ -27,8 +27,8 @@ interface Opened {
 }
 
 /**
- * @param listeners the one for all first; the others have connections of their own, so that they answer
- * where it has no room.
+ * @param listeners the one for all first; the others have connections of their own, so that they
+ * answer where it has no room.
  * @throws RuntimeError RUNTIME_LISTEN, with none left open.
  */
 export async function openListeners(

@@ -109,7 +109,11 @@ test.each<[string, Partial<Binding> | undefined, RegExp]>([
     { axes: { "image.1": 3 } },
     /axis 1 of input "image" is 1 in the file/,
   ],
-  ["an unknown input", { inputs: { picture: "image" } }, /no input "picture"|the name in the model/],
+  [
+    "an unknown input",
+    { inputs: { picture: "image" } },
+    /no input "picture"|the name in the model/,
+  ],
   ["a map the wrong way round", { inputs: { photo: "image" } }, /write "photo": "image"/],
   ["an unknown output", { outputs: { a: out("summs") } }, /no output "summs"; did you mean "sums"/],
   ["outputs the wrong way round", { outputs: { sums: out("total") } }, /write "total": "sums"/],

@@ -16,7 +16,7 @@ function application(isElsewhere: boolean, hopMs: number, includesWay: boolean):
   return given as unknown as Pick<Application, "cluster" | "tasks">;
 }
 
-test("gives no warning for local workers, nor for models that were measured through remote ones", () => {
+test("gives no warning for local workers, nor for models measured through remote ones", () => {
   for (const counts of [true, false]) {
     expect(hopWarnings(application(false, 0, false), counts)).toEqual([]);
     expect(hopWarnings(application(false, 2, false), counts)).toEqual([]);

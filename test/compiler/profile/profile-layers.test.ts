@@ -262,7 +262,7 @@ test("refuses a noisy machine, keeps what was measured for --force", async () =>
   await expect(profileLayersCommand(command, noisy())).rejects.toMatchObject({
     code: "INPUT_CONFLICT",
     message: expect.stringMatching(
-      /got noise 2\.\d+ \(mean p95 ÷ p50, limit 2\)\. Noisy cells: .* kept in .*layers\.partial and/,
+      /got noise 2\.\d+ \(mean p95 ÷ p50, limit 2\)\. Noisy .* kept in .*layers\.partial and/,
     ),
   });
   expect(existsSync(`${folder}/profile.json`)).toBe(false);

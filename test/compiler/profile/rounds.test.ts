@@ -113,7 +113,9 @@ test("goes on with the repeats that an interruption came into", async () => {
   };
   const command = commandFor(folder, { effort: EFFORT });
   const machine = fakeMachine(cut, { signal: abort.signal });
-  await expect(profileCommand(command, machine)).rejects.toThrow("run the same command to continue");
+  await expect(profileCommand(command, machine)).rejects.toThrow(
+    "run the same command to " + "continue",
+  );
   const again = fakeMachine(timing);
   const { json } = await profileCommand(command, again);
   const measured = samplesOf(json).reduce((sum, count) => sum + count, 0);

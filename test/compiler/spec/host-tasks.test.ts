@@ -102,8 +102,7 @@ test.each([
   ],
   [
     "kind: module, model: ./crop.mjs, options: { a: .inf }",
-    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of JSON values, ` +
-      "got a mapping",
+    `INPUT_INVALID_VALUE ${AT}.options: expected a mapping of JSON values, ` + "got a mapping",
   ],
   [
     `kind: module, model: ./crop.mjs, options: { a: ${LONG}, b: ${LONG} }`,

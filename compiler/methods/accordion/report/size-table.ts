@@ -34,9 +34,9 @@ export function sizeTable(bundle: AccordionBundle, runs: readonly ScheduledRun[]
     );
     return html`<tr><td>${sizeText(ofClass[0]?.places ?? null)}</td>${cells}</tr>\n`;
   });
-  return html`<h3>Queries that miss the SLO</h3><p>Under ${bundle.policy.scheduler}, by the fewest places with
-which a query that starts at once is on time: no class of size should pay for the others. Of a
-class without a miss the bound is what its true rate hardly exceeds.</p><div class="scroll"
+  return html`<h3>Queries that miss the SLO</h3><p>Under ${bundle.policy.scheduler}, by the fewest
+places with which a query that starts at once is on time: no size should pay for the others. For a
+class without a miss, the bound is what its true rate hardly exceeds.</p><div class="scroll"
 role="region" aria-label="violations by size and priority" tabindex="0"><table
 id="size-table"><thead>
 <tr><th></th><th colspan="3">high priority</th><th colspan="3">low priority</th></tr>

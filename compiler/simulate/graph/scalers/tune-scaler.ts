@@ -36,8 +36,8 @@ interface TuningFrame {
  * Tries every plan and choice of options, with the highest target for all stages that keeps the
  * ceiling, bisected on the assumption that more replicas always help; then, from the best of these,
  * a higher target for one stage after the other, while that is better.
- * @returns all trials, the best first: the cheapest within the ceiling or, if no trial keeps it, the
- * one with the fewest violations.
+ * @returns all trials, the best first: the cheapest within the ceiling or, if no trial keeps it,
+ * the one with the fewest violations.
  */
 export function tuneScaler(frame: TuningFrame): TriedSetting[] {
   const { name, plans } = frame;

@@ -167,7 +167,8 @@ const options = record<AccordionOptions>({
   ],
   dropout: [
     oneOf(["turn", "arrival"]),
-    "When that is decided: once it is certain and no other of its priority waits before it, or by " +
+    "When that is decided: once it is certain and no other of its priority waits before it, " +
+      "or by " +
       "a forecast at its arrival.",
   ],
   meanBatch: [numberIn(1, MAX_BATCH), "Mean of the log-normal batches of simulated queries."],

@@ -126,7 +126,7 @@ describe("the report of provisioning plans", async () => {
     );
   });
 
-  test("says what a day costs, with the tuner, with one plan, and with plans known in advance", () => {
+  test("gives the cost of a day with the tuner, with one plan, with plans known ahead", () => {
     const rows = rowsOf(page, "#day tbody tr");
     expect(rows.map(([by]) => by)).toEqual([
       "tuner relative",
