@@ -67,8 +67,7 @@ export class CommandBuffer {
 
   /**
    * Opens a start-batch command; its queries are appended next, earliest deadline first.
-   * @param queued queries that waited where it was decided, those of the batch included; 0 where
-   * nobody says.
+   * @param queued queries that waited at the decision, those of the batch included; 0 if unknown.
    */
   startBatch(worker: number, variant: number, level: number, queued = 0): void {
     const command = this.#open(START_BATCH, worker);
@@ -124,22 +123,22 @@ export class CommandBuffer {
     return this.#variant[command]!;
   }
 
-  /** Of a start-batch command: index of the load level whose table decided. */
+  /** Index of the load level whose table decided, for a start-batch command. */
   level(command: number): number {
     return this.#level[command]!;
   }
 
-  /** Of a start-batch command: as `startBatch` was told. */
+  /** Queries that waited at the decision, for a start-batch command; 0 if unknown. */
   queued(command: number): number {
     return this.#queued[command]!;
   }
 
-  /** Of an assign or resize command. */
+  /** Cores of an assign or resize command. */
   cores(command: number): number {
     return this.#cores[command]!;
   }
 
-  /** Of a drop: one of the reasons above. */
+  /** Reason of a drop: one of those above. */
   reason(command: number): number {
     return this.#reason[command]!;
   }

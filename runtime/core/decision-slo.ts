@@ -12,9 +12,9 @@ export function decisionSloMs({ serving }: Served, latencyMs: number): number {
   return latencyMs - (serving?.marginMs ?? 0);
 }
 
-/** What the way of requests through the server has of their deadlines, ms. */
+/** Parts of the deadline that the path of requests through the server takes, ms. */
 export interface PathTimes {
-  /** What decisions leave to it. */
+  /** Part that decisions leave for the path. */
   readonly marginMs: number;
   /**
    * How long after the deadline that core has of it a request is still in time where its answer is

@@ -28,13 +28,13 @@ export interface ParametersByForecaster {
     readonly windows: number;
   };
   readonly ewma: {
-    /** What a window weighs against all before it, above 0 and at most 1. */
+    /** Weight of a window against all before it, above 0 and at most 1. */
     readonly weight: number;
   };
   readonly holt: {
-    /** What a window weighs against the level expected of it, above 0 and at most 1. */
+    /** Weight of a window against the level expected for it, above 0 and at most 1. */
     readonly levelWeight: number;
-    /** What a step of the level weighs against the trend, 0 to 1. */
+    /** Weight of a step of the level against the trend, 0 to 1. */
     readonly trendWeight: number;
   };
   readonly "poisson-peak": {

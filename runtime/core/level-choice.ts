@@ -39,27 +39,24 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
 };
 
 /**
- * Which load level decides: the lowest one that carries the load that was seen, where a difference
- * that is fair to call noise changes nothing; the lowest of all while none was seen.
- *
+ * Chooses the load level that decides: the lowest one that carries the measured load, where a
+ * difference that may be noise changes nothing; the lowest of all before any measurement.
  * The count of a window is noisy. At a steady load of λ queries/s that arrive one by one it has,
  * over w seconds, mean λw and standard deviation √(λw): at 2000 queries/s and half a second 3 %, in
  * a window of 64 arrivals 13 %. Following it would swing between two levels half of the time. So a
  * level is left
  * - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
  * - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
- *    load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
- *    "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
+ * load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
+ * "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
  * - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
- *
  * At loads where the window is longer than half a beat, a burst need not wait for it: while the
  * newest half beat alone exceeds the level by `riseSigmas`, the level that carries that decides,
- * and nothing is changed for later.
- *
- * Of a record too short to be taken at its word only this is believed: that the lowest level is too
- * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level
- * that carries the count decide. When the load becomes known nothing speaks for any level any more,
- * so the first choice is the lowest level that is not `startSigmas` too low.
+ * without a lasting change.
+ * A record too short to be reliable can only show that the lowest level is too low. A count that
+ * this level would reach as rarely as it exceeds `refuteSigmas` lets the level that carries the
+ * count decide. Once the load is known, no level has precedence, so the first choice is the lowest
+ * level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
@@ -157,7 +154,7 @@ export class LevelChoice {
 
   #inBurst(newest: LoadWindow): number {
     const level = this.#level;
-    // What came with a single arrival is no burst.
+    // A single arrival is no burst, however many queries it brings.
     if (newest.queries <= newest.clump) return level;
     if (!exceeds(newest, this.#loadOf(level), this.#options.riseSigmas)) return level;
     return this.#lowestFor(loadQpsOf(newest), level);
@@ -178,8 +175,8 @@ export class LevelChoice {
 }
 
 /**
- * Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not
- * known.
+ * Returns the index of the lowest level that carries a load; the highest if none does or the load
+ * is NaN (unknown).
  */
 export function levelForLoad(
   levels: readonly { readonly loadQps: number }[],
@@ -203,7 +200,7 @@ function noiseQps(loadQps: number, { ms, clump }: LoadWindow): number {
   return Math.sqrt((loadQps * clump * 1000) / ms);
 }
 
-/** @throws RangeError if there is none: a level is chosen from those there are. */
+/** Returns the level at an index. @throws RangeError if there is no such level. */
 export function levelAt<L>(levels: readonly L[], index: number): L {
   const level = levels[index];
   if (level === undefined) throw new RangeError("a level is chosen from those there are");

@@ -1,7 +1,7 @@
-/** What load is seen: arrivals over a window long enough to say something, in constant memory. */
+/** Measures the load: arrivals over a window that is long enough, in constant memory. */
 import { assert } from "./assert.ts";
 
-/** What a stretch of time that ends now has seen. */
+/** Arrivals in a stretch of time that ends now. */
 export interface LoadWindow {
   /** Queries that arrived in it. */
   readonly queries: number;
@@ -14,19 +14,19 @@ export interface LoadWindow {
   readonly clump: number;
 }
 
-/** What is known of the load at one moment. */
+/** Measurement of the load at one moment. */
 export interface MeasuredLoad {
-  /** Whether the record is, or once was, long enough for its load to be taken at its word. */
+  /** Whether the record is, or once was, long enough to be reliable. */
   readonly isKnown: boolean;
-  /** What says how high the load is. */
+  /** Window that measures the load. */
   readonly window: LoadWindow;
   /**
    * The newest half beat, where a burst shows first; the window itself where that is not longer.
    */
   readonly newest: LoadWindow;
   /**
-   * Where the load is that of several front ends: the newest half beat of one of them alone, as if
-   * all saw the same, where a burst shows before the others have told of theirs.
+   * Where several front ends share the load: the newest half beat of this one alone, scaled as if
+   * all saw the same, where a burst shows before the others have reported theirs.
    */
   readonly own?: LoadWindow | undefined;
 }
@@ -47,7 +47,9 @@ const LEAST_WINDOW = 0.001;
 /** A record that is shorter, or has fewer arrivals, is not taken at its word. Both in beats. */
 const MIN_WINDOW = 0.05;
 const MIN_ARRIVALS = 8;
-/** So many of the newest arrivals, and half and a quarter of them, are compared with the rest. */
+/**
+ * Numbers of newest arrivals that are compared with the rest: this one, its half and its quarter.
+ */
 const MOST_COMPARED = 32;
 const FEWEST_COMPARED = 8;
 /**

@@ -1,7 +1,7 @@
-/** The load of all front ends of a cluster, as one of them has to see it to choose its level. */
+/** Load of all front ends of a cluster, as each of them needs it to choose its level. */
 import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
 
-/** What one front end sees of the load. */
+/** Load as measured by one front end. */
 export interface SeenLoad {
   /** Queries per second; 0 while nothing is known. */
   readonly qps: number;
@@ -9,11 +9,11 @@ export interface SeenLoad {
   readonly variance: number;
 }
 
-/** What a core is told of the front ends that serve the same cluster. */
+/** Facts about the front ends that serve the same cluster. */
 export interface LoadShare {
   /**
-   * What the others see, queries per second; null while that is not known: each worker of theirs is
-   * then taken to have as much to do as one of this front end.
+   * Load that the others measure, queries per second; null while it is unknown: each of their
+   * workers is then assumed to have as much to do as one of this front end.
    */
   readonly othersQps: number | null;
   /** Variance of it, (queries per second)². */
@@ -28,8 +28,8 @@ export interface LoadShare {
 const EMPTY_WINDOW = 0.5;
 
 /**
- * More than its part comes to a front end where the excess is so many standard deviations; until
- * there is none.
+ * Standard deviations of the excess from which a front end counts as receiving more than its share,
+ * until the excess is gone.
  */
 const UNEVEN_SIGMAS = 3;
 
@@ -84,8 +84,8 @@ export class SharedLoad implements MeasuredLoad {
   }
 
   /**
-   * @param seen what this front end has counted.
-   * @returns the load of all: `seen` itself while nobody is known to share it.
+   * @param seen the counts of this front end.
+   * @returns the load of all: `seen` itself while no other front end is known.
    */
   of(seen: MeasuredLoad): MeasuredLoad {
     const share = this.#share;
@@ -106,7 +106,7 @@ export class SharedLoad implements MeasuredLoad {
     return this;
   }
 
-  /** Where more comes here than to the others, what comes here is the load to reckon with. */
+  /** Uses the load of this front end alone while it receives more than the others. */
   #followUneven(seen: MeasuredLoad): void {
     const { queries, clump, ms } = this.#burst;
     const excess = queries - (qpsOf(this.window) * ms) / 1000;

@@ -106,7 +106,7 @@ export class PolicyTable {
   }
 
   /**
-   * Where waiting ends in a state that waits: while the slack is at least this, the queue does.
+   * Returns the slack down to which the queue waits, in a state that waits.
    * @returns a slack above 0.
    */
   waitUntilSlackMs(level: number, queued: number, slackMs: number, side: 0 | 1): number {
@@ -132,7 +132,7 @@ export class PolicyTable {
     return this.#batchByAction[action]!;
   }
 
-  /** Where the cells of a queue length begin. */
+  /** Returns where the cells of a queue length begin. */
   #row(level: number, queued: number, side: 0 | 1): number {
     const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
     const row = this.#rowByQueued === null ? waiting - 1 : this.#rowByQueued[waiting]!;

@@ -18,7 +18,7 @@ export class DeadlineQueues {
   readonly #wanted: Uint32Array;
   readonly #head: Uint32Array;
   readonly #length: Uint32Array;
-  /** Of each queue: queries that not every variant may answer. */
+  /** Number of queries per queue that not every variant may answer. */
   readonly #choosyCount: Uint32Array;
   /** The group of which queries arrive now, and what these ask for by now. */
   #arrivingGroup = ANY_VARIANT;
@@ -193,7 +193,7 @@ export class DeadlineQueues {
       out.appendQuery(this.#query[slot]!);
       taken++;
     }
-    // Those before the last one taken that stay move up behind it.
+    // Those before the last one taken that stay are moved up behind it.
     let to = end;
     for (let position = end - 1; position >= 0; position--) {
       const slot = this.#slot(queue, position);
@@ -223,7 +223,7 @@ export class DeadlineQueues {
     this.#wanted[to] = this.#wanted[from]!;
   }
 
-  /** Where the query at a position of a queue is kept, 0 being the first. */
+  /** Returns the slot of the query at a position of a queue, 0 being the first. */
   #slot(queue: number, position: number): number {
     return queue * this.#ringSize + ((this.#head[queue]! + position) & (this.#ringSize - 1));
   }

@@ -286,7 +286,7 @@ const RARE = 0.03;
 const LEAST_RUNS = 16;
 /** Weights are scaled before they get larger, long before they overflow. */
 const MOST_WEIGHT = 2 ** 64;
-/** Values that can be told apart: each is so many times the one below, from 1 to 8. */
+/** Ratio between neighbouring values on the grid, from 1 to 8. */
 const STEP = 1.059463;
 const STEPS = 37;
 const GRID = new Float64Array(STEPS).fill(1);

@@ -7,8 +7,8 @@
 const MOST_LOSSES = 1;
 
 /**
- * A query is tried again once, and only as long as it is not late: nobody waits for what comes long
- * after. @param losses workers that were lost under it, this one included.
+ * Whether to retry a query after its worker was lost: once, and only while it is not late.
+ * @param losses workers that were lost under it, this one included.
  */
 export function mayTryAgain(losses: number, deadlineMs: number, nowMs: number): boolean {
   return losses <= MOST_LOSSES && nowMs < deadlineMs;

@@ -1,6 +1,6 @@
 /**
- * What everybody who follows a table of decisions does alike: the dispatcher that serves, and the
- * solver that simulates it.
+ * Lookups in a table of decisions, shared by the dispatcher that serves and the solver that
+ * simulates it.
  */
 import { Rng } from "./rng.ts";
 

@@ -1,4 +1,4 @@
-/** Which variant a query is to be answered by, as one number that a queue can hold. */
+/** Variant that a query must be answered by, as one number that a queue can hold. */
 
 /** Whichever the policy chooses. A smaller number is the index of a variant, or a group. */
 export const ANY_VARIANT = 0xffff_ffff;

@@ -41,13 +41,13 @@ export interface PipelineDispatcher {
   /** Commands that one event appends at most. */
   readonly commandCapacity: number;
   /**
-   * When `onWake` is to be called unless another event comes first: at once, if that is over, but
-   * after the queries of the event at hand.
+   * When to call `onWake` unless another event comes first: at once if it is in the past, but after
+   * the queries of the event at hand.
    */
   readonly wakeMs: number;
   /** Index of the level that is followed. */
   readonly level: number;
-  /** Workers that are assigned a model, or are to be. */
+  /** Workers that are assigned a model, or will be. */
   readonly servers: number;
   /** The pace of the workers. */
   readonly pace: PaceMonitor;
@@ -58,9 +58,9 @@ export interface PipelineDispatcher {
    */
   onRequest(nowMs: number): boolean;
   /**
-   * A query of a task has come to be. Batches of it start with the `onWake` that follows: `wakeMs`
-   * says so, and the driver calls it once all queries of an event are in.
-   * @param query the driver's name for it, not that of a query that waits or runs.
+   * Called when a query of a task arises. Its batch starts with the `onWake` that follows: `wakeMs`
+   * requests it, and the driver calls it once all queries of an event are in.
+   * @param query the driver's name for it, not in use by a query that waits or runs.
    * @param parent the query that it came from, or NO_PARENT.
    * @param deadlineMs of its request.
    */
@@ -100,7 +100,7 @@ export interface PipelineDispatcher {
   onCancel(query: number): boolean;
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;
-  /** What is seen here of the demand, to tell the other front ends. */
+  /** Load as measured here, for the other front ends. */
   seenLoad(nowMs: number): SeenLoad;
   /**
    * It is one of several front ends from now on, and chooses its level by the demand of all. What
@@ -109,7 +109,7 @@ export interface PipelineDispatcher {
   onShare(share: LoadShare): void;
 }
 
-/** What a dispatcher whose plans resize workers is told besides. */
+/** Events of a dispatcher whose plans resize workers. */
 export interface ResizedPipeline {
   /** Highest rate of a beat among the next ten, as the driver foretells it. */
   onForecast(qps: number): void;

@@ -3,7 +3,7 @@ import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 import { beatMsOf } from "../beat.ts";
 
-/** In place of an index: there is none. */
+/** Stands for "no index". */
 export const NONE = -1;
 
 /**
@@ -135,7 +135,7 @@ function fastest(
   return { fastestRestMs, fastestFromMs };
 }
 
-/** Where each of consecutive runs begins, and where the last ends. */
+/** Returns where each of consecutive runs begins, and where the last ends. */
 export function starts(lengths: readonly number[]): Uint32Array {
   const start = new Uint32Array(lengths.length + 1);
   for (const [index, length] of lengths.entries()) start[index + 1] = start[index]! + length;

@@ -66,7 +66,7 @@ export class ReplicaAllotment {
       let bestPart = 1;
       for (let task = 0; task < taskCount; task++) {
         const part = this.wanted[task]! / this.#limit[task]!;
-        // Of no target it is NaN, which is less than nothing.
+        // Without a target it is NaN, for which the comparison is false.
         if (!(part < bestPart)) continue;
         const pool = this.pool[task]!;
         if (this.#free[pool] === 0 || pool !== poolByLevelTask[plan + task]) continue;

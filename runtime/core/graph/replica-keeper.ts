@@ -7,14 +7,12 @@ import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
- * Makes the replicas what they are to be: starts those that are missing and releases those that are
- * too many.
- *
+ * Brings the replicas to their targets: starts missing ones and releases surplus ones.
  * Of a task's replicas in its pool, idle ones go first while enough ready ones are left, then those
- * that still load, then busy ones once their batch is done. Replicas in another pool, where an
- * earlier plan had the task, serve on until the task has all it is to have in its pool. Where such
- * a one is in the way of a replica that has to start, it goes when its task has another that is
- * ready, or when nothing else would ever make room.
+ * that still load, then busy ones once their batch is done. Replicas in another pool, left from an
+ * earlier plan, keep serving until the task has all its replicas in its pool. One that occupies the
+ * place of a replica that has to start goes once its task has another ready one, or when nothing
+ * else would free a place.
  */
 export class ReplicaKeeper {
   readonly allotment: ReplicaAllotment;
@@ -85,7 +83,7 @@ export class ReplicaKeeper {
     const isServed = wanted > 0 && ready[cell]! >= wanted;
     for (let pool = 0; pool < poolCount; pool++) {
       if (pool === home || active[task * poolCount + pool] === 0) continue;
-      // What loads there is of no use any more either way.
+      // A replica that still loads there is of no use in either case.
       this.#reduce(task, pool, isServed ? 0 : ready[task * poolCount + pool]!);
     }
   }
@@ -116,7 +114,7 @@ export class ReplicaKeeper {
     }
   }
 
-  /** The replica of the highest index in a state, leaving ones left out; NONE if there is none. */
+  /** Returns the highest-indexed replica in a state that is not leaving, or NONE. */
   #last(task: number, pool: number, state: number): number {
     const { workerStart } = this.#shape;
     const fleet = this.#fleet;

@@ -2,8 +2,8 @@
 import type { LoadShare } from "../load-share.ts";
 
 /**
- * More than its part comes to a front end where the excess is so many standard deviations; until
- * there is none.
+ * Standard deviations of the excess from which a front end counts as receiving more than its share,
+ * until the excess is gone.
  */
 const UNEVEN_SIGMAS = 3;
 

@@ -49,7 +49,7 @@ export interface TaskGraph {
   readonly kindByEdge: Uint8Array;
   /** [edgeCount]: mean rows that a row which takes the edge makes; 1 where it makes none. */
   readonly fanoutByEdge: Float64Array;
-  /** [edgeCount]: rows of a window; 0 where there are none. */
+  /** Rows of a window, [edgeCount]; 0 for edges without one. */
   readonly windowByEdge: Uint32Array;
   /** Scopes of rows; the first is of the rows of requests, and each comes after its parent. */
   readonly scopes: readonly GraphScope[];
@@ -125,7 +125,7 @@ function kindOf({ fanout, gather }: EdgeRows): number {
   return gather === "all" ? GATHER : WINDOWS;
 }
 
-/** Where each of consecutive runs begins, and where the last ends. */
+/** Returns where each of consecutive runs begins, and where the last ends. */
 function startsOf(lengths: readonly number[]): Uint32Array {
   const start = new Uint32Array(lengths.length + 1);
   for (const [index, length] of lengths.entries()) start[index + 1] = start[index]! + length;

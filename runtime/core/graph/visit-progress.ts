@@ -3,7 +3,7 @@ import { assert } from "../assert.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { PLAIN, REQUESTS, SPREAD, type TaskGraph, WINDOWS } from "./task-graph.ts";
 
-/** What is known of an edge of a row. */
+/** States of an edge of a row. */
 const UNDECIDED = 0;
 const NOT_TAKEN = 1;
 const TAKEN = 2;
@@ -133,17 +133,17 @@ export class VisitProgress {
     this.#next[request] = 0;
   }
 
-  /** Of a row, its request. */
+  /** Request of a row. */
   requestOf(row: number): number {
     return this.#isPlain ? row : this.#request[row]!;
   }
 
-  /** Of a row, the one that it was made of; NONE for that of a request. */
+  /** Row that a row was made from; NONE for that of a request. */
   parentOf(row: number): number {
     return this.#isPlain ? NONE : this.#parent[row]!;
   }
 
-  /** Of a row, its position among those that the same edge made of the same row. */
+  /** Position of a row among those that the same edge made from the same row. */
   ordinalOf(row: number): number {
     return this.#isPlain ? 0 : this.#ordinal[row]!;
   }
@@ -180,7 +180,9 @@ export class VisitProgress {
     this.#gatherDue();
   }
 
-  /** The query of a visited task is over. The edges away from the task are to be settled next. */
+  /**
+   * Marks the query of a visited task as answered. The edges away from the task are settled next.
+   */
   serve(row: number, task: number): void {
     const at = row * this.#graph.taskCount + task;
     assert(this.#task[at] === VISITED, "a task that is served was visited");
@@ -293,7 +295,7 @@ export class VisitProgress {
     }
   }
 
-  /** Makes rows of one; gathers of their scope wait for them, or are due if there are none. */
+  /** Makes rows from one; gathers of their scope wait for them, or are due if count is 0. */
   #make(row: number, edge: number, count: number): void {
     const { edgeCount, kindByEdge, childByEdge, scopeByTask, scopes } = this.#graph;
     const task = childByEdge[edge]!;

@@ -50,7 +50,7 @@ export class WorkerFleet {
     this.#above = new Int32Array(workerCount).fill(NONE);
   }
 
-  /** An idle worker of a group, NONE if there is none. */
+  /** Returns an idle worker of a group, or NONE. */
   idleOf(group: number): number {
     return this.#idle[group]!;
   }
