@@ -47,8 +47,8 @@ export async function hostedBundles(
     throw error;
   }
   const count = hosted.reduce((sum, { workers }) => sum + workers.countHere, 0);
-  const told = shared.sharedCores(count, options.threads ?? 1);
-  if (told !== null) options.onNotice(told);
+  const notice = shared.sharedCores(count, options.threads ?? 1);
+  if (notice !== null) options.onNotice(notice);
   return hosted;
 }
 
@@ -84,11 +84,11 @@ interface Hosted {
 
 /** The same figures as `/metrics` has, whatever the method counts them by. */
 export function hostedTraffic(hosted: readonly Hosted[]): TrafficByApplication {
-  const told = hosted.flatMap(({ bundle, application: { endpoint } }) => {
+  const countsByApplication = hosted.flatMap(({ bundle, application: { endpoint } }) => {
     const counts = trafficCounts(endpoint.metricLines().flatMap(metricValue), bundle.application);
     return counts === null ? [] : [[bundle.application, counts] as const];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(countsByApplication);
 }
 
 function metricValue(line: MetricLine): MetricValue[] {
@@ -97,7 +97,7 @@ function metricValue(line: MetricLine): MetricValue[] {
   return [{ name, labels: new Map(Object.entries(labels)), value }];
 }
 
-/** As far as it is looked at. */
+/** Fields of an application that are used here. */
 export interface SignedApplication {
   readonly application: { readonly name: string };
   readonly claims: Pick<Claims, "expiresAt"> | null;

@@ -29,7 +29,7 @@ export interface PoolHardware {
   readonly pool: string;
   readonly workers: number;
   readonly device: WorkerDevice;
-  /** Null where nobody could tell. */
+  /** Null if the hardware is unknown. */
   readonly found: DeviceDescription | null;
   /** Null where the bundle does not say. */
   readonly measuredOn: MeasuredDevice | null;
@@ -77,7 +77,7 @@ function matchOf(
   return measuredOn.driver === found.driver ? "same" : "driver";
 }
 
-/** What to say of workers whose promises do not hold; null where there are none. */
+/** Describes workers whose hardware makes the promises void; null if there are no such workers. */
 export function otherHardware(hardware: readonly PoolHardware[]): string | null {
   const other = hardware.find(({ match }) => match === "other");
   if (other === undefined) return null;
@@ -90,7 +90,7 @@ export function otherHardware(hardware: readonly PoolHardware[]): string | null 
   );
 }
 
-/** What an operator should know of the rest. */
+/** Describes other differences that an operator should know. */
 export function hardwareNotices(hardware: readonly PoolHardware[]): string[] {
   return hardware
     .filter(({ match }) => match === "driver" || match === "processor" || match === "other")
@@ -118,10 +118,17 @@ export function hardwareText(hardware: readonly PoolHardware[]): string {
   return `: ${parts.join(", ")}`;
 }
 
-/** As `serve --json` and administrators have it. */
+/** Hardware as shown by `serve --json` and to administrators. */
 export function hardwareJson(hardware: readonly PoolHardware[]): object[] {
   return hardware.map(({ pool, workers, device, found, measuredOn, match }) => {
-    return { pool, workers, device: deviceText(device), ...told(found), measuredOn, match };
+    return {
+      pool,
+      workers,
+      device: deviceText(device),
+      ...nameAndDriver(found),
+      measuredOn,
+      match,
+    };
   });
 }
 
@@ -131,7 +138,7 @@ export function hardwareLines(hardware: readonly PoolHardware[]): MetricLine[] {
   const name = "stratagem_pool_device_info";
   const samples = hardware.map((one) => {
     const { pool, device, measuredOn, match } = one;
-    const { name: found, driver } = told(one.found);
+    const { name: found, driver } = nameAndDriver(one.found);
     const measured = measuredOn === null ? "" : measuredText(one);
     const labels = { pool, device: deviceText(device), name: found ?? "", driver: driver ?? "" };
     return line(name, { ...labels, measured, match }, 1);
@@ -139,7 +146,10 @@ export function hardwareLines(hardware: readonly PoolHardware[]): MetricLine[] {
   return [head(name, "gauge", "What workers run on, and what they were measured on"), ...samples];
 }
 
-function told(found: DeviceDescription | null): { name: string | null; driver: string | null } {
+function nameAndDriver(found: DeviceDescription | null): {
+  name: string | null;
+  driver: string | null;
+} {
   return { name: found?.name ?? null, driver: found?.driver ?? null };
 }
 

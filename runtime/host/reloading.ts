@@ -27,8 +27,8 @@ export interface Sources {
 
 type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
 
-/** Files of models that are told at most. */
-const MAX_TOLD_FILES = 5;
+/** Largest number of model files that a notice lists. */
+const MAX_LISTED_FILES = 5;
 
 /** Reloads come one after the other. */
 export class Reloading {
@@ -37,7 +37,7 @@ export class Reloading {
   readonly #access: Pick<Access, "refresh">;
   readonly #sources: Sources | null;
   readonly #hosted: HostedBundle[];
-  /** What the last reading of each has come to, by place. */
+  /** Result of the last reload of each bundle, by place. */
   readonly #results: ReloadedApplication[] = [];
   #last: Promise<unknown> = Promise.resolve();
   /** Kept when what was replaced last is gone, so that there are two of an application at most. */
@@ -58,7 +58,7 @@ export class Reloading {
     this.#sources = sources;
   }
 
-  /** Those that are served. */
+  /** Bundles that are served. */
   get hosted(): readonly HostedBundle[] {
     return this.#hosted;
   }
@@ -68,7 +68,7 @@ export class Reloading {
     return [...this.#hosted.keys()].some((place) => this.#namesAt(place).includes(name));
   }
 
-  /** What the last reading of a bundle has come to; null where there was none. */
+  /** Returns the result of the last reload of a bundle; null before the first. */
   resultAt(place: number): ReloadedApplication | null {
     return this.#results[place] ?? null;
   }
@@ -151,7 +151,7 @@ export class Reloading {
     const done: ReloadedApplication[] = [];
     for (const place of places) {
       const own = looked.get(place);
-      const { application = "", policy = "" } = this.#told(place);
+      const { application = "", policy = "" } = this.#namesOf(place);
       done.push(own === undefined ? await this.#reloadAt(place) : { application, policy, ...own });
     }
     const faults = name === undefined ? await this.#access.refresh() : [];
@@ -167,7 +167,7 @@ export class Reloading {
     return hosted === undefined ? [] : [hosted.bundle.application, ...modelNamesOf(hosted)];
   }
 
-  #told(place: number): { readonly application?: string; readonly policy?: string } {
+  #namesOf(place: number): { readonly application?: string; readonly policy?: string } {
     const hosted = this.#hosted[place];
     if (hosted === undefined) return {};
     return { application: hosted.bundle.application, policy: hosted.policy };
@@ -205,9 +205,9 @@ export class Reloading {
   }
 
   /**
-   * The next start finds the bundle where it lies: of a source as what was staged last, should the
-   * power go before it is kept as good.
-   * @returns what is to be said of it: the bundle is followed, whether this works or not.
+   * Accepts the claims of a bundle, so that the next start finds it where it lies, even if the
+   * power fails before a source's staged file is kept as good.
+   * @returns text for the notice: the bundle is followed, whether this succeeds or not.
    */
   async #remember({ claims }: TrustedBundle): Promise<string> {
     if (claims === null) return "";
@@ -220,7 +220,10 @@ export class Reloading {
     }
   }
 
-  /** @returns what else is to be said. @throws Error if it is not followed; nothing has changed. */
+  /**
+   * Follows a bundle. @returns further text for the notice. @throws Error if it is not followed;
+   * nothing has changed then.
+   */
   async #follow(loaded: TrustedBundle, before: HostedBundle, place: number): Promise<string> {
     const { bundle, sha256, claims } = loaded;
     const refusal = this.#server.replaceBundle(bundle, sha256, place);
@@ -232,7 +235,7 @@ export class Reloading {
     await this.#retired;
     const files = new OpenedModels(before.files);
     try {
-      // What the machine has beside those that run.
+      // Means of the machine beside the workers that run.
       const means = new SharedMeans(this.#options);
       const next = await hostBundle(loaded, place, means, files, this.#options);
       expectOwnNames(this.#hosted.with(place, next));
@@ -262,8 +265,8 @@ function goneOf(before: HostedBundle, after: HostedBundle): string {
 async function changesOf(opened: OpenedModels): Promise<string> {
   const changed = await opened.changed();
   if (changed.length === 0) return "";
-  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const rest = changed.length - MAX_TOLD_FILES;
+  const names = changed.slice(0, MAX_LISTED_FILES).join(", ");
+  const rest = changed.length - MAX_LISTED_FILES;
   const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
   return `; models stay those of before, but these files are others now, or gone: ${files}`;
 }

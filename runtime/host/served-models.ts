@@ -18,7 +18,7 @@ import type { WantedModel } from "../methods/wanted-models.ts";
 
 /** A model, and what its file says of the first dimensions of its tensors. */
 export interface ServedModel extends VariantModel {
-  /** By the name of the tensor; without one it is left out. */
+  /** Axis names per tensor name; tensors without one are left out. */
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
@@ -100,7 +100,7 @@ async function modelElsewhere(
   return { name, path, digest, inputs, outputs, ...sizes, axisNames };
 }
 
-/** What a file says of its tensors, if it is here; nothing where it is not, or is another one. */
+/** Returns the axis names of a model file; none if it is missing or is another file. */
 async function namesHere(path: string, wanted: string): Promise<CheckedModel["axisNames"]> {
   const files = new OpenedModels();
   try {
@@ -170,7 +170,7 @@ async function checkedFile(
   return { path, opened: { fd, bytes, sha256 }, axisNames };
 }
 
-/** The files that run after the first; undefined where there are none. */
+/** Returns the files that run after the first; undefined if there are no others. */
 async function checkedParts(
   variant: string,
   { parts }: ModelFile,

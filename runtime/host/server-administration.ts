@@ -1,4 +1,4 @@
-/** What administrators of a server are told, and what they may do. */
+/** Information and operations for the administrators of a server. */
 
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
@@ -64,7 +64,7 @@ function stateOf(reloading: Reloading, access: Access): object {
   };
 }
 
-/** As administrators are told it. */
+/** Claims of a signature as administrators see them. */
 function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): object {
   return { key: keyId, serial, issuedAt, expiresAt, scope };
 }

@@ -1,11 +1,11 @@
-/** What a server tells of the accelerators that its workers run on. */
+/** Reports the accelerators that a server's workers run on. */
 
 import type { MetricLine } from "../base/exposition.ts";
 import { GpuSampler } from "../devices/gpu-sampler.ts";
 import { gpuLines, type WorkersOfApplication } from "../server/metrics/gpu-lines.ts";
 import type { Workers } from "./server-workers.ts";
 
-/** As far as it is looked at. */
+/** Fields of a bundle that are used here. */
 export interface HostedWorkers {
   readonly application: { readonly name: string };
   readonly workers: Pick<Workers, "devices" | "pids">;

@@ -54,7 +54,7 @@ export interface WorkersOptions extends DeviceOptions, MeansOptions, ElsewhereOp
   readonly cpuFallback?: CpuFallback;
 }
 
-interface Told extends WorkersOptions {
+interface BundleWorkersOptions extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
   readonly pools: readonly Pool[];
@@ -68,24 +68,28 @@ interface Told extends WorkersOptions {
 
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
-  /** By slot; empty until they are started. */
+  /** Device per slot; empty until the workers are started. */
   devices: readonly WorkerDevice[] = [];
-  /** What that is, and how it compares with what was measured; empty until they are started. */
+  /** Hardware per pool, compared with what was measured; empty until the workers are started. */
   hardware: readonly PoolHardware[] = [];
   #executor: ProcessExecutor | null = null;
-  readonly #options: Told;
+  readonly #options: BundleWorkersOptions;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
   readonly #facts: WorkerFacts;
   readonly #poolBySlot: readonly number[];
   readonly #runs: PoolRuns;
-  /** Null where all workers are of this machine. */
+  /** Null if all workers are on this machine. */
   readonly #elsewhere: Elsewhere | null;
   /** Slots of this machine. */
   readonly #slotsHere: readonly number[];
   #remote: WorkersElsewhere | null = null;
 
-  constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
+  constructor(
+    options: BundleWorkersOptions,
+    variants: readonly VariantModel[],
+    workerCount: number,
+  ) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
@@ -99,7 +103,7 @@ export class Workers implements WorkerStarter {
     });
   }
 
-  /** What workers told of their start and their models. */
+  /** Metrics of the workers' starts and models. */
   metricLines(): MetricLine[] {
     const hardware = hardwareLines(this.hardware);
     const hops = this.#remote?.metricLines() ?? [];
@@ -111,12 +115,14 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
     this.#checkMeans(standbyCount, bytes);
-    const told = this.#told(handlers);
+    const executorHandlers = this.#handlersFor(handlers);
     return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
       const start = (own: ProcessExecutorHandlers) => startExecutor(options, own, this.#limits());
       const remote = await this.#openRemote();
-      return remote === null ? start(told) : remote.start({ slots: this.#slotsHere, start }, told);
+      return remote === null
+        ? start(executorHandlers)
+        : remote.start({ slots: this.#slotsHere, start }, executorHandlers);
     });
   }
 
@@ -125,15 +131,15 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
     this.#checkMeans(standbyCount, largest);
-    const told = this.#told(handlers);
+    const executorHandlers = this.#handlersFor(handlers);
     return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount };
       const start = (own: AssignedProcessHandlers) => {
         return startAssignedExecutor(options, own, this.#limits());
       };
       const remote = await this.#openRemote();
-      if (remote === null) return start(told);
-      return remote.startAssigned({ slots: this.#slotsHere, start }, told);
+      if (remote === null) return start(executorHandlers);
+      return remote.startAssigned({ slots: this.#slotsHere, start }, executorHandlers);
     });
   }
 
@@ -170,14 +176,14 @@ export class Workers implements WorkerStarter {
     return { variants, workerCount, threadsPerWorker, cpuFallback, pools };
   }
 
-  /** By slot of this machine. */
+  /** Devices per slot of this machine. */
   #devicesHere(found?: Provider): WorkerDevice[] {
     const { pools } = this.#options;
     const devices = servingDevices(pools, this.#workerCount, this.#options, found);
     return devices.filter((_, slot) => this.#slotsHere.includes(slot));
   }
 
-  /** What speaks to workers elsewhere is not loaded where there are none. */
+  /** Loads the client of remote workers only where some workers are remote. */
   async #openRemote(): Promise<WorkersElsewhere | null> {
     const elsewhere = this.#elsewhere;
     if (elsewhere === null) return null;
@@ -185,12 +191,20 @@ export class Workers implements WorkerStarter {
     const { pools, threads = 1, communicationLatencyMs: hopMs } = this.#options;
     const [variants, poolBySlot] = [this.#variants, this.#poolBySlot];
     const poolNames = pools.map(({ name }) => name);
-    const told = { ...this.#options, variants, threads, poolNames, poolBySlot, elsewhere, hopMs };
-    this.#remote = new WorkersElsewhere(told);
+    const options = {
+      ...this.#options,
+      variants,
+      threads,
+      poolNames,
+      poolBySlot,
+      elsewhere,
+      hopMs,
+    };
+    this.#remote = new WorkersElsewhere(options);
     return this.#remote;
   }
 
-  #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
+  #handlersFor<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,

@@ -1,4 +1,4 @@
-/** On which devices the workers of a bundle run: as it says for its pools, or as it is told. */
+/** Devices of a bundle's workers: those of its pools, unless an option overrides them. */
 
 import { RuntimeError } from "../base/errors.ts";
 import type { Pool } from "../bundle/schema.ts";
@@ -34,12 +34,12 @@ export interface WorkerVariable {
   readonly value: string;
 }
 
-/** What workers run on, such as "cpu" or "cuda:0, cpu". */
+/** Lists the devices of workers, such as "cpu" or "cuda:0, cpu". */
 export function devicesText(devices: readonly WorkerDevice[]): string {
   return [...new Set(devices.map(deviceText))].join(", ");
 }
 
-/** Whether the provider of some pool is to be found out. */
+/** Whether the provider of some pool has to be detected. */
 export function isAuto({ device }: DeviceOptions): boolean {
   return device === AUTO;
 }
@@ -58,9 +58,9 @@ export function poolBySlot(
 }
 
 /**
- * By worker slot. Workers of a pool take turns on its devices.
- * @param found what "auto" stands for.
- * @throws RuntimeError RUNTIME_USAGE for a device that is none.
+ * Returns the device per worker slot. Workers of a pool take turns on its devices.
+ * @param found provider that "auto" stands for.
+ * @throws RuntimeError RUNTIME_USAGE for a device that is unknown.
  */
 export function servingDevices(
   pools: readonly Pick<Pool, "name" | "workers" | "device">[],
@@ -131,7 +131,7 @@ export function expectOptions(
   const { providerOptions = {} } = options;
   const providers = pools.flatMap((pool) => {
     const text = deviceOfPool(pool, options);
-    // Whichever is found, it is told what it takes.
+    // An option has to suit only the provider that takes it, whichever is detected.
     return text === AUTO ? PROVIDERS : deviceOf(text, pool.name).provider;
   });
   const mistake = checkOptionsOfAny([...new Set(providers)], providerOptions);

@@ -39,7 +39,7 @@ import { devicesText } from "./serving-devices.ts";
 
 export type { ServedBundle, ServerOptions, StartedServer } from "./server-options.ts";
 
-/** What a server has beside its bundles, opened before them. */
+/** Parts of a server that are opened before its bundles. */
 interface Beside {
   readonly features: readonly ServingFeature[];
   readonly trust: Trust | null;
@@ -142,7 +142,7 @@ async function startWith(
     close: async () => {
       for (const feature of features) feature.stopping?.();
       following.stop();
-      // What it is about to follow is given up by the server.
+      // The server's close abandons bundles that the sources are about to follow.
       const ended = sources?.close();
       await server.close();
       await ended;
@@ -159,8 +159,8 @@ function featuresOf(options: ServerOptions): Promise<ServingFeature[]> {
   const { features = FEATURES, settings = {}, onNotice = () => {} } = options;
   const { environment = {}, log, stderr, gateOf } = options;
   const { nowMs, epochOffsetMs } = clockOf(options);
-  const told = { onNotice, log, stderr, environment, version: packageVersion() };
-  return openFeatures(features, settings, { nowMs, epochOffsetMs, gateOf, ...told });
+  const context = { onNotice, log, stderr, environment, version: packageVersion() };
+  return openFeatures(features, settings, { nowMs, epochOffsetMs, gateOf, ...context });
 }
 
 function recordersOf(features: readonly ServingFeature[]): HostingOptions["recorders"] {
@@ -198,7 +198,7 @@ function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remote
   return cluster === null ? {} : { remoteWorkers: cluster.workers };
 }
 
-/** What the options say by themselves. */
+/** Describes the options, without the state of other components. */
 function describedOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOptions) {
   return {
     host: options.host ?? "127.0.0.1",

@@ -11,7 +11,7 @@ import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts
 /** Time after the last change, in which others start and load, before spares do. */
 const CALM_MS = 500;
 
-/** A worker that has left the reserve. Whoever took it is told what becomes of it. */
+/** Worker that has left the reserve; its events go to the new owner. */
 export interface TakenSpare {
   readonly worker: WorkerProcess;
   readonly adopt: (listener: WorkerListener) => void;
@@ -35,7 +35,7 @@ interface SpareOptions {
  */
 export class SpareWorkers {
   readonly #options: SpareOptions;
-  /** By place in the reserve; null while none is there. */
+  /** Worker per place in the reserve; null while the place is empty. */
   readonly #spares: (Spare | null)[];
   readonly #failures: number[];
   readonly #retries: Retries;
@@ -133,7 +133,7 @@ export class SpareWorkers {
 
 class Spare {
   readonly worker: WorkerProcess;
-  /** Who is told of the rest of its life. */
+  /** Listener for the rest of its life. */
   heir: WorkerListener | null = null;
   #isReady = false;
   #held = "";

@@ -37,13 +37,13 @@ export interface ProcessExecutorHandlers extends ExecutorHandlers {
    */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
   /**
-   * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
-   * told each time, at the start before the executor is there.
+   * Called each time that a worker, in a slot, in reserve or only tried, has loaded a model that it
+   * did not hold; at the start, before the executor is available.
    */
   readonly onModelFacts?: (facts: ModelFacts, on: WorkerDevice) => void;
   /**
-   * A worker is ready; told with each one, but not of workers that are only tried.
-   * @param tookMs from the start of its process, with the models that it loads then.
+   * Called for each worker that is ready, except those that are only tried.
+   * @param tookMs from the start of its process, including the models that it loads then.
    */
   readonly onStarted?: (tookMs: number) => void;
 }
@@ -92,13 +92,13 @@ class WorkerPool implements ProcessExecutor {
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
-  /** By the key of their device: it is as quick as its own kind. */
+  /** Paces per device key: devices of one kind share them. */
   readonly #paces = new Map<string, WorkerPaces>();
   readonly #slots: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
-  /** One for each worker that is to be started later. */
+  /** Pending retries, one for each worker that will be started later. */
   readonly #retries: Retries;
   #announced = false;
   #closing: Promise<void> | null = null;
@@ -232,8 +232,8 @@ class WorkerPool implements ProcessExecutor {
   }
 
   /**
-   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn:
-   * nobody sees it empty. One that answers no ping just now comes last.
+   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn,
+   * so that the slot is never seen empty. A standby that answers no ping is the last choice.
    */
   #vacate(slot: number, reason: string, isHung: boolean): void {
     const fitting = this.#standbys.filter((worker) => this.#isOn(worker, slot));
@@ -251,7 +251,7 @@ class WorkerPool implements ProcessExecutor {
   }
 
   #replace(on: WorkerDevice, failures: number): void {
-    // Who was told of the loss may have closed the executor.
+    // A listener may have closed the executor.
     if (this.#closing !== null) return;
     this.#spawn(on, failures, false).catch((error: unknown) => {
       this.#retryLater(on, failures + 1, messageOf(error));
@@ -265,9 +265,9 @@ class WorkerPool implements ProcessExecutor {
 }
 
 /**
- * Kept once all are done. @param count how many there are. @param most of them at a time.
- * @param begin told which it is, from 0.
- * @throws what the first that fails throws; those that were not begun by then are not.
+ * Runs `count` tasks, with at most `most` at a time; resolves once all are done.
+ * @param begin starts the task with this index, from 0.
+ * @throws the first failure; tasks that were not begun by then are not begun.
  */
 export async function aFewAtATime(
   count: number,

@@ -32,12 +32,12 @@ export interface WorkerSlotListener {
   readonly onLost: (reason: string, isHealthy: boolean, isHung: boolean) => void;
 }
 
-/** What a worker is to hold. */
+/** Variants that a worker must hold. */
 interface Assignment {
   readonly variants: readonly number[];
 }
 
-/** Cores that were asked for last, until it is told that they are in force. */
+/** Most recently requested cores, until they are in force. */
 interface Resize {
   readonly cores: number;
 }
@@ -56,12 +56,12 @@ export class WorkerSlot {
   #isProcessReady = false;
   /** Null while nothing is assigned. */
   #assigned: Assignment | null = null;
-  /** Those of the next batch. */
+  /** Cores of the next batch. */
   #cores: number;
   #resize: Resize | null = null;
   /** Core counts that the process holds, or is about to, beside the warm ones of its variants. */
   #extraCores: readonly number[] = [];
-  /** What the process was told to hold and has not answered. */
+  /** Assignments that the process has not answered. */
   #openLoads = 0;
   /** Whether the process computes a batch. */
   #isComputing = false;
@@ -145,7 +145,7 @@ export class WorkerSlot {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
   }
 
-  /** With a spare, which may hold already what it is to hold, or with a process of its own. */
+  /** Takes a spare, which may already hold what is assigned, or starts a process. */
   #begin(assigned: Assignment): void {
     const spare = this.#takeSpare();
     const listener: WorkerListener = {

@@ -1,6 +1,6 @@
 /**
- * Closes what a process got open from whoever started its parent: descriptors that the parent knows
- * nothing of, such as those of a shell. Node opens its own so that no child gets them.
+ * Closes descriptors that a process inherited from an ancestor of its parent, such as a shell, and
+ * that the parent does not know of. Node opens its own descriptors so that no child inherits them.
  */
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 

@@ -33,13 +33,13 @@ export interface ModelLimits {
 }
 
 const GIB = 2 ** 30;
-/** Of one model, beside a second for each 10 MB of its file. */
+/** Time for one model, beside a second for each 10 MB of its file. */
 const TIMEOUT_MS = 60_000;
 const LEAST_BYTES = 4 * GIB;
-/** Of a model's file while a session is made of it, as for workers. */
+/** Copies of a model's file while a session is made from it, as for workers. */
 const COPIES = 6;
 const FILE_BYTES_PER_MS = 10_000;
-/** What a protobuf message holds at most. */
+/** Largest size of a protobuf message. */
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 const PROCESS_PATH = fileURLToPath(new URL("./model-reader-process.js", import.meta.url));
 const CHANNEL = 3;
@@ -81,7 +81,7 @@ export class ModelReader {
     return (await this.#ask(request, bytes, [])) as DescribedModel;
   }
 
-  /** As `probe`, of a model in a file. */
+  /** Probes a model in a file; otherwise like `probe`. */
   async probeFile(path: string, options: ProbeOptions): Promise<Probed> {
     return this.#probe(resolve(path), await sizeOf(path), [], options);
   }
@@ -106,7 +106,10 @@ export class ModelReader {
     return (answer as string[] | null)?.map((text) => Buffer.from(text, "base64")) ?? null;
   }
 
-  /** As `probeTensors`. @throws Error as it does, or beyond a limit; the signal's reason. */
+  /**
+   * Probes the tensors of a model, as `probeTensors`.
+   * @throws Error as `probeTensors` does, or beyond a limit; the signal's reason.
+   */
   readonly probe = (model: Uint8Array, options: ProbeOptions): Promise<Probed> => {
     return this.#probe(null, model.length, [model], options);
   };

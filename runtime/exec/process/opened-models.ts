@@ -10,7 +10,7 @@ import type { OpenedModel } from "../models/executor.ts";
 import { MAX_MODEL_BYTES, OPEN_FLAGS } from "../onnx/model-bytes.ts";
 import { firstAxisNames } from "../onnx/onnx-axes.ts";
 
-// Numbers, because workers inherit numbers: a file handle closes itself once nobody holds it.
+// Numbers, because workers inherit numbers: an unreferenced file handle closes itself.
 const openFd = promisify(open);
 const closeFd = promisify(close);
 const readFd = promisify(read);
@@ -21,7 +21,7 @@ const READ_BYTES = 2 ** 22;
 
 /** An opened model, and what its file says of the first dimensions of its tensors. */
 export interface CheckedModel extends OpenedModel {
-  /** By the name of the tensor; without one it is left out. */
+  /** Axis names per tensor name; tensors without one are left out. */
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
@@ -36,7 +36,7 @@ export class OpenedModels {
   readonly #files = new Map<string, OpenedFile>();
   readonly #before: OpenedModels | undefined;
 
-  /** @param before others, whose files it shares; whoever closes them last closes the file. */
+  /** @param before others whose files it shares; a file is closed with its last user. */
   constructor(before?: OpenedModels) {
     this.#before = before;
   }

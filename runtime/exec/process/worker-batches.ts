@@ -53,8 +53,9 @@ export class OpenBatches {
   }
 
   /**
-   * The answer begins to come: the worker has computed its batch, which is told apart from this
-   * call, but before the answer is. @param ranMs time of its run.
+   * Called when an answer begins to arrive: its worker has computed the batch and is free for the
+   * next, while the rest of the answer is still to come.
+   * @param ranMs time of its run.
    */
   onAnswerHead(ranMs: number): void {
     const batch = this.#computing;
@@ -84,7 +85,7 @@ export class OpenBatches {
   }
 }
 
-/** How the answer settles the batch. @throws Error if it is none. */
+/** Returns how the answer settles the batch. @throws Error if it is not an answer. */
 function settlement(batch: OpenBatch, frame: Frame, memoryBytes: number | null): () => void {
   if (frame.kind === FRAME_KINDS.result) {
     const result = decodeResult(frame.payload);
@@ -212,7 +213,7 @@ export class WorkerWatch {
 
   /**
    * Timers run before the channel is read: when the server itself has paused, the answer may be
-   * there already. So whoever waits looks again after reading.
+   * there already. So the time is checked again after reading.
    */
   #wait(batch: RunningBatch, wantedMs: number): void {
     const waitMs = Math.min(wantedMs, LONGEST_TIMER_MS);

@@ -62,9 +62,9 @@ export interface ReceivedBatch {
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** Of a `refusedRows` frame. */
+/** Payload of a `refusedRows` frame. */
 export interface RefusedRows {
-  /** Of the batch. */
+  /** Row indices in the batch. */
   readonly rows: readonly number[];
   readonly message: string;
 }
@@ -271,7 +271,7 @@ interface ChannelListener {
   /** A frame of that kind begins, with these bytes; the rest may take a while. */
   readonly onHead: OnHead;
   readonly onFrame: (frame: Frame) => void;
-  /** What came is no frame, or none that was to come; there may be more of it. */
+  /** Called for bytes that are no frame, or a frame that was not expected; more may follow. */
   readonly onMistake: (reason: string) => void;
   /** The other end has gone. */
   readonly onClose: () => void;
@@ -319,7 +319,7 @@ export class WorkerChannel {
 
 /** Larger chunks cost less to write by themselves than to copy. */
 const MAX_SMALL_BYTES = 1 << 15;
-/** Of small chunks of one frame; what is beyond is written as it is. */
+/** Total of small chunks of one frame that are copied; the rest is written as it is. */
 const CAPACITY_BYTES = 1 << 19;
 
 /**

@@ -15,17 +15,17 @@ const BASE_BYTES = GIB;
  * out anew: the file, what is parsed of it, the weights, the weights laid out.
  */
 const COPIES = 4;
-/** Of the inputs of a batch: what lies between the layers is larger than the inputs. */
+/** Memory per byte of a batch's inputs: tensors between the layers are larger than the inputs. */
 const BATCH_FACTOR = 64;
 const MAX_ELEMENT_BYTES = 8;
 const FLOOR_BYTES = 4 * GIB;
 const FLOOR_SHARE = 1 / 4;
 
 /**
- * The limit where nobody stated one: what models and their warm batches may need, but at least
- * 4 GiB, or a quarter of the machine if that is more. A limit keeps one model from taking the
- * machine; it sets nothing aside. On accelerators there is none, because drivers map what they
- * like.
+ * Default memory limit: an estimate of what models and their warm batches need, but at least 4 GiB,
+ * or a quarter of the machine if that is more. The limit keeps one model from taking the machine;
+ * it reserves nothing. Workers on accelerators have no limit, because drivers map large address
+ * ranges.
  */
 export function workerMemoryBytes(setup: WorkerSetup): number | null {
   if (setup.on.provider !== "cpu") return null;
@@ -54,7 +54,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */
+/** Errors of onnxruntime and V8 when memory is refused, and signals that end a process then. */
 const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
 
 /** How V8 ends a process whose heap is full. */

@@ -58,19 +58,19 @@ export class WorkerProcess {
   readonly pid: number | undefined;
   readonly #end: ProcessEnd;
   readonly #channel: WorkerChannel | null;
-  /** What it prints, where its device is tried. */
+  /** Output of the worker while its device is tried. */
   readonly #printed: HeldOutput | null;
   /** Folders that it may have made. */
   readonly #scratch: readonly string[];
   readonly #batches: OpenBatches;
   readonly #starting: AwaitedLoad;
   readonly #assigned: AssignedLoads;
-  /** Of its start, and of what it was told to hold. */
+  /** Steps of its start and of its assignments. */
   readonly #steps: LoadWatch;
   #readyMs: number | null = null;
   #hasAnswered = false;
   readonly #watch: WorkerWatch;
-  /** Of the batch that it computes: the worker has read it before it answers. */
+  /** Chunks of the batch that it computes: the worker has read them before it answers. */
   readonly #gathered = new GatheredChunks();
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
@@ -97,7 +97,7 @@ export class WorkerProcess {
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     this.#batches = new OpenBatches(this.#memoryBytes);
     this.#steps = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
-    const { child, socket, printed, told, scratch } = spawnWorker(setup, this.#memoryBytes);
+    const { child, socket, printed, firstMessage, scratch } = spawnWorker(setup, this.#memoryBytes);
     this.pid = child.pid;
     this.#watch = this.#watched();
     this.#printed = printed;
@@ -113,7 +113,7 @@ export class WorkerProcess {
       onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, true),
     });
     this.#channel = socket === null ? null : this.#open(socket);
-    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(told));
+    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(firstMessage));
   }
 
   get phase(): WorkerPhase {
@@ -284,8 +284,8 @@ export class WorkerProcess {
     this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
     this.#rejectAll(finalReason);
-    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
-    // is refilled.
+    // Promise callbacks run before it, so callers that await the batch know its fate before the
+    // slot is refilled.
     setImmediate(() => {
       this.#reportLost();
       this.#listener.onEnd(this, finalReason);
@@ -311,11 +311,11 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
   }
 }
 
-/** Time a worker that was told to end has for its batch. */
+/** Time for the open batch of a worker that was asked to end. */
 const END_GRACE_MS = 1000;
 /**
- * Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to
- * wait for it.
+ * Time that a killed process has to go. A process stuck in a driver never goes, so the wait must
+ * have an end.
  */
 const KILL_GRACE_MS = 5000;
 
@@ -350,7 +350,7 @@ export class ProcessEnd {
     return this.#hasEnded;
   }
 
-  /** By force, if it does not end by itself soon. */
+  /** Kills the process if it does not end by itself soon. */
   killLater(): void {
     this.#wait(END_GRACE_MS, () => this.kill());
   }

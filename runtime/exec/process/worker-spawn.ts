@@ -12,8 +12,8 @@ export const HEAP_MIB = 512;
 const NODE_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, "--expose-gc"];
 
 /**
- * How far these processes stand back where cores are short (nice): whoever takes requests in, and
- * refuses them, does not wait for those who compute.
+ * Niceness of these processes: where cores are short, the process that accepts and rejects requests
+ * does not wait for those that compute.
  */
 const STANDS_BACK = 5;
 
@@ -37,7 +37,7 @@ interface SpawnOptions {
    * Null for no limit.
    */
   readonly memoryBytes: number | null;
-  /** By descriptor; there are no others. Numbers are those of this process. */
+  /** Indexed by descriptor; all others are closed. Numbers are descriptors of this process. */
   readonly stdio: readonly ("ignore" | "pipe" | number)[];
   /** Arguments of the script; none if left out. */
   readonly args?: readonly string[];
@@ -85,7 +85,7 @@ function writableCodeBytes(): number {
   try {
     maps = readFileSync("/proc/self/maps", "utf8");
   } catch {
-    // Where nothing tells, the limit is taken as it is.
+    // Without /proc the limit is used as given.
   }
   let bytes = 0;
   for (const [, from = "", to = ""] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp /gm)) {
