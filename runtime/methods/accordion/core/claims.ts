@@ -1,4 +1,4 @@
-/** Keeps in sight the places that queries of high priority need to be on time after all. */
+/** Tracks the places that high-priority queries need to be on time after all. */
 import { ForetoldPlaces } from "./foretold-places.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
@@ -7,11 +7,11 @@ import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
 /**
- * A query of high priority that runs and will be late as it is, but would not with more places, has
- * a claim on them: on the fewest that are foretold to be free by the last moment at which they
- * help, those of the earliest deadline first. Whoever else is to get places leaves as many claims
- * kept as there were: otherwise small queries would take one by one the places that a large one has
- * to have at once. Beyond the paper.
+ * A running high-priority query that will be late, but would be on time with more places, has a
+ * claim on them: on the fewest that are predicted to be free by the last moment at which they help,
+ * in order of deadline. Places go to another query only if as many claims are kept as before:
+ * otherwise small queries would take one by one the places that a large one needs at once. Beyond
+ * the paper.
  */
 export class Claims {
   readonly #runs: QueryRuns;
@@ -130,7 +130,7 @@ export class Claims {
     this.#claimant[at] = query;
   }
 
-  /** As if a query had no places, and others had given some up; no claim is kept yet. */
+  /** Sets up the places as if one query had none and others had shrunk; no claim is kept yet. */
   #suppose(without: number, shrinks: Shrinks | null, nowMs: number): void {
     const runs = this.#runs;
     this.#kept.clear();
@@ -164,8 +164,8 @@ interface KeptClaimsOptions {
 }
 
 /**
- * Claims that are kept together: each has a shape, a last moment at which that helps, and the
- * places that it then has to get beside its own, which nobody before it needs.
+ * Set of claims that can all be kept: each has a shape, a last moment at which that helps, and the
+ * places that it needs then beside its own and beside those of earlier claims.
  */
 class KeptClaims {
   readonly #table: PipelineTable;
@@ -238,7 +238,7 @@ class KeptClaims {
     return true;
   }
 
-  /** What others have to spare then or later is less by what the one at the end needs. */
+  /** Adds the claim at the end, and subtracts its need from what is spare then or later. */
   #enter(byMs: number): void {
     const { classCount } = this.#table;
     for (let index = 0; index < this.#count; index++) {

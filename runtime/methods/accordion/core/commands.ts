@@ -24,7 +24,7 @@ export class AccordionCommands {
   readonly #shape: number[] = [];
   readonly #resumeAt: number[] = [];
   readonly #reason: number[] = [];
-  /** Where the places of a command begin, in `#places`. */
+  /** Start of a command's places in `#places`. */
   readonly #first: number[] = [];
   readonly #places: number[] = [];
   #count = 0;
@@ -70,22 +70,22 @@ export class AccordionCommands {
     return this.#query[command]!;
   }
 
-  /** Of a start or reshape. */
+  /** Shape of a start or reshape. */
   shape(command: number): number {
     return this.#shape[command]!;
   }
 
-  /** Of a start or reshape: instances that are done, and are not run again. */
+  /** Instances that are done and are not run again, for a start or reshape. */
   resumeAt(command: number): number {
     return this.#resumeAt[command]!;
   }
 
-  /** Of a drop. */
+  /** Reason of a drop. */
   reason(command: number): number {
     return this.#reason[command]!;
   }
 
-  /** Of a start or reshape: one place for each stage. */
+  /** Number of places of a start or reshape: one for each stage. */
   placeCount(command: number): number {
     const end = command + 1 < this.#count ? this.#first[command + 1]! : this.#placeCount;
     return end - this.#first[command]!;

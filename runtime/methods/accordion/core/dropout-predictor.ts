@@ -18,7 +18,7 @@ export class DropoutPredictor {
   readonly #finishMs: Float64Array;
   /** The earliest places of the class at hand. */
   readonly #earliest: Int32Array;
-  /** Those of all classes, for the query at hand. */
+  /** Places of all classes, for the query at hand. */
   readonly #chosen: Int32Array;
 
   constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, window: DropWindow) {

@@ -6,7 +6,7 @@ import type { PlaceLedger } from "./place-ledger.ts";
 export class ForetoldPlaces {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
-  /** By class. */
+  /** Free places per class. */
   readonly #free: Int32Array;
   readonly #shape: Int32Array;
   readonly #untilMs: Float64Array;
@@ -21,7 +21,7 @@ export class ForetoldPlaces {
     this.#untilMs = new Float64Array(ledger.placeCount + 1);
   }
 
-  /** Only what is free now; nobody holds anything yet. */
+  /** Resets to what is free now, with no places held. */
   reset(): void {
     this.#holderCount = 0;
     for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {

@@ -4,7 +4,7 @@ import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-/** Who gets more places: a running query and its larger shape. */
+/** Running query and the larger shape that it gets. */
 interface Larger {
   readonly query: number;
   readonly shape: number;

@@ -14,7 +14,7 @@ interface MalleableOptions {
 /**
  * Accordion: a query starts on as many free places as help it, if those are enough for its
  * deadline. If not, running queries that meet theirs with fewer places give up what is missing,
- * those with the most slack first; unless all together have enough, nobody is touched. Source:
+ * those with the most slack first; unless all together have enough, none is changed. Source:
  * Accordion §3.3, Algorithm 2, as docs/decisions/0010-malleable-pipelines.md settles it.
  */
 export class MalleableRule implements PlaceRule {
@@ -106,7 +106,7 @@ export class MalleableRule implements PlaceRule {
         const isFree = own === NONE && this.shrinks.count === 0;
         if (!isFree || this.#runs.timeLeftFreeMs(query, shape) <= budgetMs) return shape;
       }
-      // With one class, more places are harder to come by.
+      // With one class, a larger shape is no easier to place.
       if (table.classCount === 1) return NONE;
     }
     return NONE;
@@ -116,7 +116,7 @@ export class MalleableRule implements PlaceRule {
   #findShrinks(wanted: number, own: number, nowMs: number): boolean {
     const { activeCount } = this.#runs;
     const others = own === NONE ? activeCount : activeCount - 1;
-    // Whoever runs keeps one place at least.
+    // A running query keeps at least one place.
     if (this.#table.sizeOf(wanted) > this.#ledger.readyCount - others) return false;
     for (let index = 0; index < activeCount; index++) {
       this.#shape[index] = this.#runs.shape(this.#runs.active(index));
@@ -136,7 +136,7 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * Takes places of a class one by one from whoever then has the most slack.
+   * Takes places of a class one by one from the query that then has the most slack.
    * @returns whether there were enough.
    */
   #findGivers(placeClass: number, missing: number, nowMs: number): boolean {

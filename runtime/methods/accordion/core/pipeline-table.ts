@@ -2,7 +2,7 @@
 import type { AccordionBundle, Slo } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
-/** In place of a shape or query: there is none. */
+/** Stands for "no shape" or "no query". */
 export const NONE = -1;
 
 /** Part of the SLO that times are rounded to. */
@@ -28,7 +28,7 @@ export class PipelineTable {
   /** [maxDepth + 1]: shapes of so many places at most. */
   readonly #shapesUpTo: Uint16Array;
   /**
-   * [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none.
+   * Shape with one place of the class less, [shapeCount, classCount]; NONE without such a shape.
    */
   readonly #less: Int32Array;
   /**

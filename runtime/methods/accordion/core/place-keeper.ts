@@ -11,7 +11,7 @@ export class PlaceKeeper {
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
   readonly #paces: PlacePaces;
-  /** Of the query at hand, those it keeps. */
+  /** Places that the query at hand keeps. */
   readonly #kept: Int32Array;
 
   constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, paces: PlacePaces) {
@@ -105,7 +105,7 @@ export class PlaceKeeper {
     return keptCount;
   }
 
-  /** Takes the first kept place of a class, NONE if there is none left. */
+  /** Takes the first kept place of a class; NONE if no kept place is left. */
   #nextKept(keptCount: number, placeClass: number): number {
     for (let index = 0; index < keptCount; index++) {
       const place = this.#kept[index]!;

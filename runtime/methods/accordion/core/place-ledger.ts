@@ -7,11 +7,11 @@ import { NONE } from "./pipeline-table.ts";
 const FREE = -1;
 const DOWN = -2;
 
-/** Who has which place: each is down, free, or held by one query. */
+/** Assignment of places: each is down, free, or held by one query. */
 export class PlaceLedger {
   readonly placeCount: number;
   readonly classOfPlace: Uint8Array;
-  /** By place a query, FREE or DOWN. */
+  /** Query per place, FREE or DOWN. */
   readonly #holder: Int32Array;
   readonly #free: IdleSets;
   /** Places that are up, by class. */

@@ -14,7 +14,7 @@ export class QueryBuffers {
   readonly #queues: LinkedQueues;
   /** Time of all that is buffered for a set, ms. */
   readonly #backlogMs: Float64Array;
-  /** By query the set that it waits for, and its time there. */
+  /** Set that a query waits for, and its time there. */
   readonly #set: Uint16Array;
   readonly #timeMs: Float64Array;
 

@@ -3,7 +3,7 @@ import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlacePaces } from "./place-paces.ts";
 
-/** What is asked for: a query of a model. */
+/** Query of a model. */
 export interface AccordionQuery {
   /** Index among the variants. */
   readonly model: number;
@@ -28,10 +28,7 @@ export class QueryRuns {
   /** Instances that are done, and those that were when the present run began. */
   readonly #done: Uint16Array;
   readonly #from: Uint16Array;
-  /**
-   * When it will be done, as told by the last instance of the run that was or, before that, by when
-   * it began.
-   */
+  /** When it will be done, predicted at its last instance or, before the first, at its start. */
   readonly #finishMs: Float64Array;
   /** When its last instance was done, or its run began; NaN where the next is not measured. */
   readonly #sinceMs: Float64Array;

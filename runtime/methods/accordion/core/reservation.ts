@@ -1,4 +1,4 @@
-/** Keeps a query that waits on time while others pass it. */
+/** Keeps a waiting query on time while others pass it. */
 import { ForetoldPlaces } from "./foretold-places.ts";
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
@@ -6,9 +6,9 @@ import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
 /**
- * Which places a query that waits counts on: those that are free, and those of running queries that
- * are foretold to end in time. Whoever passes it leaves it one shape at least with which it is on
- * time, or has its own places back by then. Beyond the paper, after the backfilling of EASY, where
+ * Places that a waiting query counts on: free ones, and those of running queries that are predicted
+ * to end in time. A query may pass only if it leaves at least one shape with which the waiting one
+ * is on time, or returns its places by then. Beyond the paper, after the backfilling of EASY, where
  * jobs have one size instead of several.
  */
 export class Reservation {
@@ -33,7 +33,7 @@ export class Reservation {
 
   /**
    * Looks ahead for a query that waits.
-   * @returns whether it is foretold to be on time if nobody passes it.
+   * @returns whether it is predicted to be on time if no query passes it.
    */
   open(query: number, nowMs: number): boolean {
     this.#shapeCount = 0;

@@ -28,9 +28,9 @@ const LOW = 1;
 /** Queries behind the first one that are looked at when it has to wait. */
 const MOST_PASSING = 64;
 /**
- * Share of its time that a query of high priority waits for the sake of claims, at most. Where
- * there is more of high priority than there are places, all would come to be late and need more of
- * them.
+ * Largest share of its time that a high-priority query waits for the sake of claims. Where
+ * high-priority queries need more places than exist, all would otherwise become late and need still
+ * more.
  */
 const PATIENCE = 0.25;
 
@@ -60,7 +60,7 @@ export class AccordionScheduler {
   readonly #rule: PlaceRule;
   readonly #predictor: DropoutPredictor | null;
   readonly #dropout: TurnDropout | null;
-  /** Null where nobody passes. */
+  /** Null if no query may pass another. */
   readonly #reservation: Reservation | null;
   readonly #buffers: QueryBuffers | null;
   readonly #growth: Growth | null;
@@ -148,7 +148,7 @@ export class AccordionScheduler {
     return this.#growCount;
   }
 
-  /** When `onWake` is to be called unless another event comes first; Infinity if it need not. */
+  /** When to call `onWake` unless another event comes first; Infinity if not needed. */
   get wakeMs(): number {
     return this.#wakeMs;
   }
@@ -173,8 +173,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * A place has gone down and another has taken its place at once: what ran there is run again, and
-   * nobody is given up for want of places.
+   * Called when a place has gone down and another has taken over at once: what ran there is run
+   * again, and no query is given up for lack of places.
    */
   onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
@@ -241,7 +241,7 @@ export class AccordionScheduler {
     do {
       this.#wakeMs = Number.POSITIVE_INFINITY;
       this.#startWaiting(nowMs, out);
-      // Whoever is behind one that is given up may be able to start.
+      // Queries behind one that is given up may be able to start.
     } while (this.#dropTooLate(nowMs, out));
     if (this.#queues.waiting === 0) this.#grow(nowMs, out);
   }
@@ -297,9 +297,9 @@ export class AccordionScheduler {
   }
 
   /**
-   * Nobody makes the first one late that would be on time. One that would not be is passed freely
-   * if it is of low priority, which is given up in the end; nobody passes one of high priority, for
-   * which running queries may yet give places up.
+   * Starts queries behind the first, unless they make it late. If the first will be late anyway, it
+   * is passed freely if it is of low priority, and given up in the end; one of high priority is
+   * never passed, because running queries may still give places up for it.
    */
   #startPassing(first: number, nowMs: number, out: AccordionCommands): void {
     if (this.#reservation === null) return;
@@ -332,8 +332,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * The first of low priority is told as soon as it is certain, even while those of high priority
-   * keep it from its turn.
+   * Gives up the first low-priority query as soon as it is certain to be late, even while
+   * high-priority queries delay its turn.
    * @returns whether it is given up.
    */
   #dropTooLate(nowMs: number, out: AccordionCommands): boolean {
@@ -427,7 +427,7 @@ export class AccordionScheduler {
     this.#keeper.reshape(query, shape, nowMs + this.#reconfigurationMs, out);
   }
 
-  /** A running query is over: its places go to whoever is buffered for them, or are free. */
+  /** Ends a running query: its places go to the query that is buffered for them, or become free. */
   #end(query: number, nowMs: number, out: AccordionCommands): void {
     const next = this.#nextBuffered(this.#runs.place(query, 0), nowMs, out);
     if (next === NONE) this.#keeper.stop(query);

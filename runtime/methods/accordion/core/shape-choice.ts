@@ -52,7 +52,7 @@ export class ShapeChoice {
     return fastest;
   }
 
-  /** As `fastest`, among places that are free. */
+  /** Returns the fastest shape among places that are free. */
   fastestFree(query: number): number {
     const shapeCount = this.#table.shapesUpTo(this.#ledger.freeCount);
     let fastest = NONE;
@@ -67,8 +67,8 @@ export class ShapeChoice {
   }
 
   /**
-   * The fastest of the shapes that have as many places as another, are free and take no longer than
-   * the budget; NONE if there are none.
+   * Returns the fastest of the free shapes with as many places as another that take no longer than
+   * the budget, or NONE.
    */
   freeAs(query: number, shape: number, budgetMs: number): number {
     const table = this.#table;

@@ -19,8 +19,8 @@ export function windowMs({ sloMs, slos }: DropWindow, budgetMs: number): number 
 }
 
 /**
- * Gives queries of low priority up when their turn comes and they would be too late: what waiting
- * cost is known by then, not foretold. Beyond the paper.
+ * Gives low-priority queries up when their turn comes and they would be too late: the cost of
+ * waiting is known by then, not predicted. Beyond the paper.
  */
 export class TurnDropout {
   readonly #runs: QueryRuns;
@@ -44,7 +44,7 @@ export class TurnDropout {
     return this.#untilMs(query) - this.#runs.timeLeftMs(query, shape);
   }
 
-  /** Whether a query that started now would be done too late, on time for nobody. */
+  /** Whether a query that started now would be done too late to be of use. */
   isFutile(query: number, shape: number, nowMs: number): boolean {
     if (this.#runs.isHigh(query)) return false;
     const endMs = nowMs + this.#runs.timeLeftMs(query, shape);

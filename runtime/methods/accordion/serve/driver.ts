@@ -26,7 +26,7 @@ import type { AccordionModel } from "./served-models.ts";
 interface AccordionDriverOptions {
   /** In the order of the bundle. */
   readonly models: readonly AccordionModel[];
-  /** Of the bundle; nothing has been told to it. */
+  /** Scheduler of the bundle, without any events yet. */
   readonly scheduler: AccordionScheduler;
   /**
    * Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room
@@ -37,10 +37,10 @@ interface AccordionDriverOptions {
   readonly beatMs: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
-  /** What the way of requests has of their deadlines; left out for nothing. */
+  /** Parts of the deadline that the path of requests takes; default 0. */
   readonly path?: PathTimes | undefined;
   readonly observer: AccordionObserver;
-  /** Told what stages take; left out where nobody asks. */
+  /** Records how long stages take; left out if not needed. */
   readonly times?: ServiceTimes | undefined;
   /** The pool of a place. */
   readonly kindOf?: ((place: number) => number) | undefined;
@@ -140,12 +140,15 @@ export class AccordionDriver {
     this.#carryOut(commands, nowMs);
   }
 
-  /** The query that had the place goes on as the scheduler tells; told nothing, it waits again. */
+  /**
+   * Handles the loss of a worker: its query goes on as the scheduler decides, or waits again
+   * without a decision.
+   */
   onWorkerLost(worker: number, isHung = false): void {
     this.#lose(worker, isHung, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
   }
 
-  /** As `onWorkerLost`, but another worker has taken the place. */
+  /** Handles the loss of a worker whose place another has taken. */
   onWorkerReplaced(worker: number, isHung = false): void {
     const place = at(this.#places, worker);
     if (!place.isUp) this.onWorkerReady(worker);
@@ -283,7 +286,7 @@ export class AccordionDriver {
   }
 
   /**
-   * Tells the scheduler first, so that places have their next query before an answer is written.
+   * Notifies the scheduler first, so that places have their next query before an answer is written.
    */
   #onInstance(run: PipelineRun): void {
     const nowMs = this.#now();

@@ -1,4 +1,4 @@
-/** What metrics of execution places are made of. */
+/** Events that the metrics of execution places are made of. */
 export interface AccordionObserver {
   /** A query begins. @param slackMs time to its deadline; negative when that is over. */
   onStart(model: number, places: number, slackMs: number): void;

@@ -5,7 +5,7 @@ import type { ExecutionPlace, Tenant } from "./execution-place.ts";
 import type { AccordionRequest, InstanceValue } from "./request.ts";
 import type { AccordionStage } from "./served-models.ts";
 
-/** What a run tells; it may be given other places in the call. */
+/** Events of a run, which may be given other places in the call. */
 interface RunListener {
   /** The next row of the request is done. */
   onInstance(run: PipelineRun): void;
@@ -75,7 +75,7 @@ export class PipelineRun {
       if (seat === undefined || !seat.canRun) continue;
       const instance = before === undefined ? this.#entering() : before.hand();
       if (instance !== null) seat.run(instance);
-      // What it has begun may have brought other places.
+      // The call may have changed the places.
       if (this.#seats !== seats) return;
     }
   }

@@ -6,7 +6,7 @@ import type { AccordionScheduler } from "../core/scheduler.ts";
 import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
 
 interface RecordedSchedulerOptions {
-  /** Nothing has been told to it. */
+  /** Scheduler without any events yet. */
   readonly scheduler: AccordionScheduler;
   readonly recorder: AccordionRecorder | undefined;
   /** Called when the scheduler wants to be asked again. */

@@ -20,7 +20,7 @@ import type { AccordionModel } from "./served-models.ts";
 export interface InstanceValue {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
-  /** Where it is, of one that only stages take: it has no bytes here. */
+  /** Place of a tensor that stays on a worker between stages: it has no bytes here. */
   readonly stayed?: StayedTensor;
 }
 
@@ -51,7 +51,7 @@ export class AccordionRequest {
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
   readonly #settle: (outcome: Outcome) => void;
-  /** Of each output of the model the rows that are done. */
+  /** Finished rows of each output of the model. */
   readonly #partsByOutput: Uint8Array[][];
   readonly #rowShapes: (readonly number[])[] = [];
   #doneRows = 0;

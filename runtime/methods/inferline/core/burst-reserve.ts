@@ -21,11 +21,11 @@ export interface BurstReserveOptions {
 /** Rates of the newest traffic, requests per second. */
 interface LeapLook {
   readonly nowMs: number;
-  /** What it surely is, and what it is over a beat and over the time that replicas take. */
+  /** Load that is certain, load over a beat, and over the time that replicas take to come up. */
   readonly sureQps: number;
   readonly lastQps: number;
   readonly meanQps: number;
-  /** What replicas carry that are ready, with batches that are in time. */
+  /** Load that the ready replicas carry with batches that are in time. */
   readonly carriedQps: number;
   /** How long a request may wait and be in time. */
   readonly waitMs: number;
@@ -44,12 +44,12 @@ interface Leap {
 }
 
 /**
- * What comes beyond the ready replicas while others come up is late whatever is done then; only
- * replicas that are there beforehand help. They are held where a leap has shown that the traffic
- * needs them: one that was over so soon that more of its own requests were lost than the SLO
- * allows, for which a steady load does not make up. For some time after it every stage has replicas
- * that just carry the rate it had, with the slack of a count. A leap to a load that stays is none
- * of these, and nothing is paid for it.
+ * Holds replicas for bursts: what exceeds the ready replicas while others come up is late in any
+ * case, so only replicas held beforehand help. They are held once a leap has shown that the traffic
+ * needs them: one that ended so soon that more of its own requests were lost than the SLO allows,
+ * which a steady load does not make up for. For some time after it every stage has replicas that
+ * just carry the leap's rate, with the slack of a count. A leap to a load that stays needs no
+ * reserve and costs nothing.
  */
 export class BurstReserve {
   readonly #options: BurstReserveOptions;
@@ -90,7 +90,7 @@ export class BurstReserve {
     }
   }
 
-  /** Of what comes beyond what is carried, as much as is carried while one waits can wait. */
+  /** Returns the requests lost: those beyond what is carried, and beyond what can wait in time. */
   #lostIn(seconds: number, { lastQps, carriedQps, waitMs }: LeapLook): number {
     const waiting = Math.max(0, this.#waiting + (lastQps - carriedQps) * seconds);
     this.#waiting = Math.min(waiting, (carriedQps * waitMs) / 1000);

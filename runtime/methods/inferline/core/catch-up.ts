@@ -7,7 +7,7 @@ import { wholeOf } from "./staffing.ts";
 
 /** Part of the SLO for which requests may wait without being more than a plan makes wait. */
 const USUAL_WAIT = 0.5;
-/** What waits is to be served within this part of the time that replicas take to come up ... */
+/** The backlog must be served within this part of the time that replicas take to come up ... */
 const DRAIN_PART = 0.25;
 /** ... and within this part of a beat at least. */
 const LEAST_DRAIN = 0.5;
@@ -24,13 +24,12 @@ interface CatchUpLook {
 }
 
 /**
- * Replicas beyond what the traffic needs, for as long as more waits than a plan makes wait.
- *
- * Where the load is surely more than what is ready carries, it is known when replicas that are
- * asked for now are up, and so is what will wait until then: what waits already, and what comes
- * beyond what is carried. With the load itself it is to be served within a quarter of the time that
- * they take to come up. All of this wave is asked for within its first beat, so that it is up
- * together, and goes once nothing waits any more. A task has to serve what waits before any task
+ * Replicas beyond what the traffic needs, while the backlog is larger than a plan expects.
+ * Where the load certainly exceeds what the ready replicas carry, the backlog at the time when
+ * replicas requested now are up is known: what waits already, and what comes beyond what is
+ * carried. Beside the load itself, it must be served within a quarter of the time that replicas
+ * take to come up. All replicas of this wave are requested within its first beat, so that they are
+ * up together, and go once nothing waits any more. A task has to serve the backlog of the tasks
  * before it as well.
  */
 export class CatchUp {
@@ -69,7 +68,7 @@ export class CatchUp {
     return this.#isOn ? this.#growsUntilMs : Number.POSITIVE_INFINITY;
   }
 
-  /** @param targets [taskCount]: replicas that there are to be. */
+  /** @param targets [taskCount]: replicas that the tasks should have. */
   look(
     look: CatchUpLook,
     stages: readonly StagePlan[],
@@ -124,8 +123,8 @@ export class CatchUp {
   }
 
   /**
-   * A wave begins where more will wait than usual by the time that it is up. As long as there is
-   * none, that is what comes beyond what is ready; after one, beyond what there is to be.
+   * Begins a wave if more than usual will wait by the time that it is up. Without a wave, the
+   * backlog grows by the load beyond the ready replicas; with one, by the load beyond its targets.
    */
   #begin({ nowMs, sureQps }: CatchUpLook): void {
     const seconds = this.#activationMs / 1000;

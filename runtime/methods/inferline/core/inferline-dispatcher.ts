@@ -38,10 +38,7 @@ export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
   readonly level?: number;
 }
 
-/**
- * How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task,
- * in force, not copies.
- */
+/** Numbers of replicas, for operators of the cluster. Arrays are by task, live, not copies. */
 export interface InferlineGauges {
   /** Replicas that the tuner wants. */
   readonly targetsByTask: Uint32Array;
@@ -49,7 +46,7 @@ export interface InferlineGauges {
    * Replicas that there are, those that come up and those that leave after a last batch included.
    */
   readonly assignedByTask: Uint32Array;
-  /** Those of them that hold their model. */
+  /** Replicas that hold their model. */
   readonly readyByTask: Uint32Array;
 }
 
@@ -87,7 +84,7 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
   readonly #isLevelFixed: boolean;
-  /** What plans are chosen by; replicas are tuned by what comes here. */
+  /** Demand that plans are chosen by; replicas are tuned by the demand at this front end. */
   readonly #shared = new SharedDemand();
   /** Variance of the recent mean, for each request per second of it. */
   readonly #variancePerQps: number;

@@ -19,13 +19,13 @@ import { SureLoad, sureMean } from "./sure-load.ts";
 import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
 
-/** What of the tuner was chosen by simulation, on days that judge nothing. */
+/** Parameters of the tuner that were chosen by simulation, on days not used for evaluation. */
 export interface JointTunerOptions {
   /** Deviations of a window's count above the most of the sample that are no other load yet. */
   readonly slack: number;
   /** How many beats the traffic is remembered, and with it what it called for. */
   readonly memoryBeats: number;
-  /** Who foretells the rate when replicas are up that are asked for now; null for nobody. */
+  /** Predicts the rate for when replicas requested now are up; null for no prediction. */
   readonly forecaster: Foreteller | null;
   /** Whether what has come to wait is caught up with. */
   readonly catchesUp: boolean;
@@ -35,7 +35,7 @@ export interface JointTunerOptions {
   readonly burstMemoryBeats: number;
 }
 
-/** `npm run experiment -- inferline choice` tells how they were chosen. */
+/** Chosen as `npm run experiment -- inferline choice` describes. */
 export const JOINT_DEFAULTS: JointTunerOptions = {
   slack: 2.5,
   memoryBeats: 40,
@@ -65,17 +65,17 @@ const NOW_WINDOWS = [0.2, 0.5, 1, 2];
 const NOW_SIGMAS = 3.5;
 
 /**
- * Replicas, and the plan, for the load that the traffic of the last 40 beats surely is.
- *
- * Of every window there is a count that a load still allows for: the most of the sample, scaled to
- * the load, and a slack of some deviations. The least load that allows for all that came is the
- * need, both ways: above what is provided for, replicas are asked for at the arrival that shows it;
- * below, they go once the traffic that called for them is forgotten. A forecast for the time when
- * replicas are up counts as a window that has not come yet, with the same slack. Two plans can
- * carry a need: that of the lowest level which allows for it, with fewer replicas, and that of the
- * level below, with more. The cheaper one is followed; where another is so for a while, it takes
- * over. What came to wait before replicas were up is caught up with by more of them, and for bursts
- * that were over too soon for that replicas are held from then on.
+ * Tunes the replicas, and the plan, to the load that the traffic of the last 40 beats certainly
+ * has.
+ * For every window a load allows a largest count: the most of the sample, scaled to the load, and a
+ * slack of some deviations. The least load that allows all counts is the need, both ways: above
+ * what is provided for, replicas are requested at the arrival that shows it; below, they go once
+ * the traffic that called for them is forgotten. A forecast for the time when replicas are up
+ * counts as a future window with the same slack. Two plans can carry a need: that of the lowest
+ * level which allows for it, with fewer replicas, and that of the level below, with more. The
+ * cheaper one is followed; another takes over once it has been cheaper for a while. A backlog from
+ * before replicas were up is caught up with by more of them, and for bursts that ended too soon for
+ * that, replicas are held from then on.
  */
 export class JointTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -93,11 +93,11 @@ export class JointTuner implements ReplicaTuner {
   readonly #staffing: Staffing;
   readonly #catchUp: CatchUp;
   readonly #reserve: BurstReserve;
-  /** By level. */
+  /** Timely batches per level. */
   readonly #timely: readonly TimelyBatches[];
-  /** By level. */
+  /** Load estimates per level. */
   readonly #loads: readonly SureLoad[];
-  /** [taskCount]: replicas for the need, without what is to be caught up with. */
+  /** Replicas for the need, [taskCount], without those that catch up with a backlog. */
   readonly #wanted: Uint32Array;
   /** [windowCount]: counts that what is provided for allows for. */
   readonly #limits: Float64Array;
@@ -306,8 +306,8 @@ export class JointTuner implements ReplicaTuner {
   }
 
   /**
-   * As a ratio to the load of a level: what came, and what is foretold, times the pace of the
-   * workers.
+   * Returns the need as a ratio to the load of a level: measured and predicted load, times the pace
+   * of the workers.
    */
   #needAt(level: number, foretold: number): number {
     const came = this.#loads[level]!.needOf(this.#envelope.maxima);
@@ -331,7 +331,7 @@ export class JointTuner implements ReplicaTuner {
     this.#reserve.look({ nowMs, sureQps, lastQps: likelyQps, meanQps, carriedQps, waitMs });
   }
 
-  /** As long as rates are known for, in whole tenths. */
+  /** Activation time in beats; as long as rates are known for, in whole tenths. */
   get #activationBeats(): number {
     const tenths = Math.round((10 * this.#bundle.policy.activationMs) / this.#beatMs);
     return Math.min(Math.max(tenths / 10, 1), HISTORY_BEATS);
@@ -385,7 +385,7 @@ export class JointTuner implements ReplicaTuner {
   }
 }
 
-/** Those of the level with the shortest, doubled again and again, as long as is remembered. */
+/** Doubles the shortest window of the levels until it is as long as the memory. */
 function windowsOf({ levels }: InferlineBundle, memoryMs: number, leastMs: number): Float64Array {
   const shortest = levels.map(({ sample }) => sample.envelope.windowMs.data[0]!);
   const windows: number[] = [];

@@ -26,7 +26,7 @@ const NOISE_SIGMAS = 3;
 export class InferlineLevelFollower {
   level: number;
   readonly #loadQps: Float64Array;
-  /** By level: the highest rate that is still its load. */
+  /** Highest rate per level that is still its load. */
   readonly #mostQps: Float64Array;
   /** Sign of the change that is wanted, and since when. */
   #direction = 0;

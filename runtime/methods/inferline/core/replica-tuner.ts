@@ -1,6 +1,6 @@
-/** What decides how many replicas there are, and what it may look at. */
+/** Interface of tuners, which decide the number of replicas, and the state that they see. */
 
-/** What of the stages a tuner may look at. */
+/** State of the stages that a tuner sees. */
 export interface StageState {
   /** Queries of a task that wait. */
   waiting(task: number): number;
@@ -20,8 +20,8 @@ export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each task is to have. */
   readonly targets: Uint32Array;
   /**
-   * Index of the level that is followed, of tuners that choose it; left out where the mean rate
-   * chooses, and `follow` tells.
+   * Index of the level that is followed, for tuners that choose it; otherwise the mean rate
+   * chooses, through `follow`.
    */
   readonly level?: number | undefined;
   /** Whether what is late already is served after what is not; left out for no. */
@@ -30,11 +30,11 @@ export interface ReplicaTuner {
    * Mean rate of the last 30 beats, requests per second; NaN before they are over.
    */
   readonly recentMeanQps: number;
-  /** When `tick` is to be called next. */
+  /** When to call `tick` next. */
   readonly wakeMs: number;
   /** A request comes. @returns whether a target has changed. */
   onArrival(nowMs: number): boolean;
-  /** A query of a task has come to be; left out by tuners that go by requests alone. */
+  /** Called for each query of a task; left out by tuners that count requests alone. */
   onQuery?(task: number): void;
   /**
    * The time that `wakeMs` names, or a later one, has come.

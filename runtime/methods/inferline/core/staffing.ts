@@ -24,11 +24,11 @@ export function ratioFor({ replicas, provisioningRatio }: StagePlan, count: numb
   return root * root;
 }
 
-/** What a level has at another load. */
+/** Replicas and cost of a level at another load. */
 interface Staff {
   /** [taskCount], at least 1. */
   readonly replicas: Uint32Array;
-  /** Of all of them, in an hour. */
+  /** Cost of all replicas, millionths per hour. */
   micros: number;
   /** Replicas that its pools lack. */
   lacking: number;

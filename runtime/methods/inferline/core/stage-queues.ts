@@ -1,4 +1,6 @@
-/** What waits at each task: first in, first out, but what is late already can wait for the rest. */
+/**
+ * Queues of the tasks: first in, first out, except that queries already late may wait for the rest.
+ */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
@@ -14,7 +16,7 @@ import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 export class StageQueues {
   readonly #queues: LinkedQueues;
   readonly #taskCount: number;
-  /** By query; null where all is first in, first out. */
+  /** Deadline per query; null if all queues are first in, first out. */
   readonly #deadlineMs: Float64Array | null;
   /** Rows by level and, in it, by the grid of paces. */
   readonly #timely: readonly (readonly TimelyBatches[])[];
@@ -61,7 +63,7 @@ export class StageQueues {
     this.#queues.insertAfter(NONE, task, query);
   }
 
-  /** Those at the head of a task that cannot be in time any more wait for the others. */
+  /** Moves queries at the head of a task that cannot be in time any more behind the others. */
   setBack(task: number, level: number, nowMs: number): void {
     if (this.#deadlineMs === null) return;
     const { restMs } = this.#timely[level]![this.#paceIndex]!;
@@ -75,8 +77,9 @@ export class StageQueues {
   }
 
   /**
-   * Largest batch with which the first of a task can be in time, and no smaller than what leaves
-   * time for those behind it; the planned one where nobody waits who can be.
+   * Returns the largest batch with which the first query of a task can be in time, but no smaller
+   * than the batch that leaves time for those behind it; the planned one if no query can be in
+   * time.
    */
   mostOf(task: number, level: number, planned: number, nowMs: number): number {
     const query = this.#queues.first(task);

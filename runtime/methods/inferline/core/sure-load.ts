@@ -1,7 +1,9 @@
-/** Says which load recent traffic surely is, by the sample that a plan was made with. */
+/**
+ * Estimates the load that recent traffic certainly has, by the sample that a plan was made with.
+ */
 import type { InferlineLevel } from "../../../bundle/schema.ts";
 
-/** What a level's own traffic does by chance, and how much more of it is no other load yet. */
+/** Chance variation of a level's own traffic, and the slack before it counts as another load. */
 interface SlackOptions {
   /** Variance over mean of the requests in a window. */
   readonly dispersion: number;
@@ -51,7 +53,7 @@ export class SureLoad {
     return Math.max(this.ratioOf(counts), Math.min(this.#enoughFor(counts), 1));
   }
 
-  /** What counts surely are. @param counts as above. */
+  /** Returns the ratio that counts prove. @param counts as above. */
   ratioOf(counts: Uint32Array): number {
     let ratio = 0;
     for (let window = 0; window < counts.length; window++) {

@@ -1,11 +1,13 @@
-/** Says how large batches may be while requests wait that can be in time. */
+/** Limits batch sizes while requests wait that can be in time. */
 import type { InferlineBundle, InferlineLevel } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 
 type Frame = Pick<InferlineBundle, "tasks" | "cluster" | "slo">;
 
-/** What ways whose batches have to be smaller than planned take of the SLO; the rest is to wait. */
+/**
+ * Share of the SLO for ways whose batches must be smaller than planned; the rest is for waiting.
+ */
 const WAY_PART = 0.6;
 
 /** A level's batches that leave time for the way from their task on. All by task. */
@@ -13,21 +15,20 @@ export interface TimelyBatches {
   readonly batches: readonly number[];
   /** From the start of such a batch to the end of the longest way from there, if nothing waits. */
   readonly restMs: readonly number[];
-  /** What the longest way leaves of the SLO. */
+  /** Time of the SLO that the longest way leaves for waiting. */
   readonly waitMs: number;
-  /** Of one replica with such batches. */
+  /** Throughput of one replica with such batches. */
   readonly throughputQps: readonly number[];
-  /** What a batch of b takes lies at b − 1. */
+  /** Times by batch size: that of b is at b − 1. */
   readonly batchMs: readonly Float64Array[];
 }
 
 /**
- * The plan's batches, and smaller ones where a way takes longer than the SLO with those.
- *
- * A plan may have such batches, since under its own load hardly any is whole; after a leap all are,
- * and nobody in them is in time. So on ways that are too long the longest batch gets smaller, again
- * and again, until two fifths of the SLO are left to wait.
- * @param pace of the workers, as if they had so much less time; the times are as profiled.
+ * Returns the plan's batches, made smaller where a way takes longer than the SLO with them.
+ * A plan may have such batches, since under its own load hardly any is full; after a leap all are,
+ * and no query in them is in time. So on ways that are too long the longest batch is reduced
+ * repeatedly, until two fifths of the SLO are left for waiting.
+ * @param pace of the workers, which shortens the SLO instead; the times are as profiled.
  */
 export function timelyBatches(
   bundle: Frame,

@@ -1,4 +1,4 @@
-/** What a server of pipelines needs of a bundle of inferline. */
+/** Adapter between an inferline bundle and the server of pipelines. */
 
 import { type MetricLine, metric } from "../../../base/exposition.ts";
 import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
@@ -24,7 +24,7 @@ import {
 import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
 
-/** What stays the same while a bundle is served. */
+/** Parts of a bundle that must stay the same while it is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
 /**
@@ -104,12 +104,12 @@ class InferlineMetrics {
     ];
   }
 
-  /** Of all workers there are. */
+  /** Cost of all workers. */
   get mostPerHour(): number {
     return this.#microsByWorker.reduce((sum, price) => sum + price, 0) / MICROS;
   }
 
-  /** Of those that are replicas now. */
+  /** Cost of the workers that are replicas now. */
   costPerHour(workers: Pick<WorkerModels, "isAssigned">): number {
     const micros = this.#microsByWorker.reduce(
       (sum, price, worker) => sum + (workers.isAssigned(worker) ? price : 0),
