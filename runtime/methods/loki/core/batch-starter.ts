@@ -22,8 +22,8 @@ const GIVEN_UP_MS = 1e15;
  */
 export class BatchStarter {
   /**
-   * When batches are to be looked for: now, after queries have come to idle workers, or when a
-   * stage that waits is to be asked again; else infinite.
+   * When to look for batches: now, after queries have come to idle workers, or when a stage that
+   * waits must be asked again; else infinite.
    */
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #shape: PipelineShape;
@@ -153,7 +153,7 @@ const DECIDED_GIVE_UP = 2;
 
 /** Decides with the tables of stage policies; the decision is left in the fields. */
 class TaskDecider {
-  /** Of the task, not of all. */
+  /** Index of the variant in its task. */
   variant = 0;
   batch = 0;
   /** After the decision to wait: for how long at most. */
@@ -208,8 +208,8 @@ class TaskDecider {
   }
 
   /**
-   * Decides for queries that were given up, which are to be served some time: what gets rid of the
-   * most of them per time.
+   * Decides for queries that were given up but are still served: the batch that clears the most of
+   * them per time.
    */
   rescue(level: number, task: number): void {
     const { variant, batch } = this.#rescue[level * this.#taskCount + task]!;

@@ -23,7 +23,7 @@ export class Cluster {
   servers = 0;
   /** Whether the plan has all its servers. */
   isWhole = false;
-  /** Of the servers that are for each group, ready or not. */
+  /** Throughput of each group's servers, ready or not. */
   readonly capacityQps: Float64Array;
   readonly assignedByGroup: Uint32Array;
   readonly #shape: PipelineShape;
@@ -123,7 +123,7 @@ export class Cluster {
     return this.#isMover[worker] === 0 || !this.#tryMove(worker, out);
   }
 
-  /** Most accurate group of a task with a ready worker, NONE if there is none. */
+  /** Returns the most accurate group of a task with a ready worker, or NONE. */
   readyGroup(task: number): number {
     const { groupStart } = this.layout;
     const { readyByGroup } = this.fleet;
@@ -133,7 +133,7 @@ export class Cluster {
     return NONE;
   }
 
-  /** Most accurate group of a task that will have a worker, NONE if there is none. */
+  /** Returns the most accurate group of a task that will have a worker, or NONE. */
   assignedGroup(task: number): number {
     const { groupStart } = this.layout;
     for (let group = groupStart[task]!; group < groupStart[task + 1]!; group++) {

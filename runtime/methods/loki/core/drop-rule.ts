@@ -177,7 +177,8 @@ export class DropRule {
       if (!router.hasSpare(other) || latencyMsByGroup[other]! > limitMs) continue;
       if (fleet.readyByGroup[other] === 0) continue;
       if (best !== NONE && accuracyByGroup[other]! < accuracyByGroup[best]!) break;
-      // Of k equals the last one stays with probability 1 / k.
+      // The k-th of k ties replaces the choice with probability 1 / k, so that all are equally
+      // likely.
       ties++;
       if (ties === 1 || this.#ties.nextFloat() * ties < 1) best = other;
     }

@@ -74,7 +74,7 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #dropRule: DropRule;
   readonly #batches: BatchStarter;
   readonly #demand: DemandMonitor;
-  /** What plans are chosen by; what is routed and shed is what comes here. */
+  /** Demand that plans are chosen by; routing and shedding go by the demand at this front end. */
   readonly #shared = new SharedDemand();
   readonly #fanouts: FanoutMonitor;
   readonly #follower: LevelFollower;
@@ -216,7 +216,7 @@ class LokiDispatcher implements PipelineDispatcher {
     const stays = this.#cluster.finishBatch(worker, out);
     if (stays) this.#batches.start(group, this.#base, nowMs, out);
     else {
-      // What it leaves behind may go to an idle worker of another group.
+      // Queries that waited for it may go to an idle worker of another group.
       this.#rehome(out);
       this.#batches.startAll(this.#base, nowMs, out);
     }
@@ -409,7 +409,9 @@ class LokiDispatcher implements PipelineDispatcher {
     }
   }
 
-  /** Where the routes lead a query of a task; NONE if no worker is for it. */
+  /**
+   * Returns the group that the routes choose for a query of a task; NONE if no worker serves it.
+   */
   #routedGroup(task: number): number {
     const { parentByTask, ordinalByTask } = this.#shape;
     const parent = parentByTask[task]!;

@@ -5,11 +5,11 @@ import type { PlanLayout } from "./plan-layout.ts";
 /** Queries per second that are rounding. */
 const ROUNDING_QPS = 1e-7;
 
-/** What `mostAccurateFirst` finds besides the rows; reused from one run to the next. */
+/** Results of `mostAccurateFirst` besides the rows; reused from one run to the next. */
 export interface Flows {
   /** Queries per second that are sent to a group, [groupCount]. */
   readonly incomingQps: Float64Array;
-  /** What a group could be sent beyond that: Loki's backup table, [groupCount]. */
+  /** Queries per second that a group could get beyond that: Loki's backup table, [groupCount]. */
   readonly leftoverQps: Float64Array;
   /** Queries per second of a task beyond the capacity of its groups, [taskCount]. */
   readonly excessQps: Float64Array;

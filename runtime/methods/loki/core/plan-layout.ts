@@ -6,12 +6,11 @@ import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
 
 /**
  * The plan of a level as flat arrays.
- *
  * Servers that run one variant with one batch size form a group and share a queue: a query is bound
  * to a server only when its batch starts. The paper has a queue per server; a shared one loads
  * equal servers equally by itself, and no query waits behind a batch while another server is idle.
  * With a stage policy all servers of the task form one group. Groups are sorted by task, then by
- * falling accuracy, then as the plan has them.
+ * falling accuracy, then in the order of the plan.
  */
 export interface PlanLayout {
   /** Service times of the machine that the plan is for, relative to the profile. */
@@ -30,13 +29,13 @@ export interface PlanLayout {
   readonly accuracyByGroup: Float64Array;
   /** Largest batch, [groupCount]. */
   readonly batchByGroup: Uint32Array;
-  /** Of a whole batch, [groupCount]. */
+  /** Latency of a full batch, [groupCount]. */
   readonly latencyMsByGroup: Float64Array;
   /** Queries of a group per request on the plan's paths, [groupCount]. */
   readonly queriesByGroup: Float64Array;
   /** Throughput of all its servers with whole batches, [groupCount]. */
   readonly plannedQpsByGroup: Float64Array;
-  /** Where the service times of the group's variant on its pool begin in `shape.serviceMs`. */
+  /** Start of the service times of the group's variant on its pool in `shape.serviceMs`. */
   readonly serviceStartByGroup: Uint32Array;
   readonly stageByTask: readonly (StagePolicy | null)[];
 
@@ -47,7 +46,7 @@ export interface PlanLayout {
   readonly poolByInstance: Uint32Array;
   readonly replicasByInstance: Uint32Array;
   readonly batchByInstance: Uint32Array;
-  /** Of one server. */
+  /** Throughput of one server. */
   readonly throughputQpsByInstance: Float64Array;
 
   readonly nodeCount: number;

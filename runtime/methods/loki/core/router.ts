@@ -17,7 +17,10 @@ const PLAN_BAND = 0.9;
  */
 const FILL_RATIO = 0.92;
 
-/** Where queries go in the plan that is followed, at the demand and with the servers there are. */
+/**
+ * Routes of queries in the plan that is followed, at the current demand and with the current
+ * servers.
+ */
 export class Router {
   layout: PlanLayout;
   /** Share of the requests that fit. */
@@ -151,7 +154,8 @@ export class Router {
 }
 
 /**
- * Tells by what factor the observed fan-outs change the load of a plan: the largest over its tasks.
+ * Returns the factor by which the observed fan-outs change the load of a plan: the largest over its
+ * tasks.
  * @param nodeQps scratch, [nodeCount].
  */
 export function loadInflation(

@@ -43,7 +43,7 @@ export class BoundDispatcher implements Dispatcher {
     this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
     this.queueCapacity = this.#policy.queueCapacity;
     this.waitingCapacity = this.workerCount * this.queueCapacity;
-    // What arrives at once may let every worker start, each after drops of what waited for it.
+    // A joint arrival may let every worker start, each after drops of queries that waited for it.
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new DeadlineQueues(this.workerCount, this.queueCapacity);
     this.#balancer = balancerOf(

@@ -27,17 +27,16 @@ export interface Dispatcher {
    */
   readonly isFull: boolean;
   /**
-   * When `onWake` is to be called unless another event comes first; infinite when nothing waits for
-   * a time.
+   * When to call `onWake` unless another event comes first; infinite if no query waits for a time.
    */
   readonly wakeMs: number;
 
   /**
-   * A query has arrived.
+   * Called when a query has arrived.
    * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster
    * has.
    * @param deadlineMs arrival time plus SLO, or earlier.
-   * @param sloClass index in `slo.classes`, 0 where there are none.
+   * @param sloClass index in `slo.classes`, 0 without classes.
    */
   onArrival(
     query: number,
@@ -111,7 +110,7 @@ export interface Dispatcher {
    * was decided stays; the next decision is the first to know.
    */
   onShare(share: LoadShare): void;
-  /** What this front end sees, to tell the others. Times must not go back, here neither. */
+  /** Load as measured here, for the other front ends. Times must not go back, here neither. */
   seenLoad(nowMs: number): SeenLoad;
   /**
    * Measured load, queries per second; NaN until it is known. Times must not go back, here neither.

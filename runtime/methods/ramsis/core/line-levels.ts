@@ -26,7 +26,7 @@ export interface Line extends ClassSpan {
   readonly policy: Policy;
 }
 
-/** What a level says of who waits with whom. */
+/** Lines of a level: which classes wait together. */
 export interface ClassPlan {
   /** One line for all, or for each bucket. */
   readonly together: readonly Line[];
@@ -69,13 +69,12 @@ export function lineOf(bundle: RamsisBundle, first: number, end: number, workers
 const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSigmas: 3 };
 
 /**
- * Whether the classes bring what the tables for each of them were made for: their shares of the
- * load of a level.
- *
- * Of each class the load is measured as that of all is, and a level chosen for it among its shares
- * of theirs, with the same regard for noise. Where a class calls for a higher level than the load
- * of all does, the shares are not those of the bundle. A class of which nothing is known brings
- * nothing.
+ * Checks whether the classes have the loads that their tables were made for: their shares of a
+ * level's load.
+ * The load of each class is measured like the total, and a level is chosen for it among its shares
+ * of the levels, with the same allowance for noise. Where a class calls for a higher level than the
+ * total load does, the shares are not those of the bundle. A class without measurements counts as
+ * idle.
  */
 export class ClassLoads {
   readonly #monitors: readonly LoadMonitor[];
@@ -99,7 +98,7 @@ export class ClassLoads {
     this.#choices = choicesOf(bundle);
   }
 
-  /** What others see is not told class by class: theirs are taken for as large as here. */
+  /** Other front ends do not report per class: their loads are assumed to equal the local ones. */
   follow(share: LoadShare): void {
     for (const shared of this.#shared) shared.follow({ ...share, othersQps: null });
   }
@@ -110,8 +109,9 @@ export class ClassLoads {
   }
 
   /**
-   * Takes measurements and tells whether a class brings more than its share of a level. @param
-   * level index of the level for the load of all. @param stretch as levels are chosen with.
+   * Takes measurements and checks whether a class exceeds its share of a level.
+   * @param level index of the level for the load of all.
+   * @param stretch as levels are chosen with.
    */
   exceed(level: number, nowMs: number, stretch: number): boolean {
     let isMore = false;
@@ -184,7 +184,7 @@ export class DividedLevels {
   #weights: Float64Array | null;
   /** Counts all queries. */
   readonly #monitor: LoadMonitor;
-  /** Of their work, by which levels are chosen; the same where queries are alike. */
+  /** Counts their work, by which levels are chosen; the same as `#monitor` if queries are alike. */
   readonly #work: LoadMonitor;
   readonly #shared: SharedLoad;
   readonly #classLoads: ClassLoads;

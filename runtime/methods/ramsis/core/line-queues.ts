@@ -27,9 +27,9 @@ export class LineQueues {
   takenClass = 0;
   readonly #classCount: number;
   readonly #capacity: number;
-  /** Of class c and a kind: queue c + kind · #classCount. */
+  /** Queues: that of class c and a kind is c + kind · #classCount. */
   readonly #queues: DeadlineQueues;
-  /** Where `findNamed` and `#findAnswerable` have found something. */
+  /** Position of the last query found by `findNamed` and `#findAnswerable`. */
   #foundQueue = -1;
   #foundPosition = 0;
 
@@ -48,12 +48,10 @@ export class LineQueues {
     this.#queues.insert(sloClass + kind * this.#classCount, query, deadlineMs, wanted);
   }
 
-  /** As of `DeadlineQueues`. */
   arrivingWanted(wanted: number): number {
     return this.#queues.arrivingWanted(wanted);
   }
 
-  /** As of `DeadlineQueues`. */
   endArrivals(): void {
     this.#queues.endArrivals();
   }
@@ -90,7 +88,7 @@ export class LineQueues {
     return found;
   }
 
-  /** Of the first query of a class; infinite where none waits. */
+  /** Returns the deadline of the first query of a class; infinite if none waits. */
   deadlineMs(sloClass: number, kind: Kind): number {
     const queue = sloClass + kind * this.#classCount;
     return this.#queues.length(queue) === 0
@@ -98,7 +96,7 @@ export class LineQueues {
       : this.#queues.earliestDeadlineMs(queue);
   }
 
-  /** What the first query of a class asks for. */
+  /** Returns the variant that the first query of a class asks for. */
   wanted(sloClass: number, kind: Kind): number {
     return this.#queues.wanted(sloClass + kind * this.#classCount);
   }
@@ -129,12 +127,10 @@ export class LineQueues {
     return this.#foundQueue >= 0;
   }
 
-  /** Of the query that was found last. */
   get foundWanted(): number {
     return this.#queues.wanted(this.#foundQueue, this.#foundPosition);
   }
 
-  /** Of the query that was found last. */
   get foundDeadlineMs(): number {
     return this.#queues.earliestDeadlineMs(this.#foundQueue, this.#foundPosition);
   }

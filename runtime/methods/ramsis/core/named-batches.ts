@@ -1,8 +1,10 @@
-/** How many queries that ask for one variant make a batch; the decision tables know of none. */
+/**
+ * Batch sizes of queries that ask for one variant by name, which the decision tables do not cover.
+ */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 
-/** By the service times that the decisions of a bundle rest on. */
+/** Sizes batches by the service times that the decisions of a bundle rest on. */
 export class NamedBatches {
   readonly #serviceMs: ArrayLike<number>;
   readonly #maxBatch: number;

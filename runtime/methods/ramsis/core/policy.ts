@@ -1,4 +1,4 @@
-/** What to run in a state, by the load that was measured. */
+/** Decides what to run in a state, by the measured load. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
@@ -114,14 +114,14 @@ export class Policy {
     return this.#monitor.loadQps(nowMs);
   }
 
-  /** Is told what the other front ends see, and how the workers are shared. */
+  /** Updates what the other front ends report, and how the workers are shared. */
   follow(share: LoadShare): void {
     this.#shared ??= new SharedLoad(this.#workerCount, this.#beatMs);
     this.#shared.follow(share);
     if (this.#isPooled) this.workersEach = Math.max(1, this.#shared.workersEach);
   }
 
-  /** What is seen here, whatever others see. */
+  /** Load as measured here, without that of other front ends. */
   seenLoad(nowMs: number): SeenLoad {
     this.#monitor.look(nowMs);
     return seenIn(this.#monitor.window);
@@ -148,7 +148,8 @@ export class Policy {
     if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
     const left = queued - this.#table.batch(action);
     if (left <= 0) return action;
-    // What one batch leaves waits for so many workers as it would be that much longer for all.
+    // Workers share the remaining queries, so the decision is made as for a queue longer by as
+    // much.
     this.#seen = queued + Math.round(left * (this.workersEach - 1));
     return this.#lookup(this.#seen, slackMs);
   }

@@ -54,7 +54,7 @@ export class PooledDispatcher implements Dispatcher {
   /** A late query is answered so long after its deadline or dropped; infinite without a bound. */
   #lateMs = Number.POSITIVE_INFINITY;
   #fastestMs = 0;
-  /** By the first class of a line. */
+  /** Pause per line, indexed by its first class. */
   readonly #latePauses: readonly LatePause[];
   readonly #classCount: number;
   readonly #queues: LineQueues;
@@ -65,7 +65,7 @@ export class PooledDispatcher implements Dispatcher {
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
   #jointClass = 0;
-  /** Of each line that is followed: 1 once nothing more starts from it now. */
+  /** Flag per followed line: 1 once nothing more starts from it in this event. */
   readonly #closed: Uint8Array;
 
   /** @throws Error if the bundle contradicts itself. */
@@ -228,7 +228,9 @@ export class PooledDispatcher implements Dispatcher {
     else this.#divided.recordArrival(sloClass, nowMs, queries);
   }
 
-  /** Without classes all queries are of one, whatever the driver knows of them. */
+  /**
+   * Returns the class of a query; without classes all queries are of one, whatever the driver says.
+   */
   #classOf(sloClass: number): number {
     if (this.#classCount === 1) return 0;
     assert(sloClass < this.#classCount, "a query is of a class that there is");
@@ -384,9 +386,9 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a line may have one more batch under way: while it has fewer than workers, and then as
-   * long as every other line that has a claim to one more finds a worker idle. So what is idle is
-   * lent, and nobody waits for what was lent but for a second query that comes at once.
+   * Whether a line may start one more batch: while it has fewer than its share of workers, and then
+   * as long as every other line with a claim to one more finds a worker idle. So idle workers are
+   * lent, and only a second query that arrives at once may have to wait for a lent worker.
    */
   #mayStart(line: Line): boolean {
     if (this.#hasClaim(line)) return true;
@@ -402,7 +404,7 @@ export class PooledDispatcher implements Dispatcher {
     return this.#workers.busyCount(line) < this.#shareOf(line);
   }
 
-  /** Of the workers that are up, those that a line may have busy at a time. */
+  /** Share of the workers that are up that a line may keep busy at a time. */
   #shareOf(line: Line): number {
     const { upCount, count } = this.#workers;
     return Math.ceil((line.workers * upCount) / count);

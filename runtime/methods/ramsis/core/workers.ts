@@ -7,7 +7,7 @@ import { beatMsOf } from "../../../core/beat.ts";
 import { PaceMonitor, PaceReference, type ReferenceMode } from "../../../core/pace.ts";
 import type { ClassSpan } from "./line-queues.ts";
 
-/** What a worker is doing. */
+/** States of a worker. */
 export const DOWN = 0;
 export const IDLE = 1;
 export const BUSY = 2;
@@ -28,7 +28,7 @@ export class ClassWorkers {
   idleCount = 0;
   upCount = 0;
   readonly #stateByWorker: Uint8Array;
-  /** Of a busy worker: the class that its batch counts for. */
+  /** Class that the batch of a busy worker counts for. */
   readonly #classByWorker: Uint8Array;
   readonly #busyByClass: Uint32Array;
   /** The idle ones, the one that became so last on top: it has the model in its cache. */
@@ -121,11 +121,10 @@ export class ClassWorkers {
 }
 
 /**
- * Workers that are kept for queues which wait for larger batches.
- *
+ * Workers that are reserved for queues which wait for larger batches.
  * Where queries of several buckets share the workers, a queue that waits until the last moment for
- * its batch would find that a later deadline of another queue has taken the worker. So each queue
- * that waits has one idle worker kept for it from the time at which it will act: others may use it
+ * its batch could find that a later deadline of another queue has taken the worker. So each queue
+ * that waits has one idle worker reserved from the time at which it will act: others may use it
  * only for batches that end before.
  */
 export class KeptWorkers {

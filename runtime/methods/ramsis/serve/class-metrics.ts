@@ -16,7 +16,7 @@ interface Counts {
   satisfied: number;
   late: number;
   dropped: number;
-  /** Of the variants that answered in time. */
+  /** Sum of the accuracies of variants that answered in time. */
   accuracySum: number;
 }
 
@@ -26,7 +26,7 @@ export class ClassMetrics {
   readonly #accuracyByVariant: readonly number[];
   readonly #label: KindLabel;
 
-  /** @param accuracyByVariant as the bundle states it. @param label that tells them apart. */
+  /** @param accuracyByVariant as the bundle states it. @param label of the metrics' samples. */
   constructor(names: readonly string[], accuracyByVariant: readonly number[], label: KindLabel) {
     this.#label = label;
     this.#names = names;

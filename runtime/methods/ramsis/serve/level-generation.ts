@@ -17,9 +17,9 @@ const MIN_EXCESS = 0.03;
 const MIN_SIGMAS = 4;
 
 /**
- * Tells when arrivals stay above the top level: five seconds in which each second exceeds its load,
- * and together they do by more than 3 % and more than chance explains. A burst of fewer seconds,
- * however high, is none; it is over before another level could help.
+ * Detects that arrivals stay above the top level: five seconds in which each second exceeds its
+ * load, and together they do by more than 3 % and more than chance explains. A burst of fewer
+ * seconds, however high, does not count; it is over before another level could help.
  */
 export class OverloadDetector {
   #sliceStartMs = Number.NaN;
@@ -33,7 +33,7 @@ export class OverloadDetector {
   onArrival(nowMs: number, topQps: number): number {
     const elapsed = Math.floor((nowMs - this.#sliceStartMs) / SLICE_MS);
     if (Number.isNaN(elapsed) || elapsed > SLICE_COUNT) {
-      // As in the load monitor, the record begins with an arrival that is not counted itself.
+      // Like the load monitor, the record begins with an arrival that is not counted itself.
       this.reset();
       this.#sliceStartMs = nowMs;
       return Number.NaN;
@@ -220,7 +220,7 @@ export class LevelGeneration {
     const why =
       this.#addedCount < MAX_ADDED
         ? "the cluster carries no more"
-        : `${MAX_ADDED} levels have been added, as many as may`;
+        : `${MAX_ADDED} levels have been added, the maximum`;
     onNotice(`load is ${Math.round(overloadQps)} qps, ${topGoesOn(policy)}: ${why}`);
   }
 }

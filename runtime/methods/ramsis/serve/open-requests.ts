@@ -20,7 +20,7 @@ import type { RecordedDispatcher, TableCommand } from "./recorded-dispatcher.ts"
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;
   onBatchDone(batch: BatchStart, times: BatchTimes): void;
-  /** @param sloClass index of its class, 0 where there are none. */
+  /** @param sloClass index of its class, 0 without classes. */
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
@@ -118,7 +118,7 @@ export class OpenRequests {
     this.#requests.add(request);
   }
 
-  /** Nobody waits for it any more. */
+  /** Gives up a request that its client no longer waits for. */
   giveUp(request: PendingRequest, why: GivenUp): void {
     if (request.isSettled) return;
     if (why === "timeout") {
@@ -131,7 +131,7 @@ export class OpenRequests {
   drop(query: number, reason: number): void {
     const { request, losses, lossMessage } = this.#slots.free(query);
     if (reason === DROP_NO_WORKER && losses > 0) {
-      // Nobody is left to try again what may have ended its worker.
+      // No other worker is left to retry a query that may have ended its worker.
       this.fail(request, "worker-lost", lossMessage);
       return;
     }
@@ -176,7 +176,7 @@ interface RequestEntryOptions {
     "onArrival" | "onJointArrival" | "onJointEnd" | "onRefused"
   >;
   readonly observer: SchedulerObserver | undefined;
-  /** What the way of requests has of their deadlines. */
+  /** Parts of the deadline that the path of requests takes. */
   readonly path: PathTimes;
   /** Does what the dispatcher says. */
   readonly carryOut: (commands: readonly TableCommand[], nowMs: number) => void;
@@ -208,7 +208,8 @@ export class RequestEntry {
     const request = new PendingRequest(signature, rows, times, settle);
     if (rows.rows > slots.freeCount) {
       this.#noteDropped(rows.rows, sloClass);
-      request.fail("queue-full", `${slots.usedCount} queries wait or run, as many as may`);
+      const found = `${slots.usedCount} queries wait or run`;
+      request.fail("queue-full", `queue full: ${found}, at most ${slots.freeCount} more may wait`);
     } else {
       requests.add(request);
       this.#arrive(request, nowMs);
@@ -250,7 +251,7 @@ export class RequestEntry {
   }
 }
 
-/** What a row that arrives now asks of the dispatcher. */
+/** Returns the variant that a row asks for, to pass to the dispatcher. */
 function wantedVariant({ variant, queryByRow }: PendingRequest): number {
   if (variant === undefined) return ANY_VARIANT;
   return variant === "same" ? sameVariant(queryByRow[0] ?? 0) : variant;

@@ -88,7 +88,7 @@ interface BatchEndsOptions {
   readonly requests: OpenRequests;
   readonly dispatcher: Pick<RecordedDispatcher, "onRetry">;
   readonly observer: SchedulerObserver | undefined;
-  /** What the way of requests has of their deadlines. */
+  /** Parts of the deadline that the path of requests takes. */
   readonly path: PathTimes;
   readonly nowMs: () => number;
   /** Does what the dispatcher says. */
@@ -145,7 +145,7 @@ export class BatchEnds {
     }
   }
 
-  /** The model could not run it, or its answer is none. */
+  /** Fails a batch that the model could not run, or whose answer is invalid. */
   fail(batch: RunningBatch, message: string): void {
     const { slots, requests } = this.#options;
     for (const query of batch.queries) {
@@ -153,7 +153,7 @@ export class BatchEnds {
     }
   }
 
-  /** What may be tried again waits again; the others fail. */
+  /** Queues again the queries of a lost batch that may be retried, and fails the others. */
   lose(batch: RunningBatch, message: string): void {
     const { queries, variant } = batch;
     const { slots, requests, observer } = this.#options;

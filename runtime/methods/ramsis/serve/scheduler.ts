@@ -29,7 +29,7 @@ interface SchedulerOptions {
   readonly maxPending: number;
   readonly recorder?: Recorder | undefined;
   readonly observer?: SchedulerObserver | undefined;
-  /** Told what batches take. */
+  /** Records how long batches take. */
   readonly times?: ServiceTimes | undefined;
 }
 
@@ -37,11 +37,11 @@ interface SchedulerOptions {
 type P99MsOf = (variant: number, rows: number, bucket: number) => number | undefined;
 
 /**
- * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
- * are run by the executor; their results go back, row by row, to the requests they belong to.
- *
+ * Turns requests into queries, one per row, which arrive together; the executor runs the batches
+ * that the dispatcher starts, and their results go back, row by row, to the requests they belong
+ * to.
  * A query is the index of a slot, and slots are limited, so a query has the memory of its request
- * and nothing outlives it. The executor tells of its workers through `onWorkerReady` and
+ * and nothing outlives it. The executor reports its workers through `onWorkerReady` and
  * `onWorkerLost`.
  */
 export class Scheduler {
@@ -93,7 +93,7 @@ export class Scheduler {
     return this.#isUp.filter((isUp) => isUp).length;
   }
 
-  /** As the dispatcher measures it, rows per second; NaN until it is known. */
+  /** Load as measured by the dispatcher, rows per second; NaN until it is known. */
   get loadQps(): number {
     return this.#dispatcher.loadQps(this.#now());
   }
@@ -182,7 +182,7 @@ export class Scheduler {
     this.#shareWorkers = Math.min(share.workers, this.workerCount);
   }
 
-  /** What is seen here, to tell the other front ends. */
+  /** Load as measured here, for the other front ends. */
   seenLoad(): SeenLoad {
     return this.#dispatcher.seenLoad(this.#now());
   }

@@ -110,14 +110,14 @@ function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null 
   return difference?.[0] ?? null;
 }
 
-/** Of the tables of buckets. */
+/** Axes of the buckets' tables. */
 function axesOf({ buckets }: RamsisBundle): unknown {
   return buckets?.map(({ maxQueue, queued, slackMs }) => ({ maxQueue, queued, slackMs }));
 }
 
 type Task = RamsisBundle["tasks"][number];
 
-/** What clients and workers see of a variant. */
+/** Parts of a variant that clients and workers see. */
 function servedPart({ name, accuracy, model }: Task["variants"][number]): unknown {
   return { name, accuracy, model };
 }

@@ -1,4 +1,4 @@
-/** Decides how many instances of how many cores there are to be. */
+/** Decides the number of instances and their cores. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
@@ -6,7 +6,7 @@ import { NO_WISH, type ThemisDemand } from "./demand.ts";
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 import { VariantSwap } from "./variant-swap.ts";
 
-/** What there is, as the controller has to know it. Arrays are by variant of all tasks. */
+/** State of the fleet that the controller sees. Arrays are by variant of all tasks. */
 export interface ThemisFleet {
   /** Instances that are up and stay. */
   readonly readyByVariant: Uint32Array;
@@ -14,9 +14,9 @@ export interface ThemisFleet {
   readonly coresInForceByVariant: Uint32Array;
 }
 
-/** Whoever says what there is to be. Arrays are by variant of all tasks. */
+/** Decides the targets of the fleet. Arrays are by variant of all tasks. */
 export interface FleetController {
-  /** Instances that there are to be, cores of each, those that a new one starts with, batches. */
+  /** Target instances, cores of each, cores of a new one, and batches. */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly startCores: Uint32Array;
@@ -43,25 +43,24 @@ export interface FleetController {
 const NO_GOAL = -1;
 
 /**
- * What there is to be: how many instances each variant of a task has, of how many cores, and in
- * what batches. All of it is looked up. A plan has one variant of each task; another plan may have
+ * Sets the targets: how many instances each variant of a task has, of how many cores, and in what
+ * batches. All of it is looked up. A plan has one variant of each task; another plan may have
  * another, and then the instances of both serve until those of the new one are up.
- *
  * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond
- * what is carried, the row of `transitions` for the instances that are up says at once how many
- * cores each of them is to have, all of a task the same and never fewer than now, and how many
- * instances are to be added if that is not enough. The plan for the load follows when the demand
- * calls for it: what it has more is started first, and only when that is up and has its cores is
- * anything taken away. Nothing is started that would take more cores than the pool has, or that its
- * machines have no room for: where a plan does not fit beside what runs, one on the way to it comes
- * first; and where the load is more than the variants that run carry in any way, they give way.
- * When an instance is lost, the others get the cores of the row that is left until it is back.
- * Source: Themis §5, fig. 4; losses, full pools and variants are ours.
+ * what is carried, the row of `transitions` for the instances that are up gives at once how many
+ * cores each of them gets, all of a task the same and never fewer than now, and how many instances
+ * are added if that is not enough. The plan for the load follows when the demand calls for it: what
+ * it has more is started first, and only when that is up and has its cores is anything taken away.
+ * No instance is started that would take more cores than the pool has, or that does not fit on its
+ * machines: where a plan does not fit beside what runs, one on the way to it comes first; and where
+ * the load is more than the running variants carry in any way, they give way. When an instance is
+ * lost, the others get the cores of the row that is left until it is back. Source: Themis §5, fig.
+ * 4; losses, full pools and variants are ours.
  */
 export class ThemisController implements FleetController {
   /**
-   * [variantCount], each: instances that there are to be, cores of each, cores that a new one
-   * starts with, and largest batches.
+   * Targets, [variantCount] each: instances, cores of each, cores that a new one starts with, and
+   * largest batches.
    */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
@@ -212,8 +211,8 @@ export class ThemisController implements FleetController {
    */
   #stretch(level: number, { readyByVariant }: ThemisFleet): boolean {
     const row = this.#rowFor(level, readyByVariant);
-    // What the plan for the row takes always fits. More than that may not, and then cores that are
-    // left of an earlier load go.
+    // The plan for the row always fits. Extra instances may not fit, and then cores left from an
+    // earlier load are freed.
     const isTight = this.#isTight(row, level);
     this.#carry(row, level, isTight);
     if (isTight) this.#goal = NO_GOAL;
@@ -251,7 +250,7 @@ export class ThemisController implements FleetController {
       this.batch[variant] = transitions[cell]!;
       this.cores[variant] = isTight ? cores : Math.max(this.cores[variant]!, cores);
       this.instances[variant] = isTight ? planned : Math.max(this.instances[variant]!, planned);
-      // Without extras, what is started is one that was lost.
+      // Without extras, an instance that is started replaces a lost one.
       const isWhole = this.#extraCores === "same" || extras === 0;
       this.startCores[variant] = isWhole ? this.cores[variant]! : 1;
       this.#held[variant] = this.instances[variant]! * this.cores[variant]!;
@@ -361,7 +360,7 @@ export class ThemisController implements FleetController {
     machines.add(pool, instances - whole - (part > 0 ? 1 : 0), least);
   }
 
-  /** Tells what cores the instances of a variant hold once none has fewer than so many. */
+  /** Returns the cores that the instances of a variant hold once each has at least so many. */
   #heldWith(cores: number, variant: number): number {
     const instances = this.instances[variant]!;
     const raised = instances * Math.max(0, cores - this.startCores[variant]!);

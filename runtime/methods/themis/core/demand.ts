@@ -24,7 +24,7 @@ export interface ThemisDemand {
   readonly beatMs: number;
   /** Level whose load has to be carried at once. */
   readonly needed: number;
-  /** Level whose plan is to be settled on; NO_WISH to leave things. */
+  /** Level whose plan should be settled on; NO_WISH to change nothing. */
   readonly wanted: number;
   onArrival(nowMs: number): void;
   /**
@@ -63,7 +63,7 @@ interface DemandOptions {
   readonly beatMs: number;
 }
 
-/** What both kinds see of the traffic. */
+/** Measurements of the traffic, used by both kinds of demand. */
 class Traffic {
   readonly history: RateHistory;
   readonly beatMs: number;
@@ -96,8 +96,8 @@ class Traffic {
 }
 
 /**
- * As the paper: the requests of the last beat are the load. Instances follow once the plan for
- * the load and the plan for the forecast have been the same so many times in a row; horizontal
+ * Demand of the paper: the requests of the last beat are the load. Instances follow once the plan
+ * for the load and the plan for the forecast have been the same so many times in a row; horizontal
  * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
  * Themis §5.1.3.
  */

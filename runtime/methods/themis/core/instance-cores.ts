@@ -66,8 +66,8 @@ export class InstanceCores {
   }
 
   /**
-   * Tells every instance that stays how many cores it is to have from now on.
-   * @param cores by task; 0 for one that is to have no instances, which go as they are.
+   * Sets the cores of every instance that stays.
+   * @param cores by task; 0 for a task without instances, whose leaving ones keep theirs.
    */
   resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
@@ -78,7 +78,7 @@ export class InstanceCores {
   }
 
   /**
-   * Tells every instance that stays and is to have fewer cores to have so many.
+   * Raises the cores of every instance that stays and has fewer.
    * @param cores by task.
    */
   raiseAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
@@ -90,9 +90,9 @@ export class InstanceCores {
   }
 
   /**
-   * Takes note of who has become an instance, or is none any more. One that was leaving and stays
-   * after all is as good as new: it gets the cores of those.
-   * @param startCores by task, of those that are new.
+   * Updates the set of instances. An instance that was leaving and stays after all counts as new
+   * and gets the cores of new ones.
+   * @param startCores by task, for new instances.
    */
   follow(fleet: ReplicaFleet, startCores: Uint32Array, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {

@@ -39,11 +39,11 @@ export interface ThemisDispatcherOptions extends PipelineDispatcherOptions, Inst
 }
 
 /**
- * How many instances the tasks have and of how many cores, for the eyes of whoever runs the
- * cluster. Arrays are by task, in force, not copies.
+ * Numbers of instances and their cores, for operators of the cluster. Arrays are by task, live, not
+ * copies.
  */
 export interface ThemisGauges {
-  /** Instances that there are to be, and cores of each once it is up. */
+  /** Target instances, and cores of each once it is up. */
   readonly targetsByTask: Uint32Array;
   readonly targetCoresByTask: Uint32Array;
   /**
@@ -417,7 +417,7 @@ class ElasticDispatcher implements ThemisDispatcher {
         const leftMs = this.#leftMs(worker, variant, size);
         const query = queues.take(task);
         const lastMs = this.#deadlineMs[query]! + this.#graceMs;
-        // Who is there on time is in time; who is as old as that when its turn comes is not.
+        // A query done at its deadline is in time; one whose turn comes at its deadline is late.
         const isLate = leftMs > 0 ? nowMs + leftMs > lastMs : nowMs >= lastMs;
         if (isLate) out.drop(0, query, DROP_LATE);
         else taken[batch++] = query;
@@ -431,7 +431,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     return true;
   }
 
-  /** What the batch that is next takes, and the way after it; 0 where that does not count. */
+  /** Returns the time of the next batch and the way after it; 0 where that does not count. */
   #leftMs(worker: number, variant: number, batch: number): number {
     const ahead = this.#ahead;
     if (ahead === null) return 0;

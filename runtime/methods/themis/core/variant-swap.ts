@@ -1,12 +1,12 @@
-/** Tells when variants that run have to give way to others, and what of them may serve on. */
+/** Decides when running variants must give way to others, and which of them may serve on. */
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 
 /** Throughputs are reckoned from the same table as the plans', in another order. */
 const ROUNDING = 1e-9;
 
 /**
- * Where plans of different loads have different variants: cores and instances of the ones may not
- * carry what the others do, and both may not fit side by side.
+ * Compares plans of different loads with different variants: cores and instances of one may not
+ * carry what the other does, and both may not fit side by side.
  */
 export class VariantSwap {
   readonly #shape: ThemisShape;

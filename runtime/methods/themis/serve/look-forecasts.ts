@@ -6,7 +6,7 @@ import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 interface LookForecastsOptions {
   readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
-  /** Told why there are no forecasts, once until there are some again. */
+  /** Called with the reason why forecasts stop, once until they resume. */
   readonly onNotice: (message: string) => void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What Prometheus is told of scaled tasks: instances and their cores, the changes of both, and the
+ * Prometheus metrics of scaled tasks: instances and their cores, the changes of both, and the
  * forecast that they follow.
  */
 
@@ -32,7 +32,7 @@ export class ThemisMetrics {
   readonly #forecaster: Forecaster;
   readonly #instanceByWorker = new Map<number, Instance>();
   readonly #resizesByTask: readonly ResizeCounters[];
-  /** By a model; NaN without. */
+  /** Forecast of a model; NaN without one. */
   #foretoldQps = Number.NaN;
 
   constructor(bundle: ThemisBundle, gauges: WatchedGauges) {

@@ -33,8 +33,8 @@ export function themisApplication(options: ThemisApplicationOptions): Applicatio
 }
 
 /**
- * As `themisApplication`, with the model that makes the bundle's forecasts opened and closed where
- * it has one.
+ * Hosts an application like `themisApplication`, and opens and closes the model that makes the
+ * bundle's forecasts if it has one.
  */
 export async function foretoldApplication(options: ThemisApplicationOptions): Promise<Application> {
   if (options.bundle.policy.predictor !== "lstm") return themisApplication(options);
