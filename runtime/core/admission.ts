@@ -2,7 +2,7 @@
 import { assert } from "./assert.ts";
 
 export interface AdmissionOptions {
-  /** Queries in the system at most, whatever was seen. */
+  /** Maximum number of queries in the system, whatever the answers say. */
   readonly maxLimit: number;
   /**
    * Workers that serve: while no more queries than these are in, a late one is not due to a crowd.
@@ -103,9 +103,9 @@ export class Admission {
   }
 
   /**
-   * Queries leave, with an answer or because they were too late for one.
+   * Removes queries that were answered, or were too late for an answer.
    * @param found what `enter` returned.
-   * @param share of their SLO that they took. @param nowMs never before that of another call.
+   * @param share of their SLO that they took. @param nowMs not before that of an earlier call.
    */
   leave(queries: number, found: number, share: number, nowMs: number): void {
     this.#count(share < 1 ? queries : 0, nowMs);
@@ -122,14 +122,14 @@ export class Admission {
     this.forget(queries);
   }
 
-  /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */
+  /** Removes queries whose time says nothing: they were cancelled, or failed. */
   forget(queries: number): void {
     this.#inside -= queries;
     assert(this.#inside >= 0, "who leaves was in");
     if (this.#inside === 0) this.#move(Math.max(this.#limit, CLEARED * this.#workers));
   }
 
-  /** A count over a window that moves: what is left of the one before counts by its part. */
+  /** Counts over a moving window: the previous window counts by the part that is still inside. */
   #count(answered: number, nowMs: number): void {
     const windowMs = this.#windowMs;
     const passedMs = nowMs - this.#fromMs;

@@ -1,4 +1,4 @@
-/** Holds what a dispatcher wants done; allocated once. */
+/** Buffer of a dispatcher's commands; allocated once. */
 import { assert } from "./assert.ts";
 
 /**
@@ -20,8 +20,7 @@ export const DROP_NO_WORKER = 1;
 export const DROP_LATE = 2;
 
 /**
- * What the dispatcher wants done, in order; allocated once and reused for every event.
- *
+ * Commands of the dispatcher, in order; allocated once and reused for every event.
  * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` −
  * 1, carries them out, and clears.
  */
@@ -84,7 +83,7 @@ export class CommandBuffer {
 
   /**
    * @param variant index among the variants of all tasks, in the order of the tasks.
-   * @param cores 0 where workers have as many as they have.
+   * @param cores 0 if workers keep the cores they have.
    */
   assign(worker: number, variant: number, cores = 0): void {
     const command = this.#open(ASSIGN, worker);

@@ -75,14 +75,14 @@ export class LevelChoice {
     this.#options = options;
   }
 
-  /** Goes on after a time in which other levels decided. */
+  /** Resumes after a time in which other levels decided. */
   resume(nowMs: number): void {
     this.#updatedMs = nowMs;
     this.#excessQueries = 0;
   }
 
   /**
-   * Takes what is known of the load and returns the index of the level that decides now.
+   * Takes the measured load and returns the index of the level that decides now.
    * @param stretch factor by which the machine is short of what the levels were compiled for: a
    * level carries its load divided by it.
    * @param mayFall whether a lower level may take over.
@@ -190,7 +190,7 @@ function loadQpsOf({ queries, ms }: LoadWindow): number {
   return (queries * 1000) / ms;
 }
 
-/** Whether a load is above a level's by so many standard deviations of its measurement. */
+/** Whether a load exceeds a level's by this many standard deviations of its measurement. */
 export function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean {
   return loadQpsOf(window) > levelQps + sigmas * noiseQps(levelQps, window);
 }
@@ -221,14 +221,14 @@ interface LevelSet {
   readonly pace: number;
   /** Index of its first level among all. */
   readonly first: number;
-  /** Highest load times pace: what it carries on a machine as profiled. */
+  /** Highest load times pace: the load that the level carries on a machine as profiled. */
   readonly topQps: number;
   readonly choice: LevelChoice;
 }
 
 /** A pace may be above that of a set by this factor before the next set takes over. */
 const TOLERANCE = 1.08;
-/** A lower level waits so many beats after a change, so spells cannot make levels flicker. */
+/** Beats that a lower level waits after a change, so that spells cannot make levels flicker. */
 const HOLD = 1;
 
 /**

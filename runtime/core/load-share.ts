@@ -3,7 +3,7 @@ import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
 
 /** Load as measured by one front end. */
 export interface SeenLoad {
-  /** Queries per second; 0 while nothing is known. */
+  /** Queries per second; 0 while unknown. */
   readonly qps: number;
   /** Variance of that estimate, (queries per second)². */
   readonly variance: number;
@@ -24,7 +24,7 @@ export interface LoadShare {
   readonly allWorkers: number;
 }
 
-/** Beats of a stretch as long as the shortest window, where nothing has arrived here yet. */
+/** Length in beats, as the shortest window, while no arrival has been counted here. */
 const EMPTY_WINDOW = 0.5;
 
 /**
@@ -41,15 +41,14 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
 }
 
 /**
- * The load by which levels are chosen where several front ends share the workers: that of all of
- * them, in the measure of the cluster that the levels were compiled for. Levels for K workers at a
- * load are so followed by a front end that has k of the K and sees k/K of that load.
- *
- * A window has what was counted here and what the others' rates make of its length; its `clump`
- * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
- * others' rates are some time old and more, so a burst is looked for in what is counted here
- * alone as well, as if it came to all alike: `own`. Where clients send more here than to the
- * others, what is counted here is all there is to go by, as if all had as much.
+ * Load by which levels are chosen if several front ends share the workers: that of all of them,
+ * scaled to the cluster that the levels were compiled for. So a front end that has k of K workers
+ * and sees k/K of a load follows the levels for K workers at that load.
+ * A window has the local count and what the others' rates add over its length; its `clump` says how
+ * uncertain the sum is, so that a choice of levels allows for the noise. The others' rates are
+ * somewhat old, so a burst is also looked for in the local count alone, as if all front ends had
+ * it: `own`. If clients send more here than to the others, the local count alone is used, as if all
+ * had as much.
  */
 export class SharedLoad implements MeasuredLoad {
   isKnown = false;

@@ -1,8 +1,8 @@
-/** Whether a query whose worker was lost is tried once more. */
+/** Decides whether to retry a query whose worker was lost. */
 
 /**
- * Workers that may be lost under a query: with the next it is given up, for what it asks may be
- * what ends them.
+ * Workers that may be lost under a query: with the next it is given up, because the query itself
+ * may be the cause.
  */
 const MOST_LOSSES = 1;
 

@@ -1,4 +1,4 @@
-/** Starts the replicas that are missing and releases those that are too many. */
+/** Starts missing replicas and releases surplus ones. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";
@@ -45,8 +45,8 @@ export class ReplicaKeeper {
   }
 
   /**
-   * @param targets replicas that each task is to have if there are workers.
-   * @param cores of new ones, by task; null where workers do not differ in them.
+   * @param targets replicas of each task, if there are enough workers.
+   * @param cores of new ones, by task; null if workers do not differ in them.
    */
   settle(
     level: number,
@@ -101,7 +101,7 @@ export class ReplicaKeeper {
     }
   }
 
-  /** Leaves at most so many replicas in a pool, the highest indices go first. */
+  /** Keeps at most this many replicas in a pool; the highest indices go first. */
   #reduce(task: number, pool: number, kept: number): void {
     const { poolCount } = this.#shape;
     const { active, ready } = this.#fleet;
@@ -126,7 +126,7 @@ export class ReplicaKeeper {
   }
 
   /**
-   * Starts replicas on workers that are off; the task with the smallest part of what it wants comes
+   * Starts replicas on workers that are off; the task with the smallest part of its target is
    * first.
    */
   #startMissing(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
@@ -160,7 +160,7 @@ export class ReplicaKeeper {
     return best;
   }
 
-  /** Replicas of other plans give way to those that are missing in a pool. */
+  /** Releases replicas of other plans where they block missing ones in a pool. */
   #makeRoom(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
     const fleet = this.#fleet;
     let missing = this.#missing(pool) - fleet.leavingByPool[pool]!;
@@ -188,7 +188,7 @@ export class ReplicaKeeper {
   }
 
   /**
-   * A ready replica of a task that belongs in another pool; idle ones first, then the highest
+   * Returns a ready replica whose task belongs in another pool; idle ones first, then the highest
    * index. NONE if none may go.
    */
   #inTheWay(pool: number, isStuck: boolean): number {

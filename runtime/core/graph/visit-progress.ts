@@ -1,4 +1,4 @@
-/** Keeps how far each request has come through the graph. */
+/** Tracks how far each request has come through the graph. */
 import { assert } from "../assert.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { PLAIN, REQUESTS, SPREAD, type TaskGraph, WINDOWS } from "./task-graph.ts";
@@ -9,8 +9,8 @@ const NOT_TAKEN = 1;
 const TAKEN = 2;
 
 /**
- * What is known of a task of a row: may come, will not, is waited for, is over; or will come once
- * all edges into it are settled.
+ * States of a task for a row: undecided, skipped, awaited, done; or visited once all edges into it
+ * are settled.
  */
 const UNKNOWN = 0;
 const SKIPPED = 1;
@@ -45,7 +45,7 @@ export class VisitProgress {
   readyRow: Uint32Array;
   readyCount = 0;
   readonly #graph: TaskGraph;
-  /** Whether there are no rows but those of requests. */
+  /** Whether rows of requests are the only rows. */
   readonly #isPlain: boolean;
   readonly #requestCapacity: number;
   /** [rowCapacity, edgeCount] */
@@ -108,7 +108,7 @@ export class VisitProgress {
     this.#gathered = new Uint32Array(rowCapacity * gatherCells);
   }
 
-  /** A new request has the name; nothing of it is settled. */
+  /** Opens a request under this name; nothing of it is settled. */
   open(request: number): void {
     this.#begin(request);
     this.#openTasks[request] = this.#graph.scopes[0]!.taskCount;
@@ -148,7 +148,7 @@ export class VisitProgress {
     return this.#isPlain ? 0 : this.#ordinal[row]!;
   }
 
-  /** The next row of the same request, that of the request first; NONE after the last. */
+  /** Returns the next row of the same request, whose own row is first; NONE after the last. */
   nextRow(row: number): number {
     return this.#isPlain ? NONE : this.#next[row]! - 1;
   }
@@ -170,8 +170,8 @@ export class VisitProgress {
   }
 
   /**
-   * Settles an edge with a fan-out: as many rows are made as are sent, and come to its task in
-   * their order. There has to be room for them.
+   * Settles an edge with a fan-out: makes as many rows as are sent, which come to its task in their
+   * order. Requires room for them.
    */
   spread(row: number, edge: number, sent: number): void {
     this.#assertServed(row, edge);
@@ -190,12 +190,12 @@ export class VisitProgress {
     this.#openTasks[this.requestOf(row)]!--;
   }
 
-  /** Whether nothing of the request waits, runs or is undecided. */
+  /** Whether no query of the request waits, runs or is undecided. */
   isDone(request: number): boolean {
     return this.#openTasks[request] === 0;
   }
 
-  /** Whether the edge is settled as taken; of a gather, by the row that it comes from. */
+  /** Whether the edge is settled as taken; for a gather, by the row that it comes from. */
   isTaken(row: number, edge: number): boolean {
     return this.#edge[row * this.#graph.edgeCount + edge] === TAKEN;
   }
@@ -324,7 +324,7 @@ export class VisitProgress {
     }
   }
 
-  /** A free name, which is listed with those of the request. */
+  /** Returns a free name, listed with those of the request. */
   #takeName(request: number): number {
     assert(this.freeRows > 0, "there is room for the rows that are made");
     let name = this.#free - 1;

@@ -85,7 +85,7 @@ function writableCodeBytes(): number {
   try {
     maps = readFileSync("/proc/self/maps", "utf8");
   } catch {
-    // Without /proc the limit is used as given.
+    // The limit is used as given if there is no /proc.
   }
   let bytes = 0;
   for (const [, from = "", to = ""] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp /gm)) {

@@ -106,7 +106,7 @@ export class MalleableRule implements PlaceRule {
         const isFree = own === NONE && this.shrinks.count === 0;
         if (!isFree || this.#runs.timeLeftFreeMs(query, shape) <= budgetMs) return shape;
       }
-      // With one class, a larger shape is no easier to place.
+      // A larger shape is no easier to place with one class.
       if (table.classCount === 1) return NONE;
     }
     return NONE;
