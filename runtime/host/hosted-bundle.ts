@@ -18,7 +18,7 @@ import { SharedMeans } from "./shared-means.ts";
 
 export interface HostingOptions extends WorkersOptions {
   /**
-   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * Folder of the model files, or one for each bundle, in their order; by default each bundle's
    * own.
    */
   readonly models?: string | readonly string[] | undefined;
@@ -32,7 +32,7 @@ export interface HostingOptions extends WorkersOptions {
   /** Each makes the recorder of a bundle's core: of its events and its commands. */
   readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
   readonly onNotice: Notice;
-  /** Whether the server has no other, so that notices need not say of which they are. */
+  /** Whether this is the server's only bundle, so that notices need not name it. */
   readonly isOnly: boolean;
 }
 
@@ -65,8 +65,8 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
 
 /**
  * @param place of the bundle among those of the server.
- * @param shared what the machine has, and what workers that start with its own want of it.
- * @param files to open its models with; they are its own to close.
+ * @param shared means of the machine, and what workers that start with its own want of them.
+ * @param files to open its models with; the bundle closes them.
  * @throws RuntimeError RUNTIME_MODEL.
  */
 export async function hostBundle(
@@ -136,7 +136,7 @@ export async function hostBeside(
   }
 }
 
-/** The pools, each with as many workers as it has worker processes. */
+/** Returns the pools, with `workers` as the number of worker processes. */
 function servedPools(bundle: Bundle): readonly Pool[] {
   const { pools } = bundle.cluster;
   const workers = methodOf(bundle).workersByPool?.(bundle);

@@ -20,7 +20,7 @@ import {
 import { expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
 
-/** All of them, or none is left open. @throws what making one throws. */
+/** Hosts all bundles; closes all if one fails. @throws what hosting one throws. */
 export async function hostedBundles(
   policies: readonly string[],
   opened: OpenedModels[],
@@ -52,14 +52,16 @@ export async function hostedBundles(
   return hosted;
 }
 
-/** A bundle that this site has followed before goes on after its signature has expired. */
+/**
+ * Warns that a signature has expired: a bundle that this site has followed before is still served.
+ */
 function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
   const untilMs = instantMs(claims?.expiresAt);
   if (untilMs === undefined || untilMs > Date.now()) return;
   onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
 }
 
-/** Bundles that were served at the start are those that later ones must not be older than. */
+/** Remembers the bundles that were served at the start, so that later ones must not be older. */
 export async function rememberOnceStarted(
   started: Promise<void>,
   hosted: readonly HostedBundle[],
@@ -82,7 +84,7 @@ interface Hosted {
   readonly application: { readonly endpoint: { metricLines(): MetricLine[] } };
 }
 
-/** The same figures as `/metrics` has, whatever the method counts them by. */
+/** Returns the same figures as `/metrics`, for any method. */
 export function hostedTraffic(hosted: readonly Hosted[]): TrafficByApplication {
   const countsByApplication = hosted.flatMap(({ bundle, application: { endpoint } }) => {
     const counts = trafficCounts(endpoint.metricLines().flatMap(metricValue), bundle.application);
@@ -103,7 +105,7 @@ export interface SignedApplication {
   readonly claims: Pick<Claims, "expiresAt"> | null;
 }
 
-/** None where no signature is asked for. */
+/** Metrics of signatures; empty if signatures are not required. */
 export function signatureLines(served: readonly SignedApplication[]): MetricLine[] {
   return served.flatMap(({ application, claims }) => {
     if (claims === null) return [];

@@ -44,7 +44,7 @@ export async function openedSources(
 }
 
 export interface ClusterOptions {
-  /** Left out, workers are those of this machine, or of URLs. */
+  /** Cluster of workers; by default workers are on this machine, or at given URLs. */
   readonly cluster?: ClusterSettings | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether workers run on what the times of their bundle were measured on: promises hold on that
- * alone.
+ * Compares the hardware of workers with the hardware that a bundle was measured on: promises hold
+ * on that alone.
  */
 
 import { head, line, type MetricLine } from "../base/exposition.ts";
@@ -19,8 +19,8 @@ import {
 import { poolBySlot } from "./serving-devices.ts";
 
 /**
- * How what workers run on compares with what was measured: another driver or processor may be as
- * fast, another accelerator or provider is not.
+ * Result of the comparison: another driver or processor may be as fast, another accelerator or
+ * provider is not.
  */
 export type HardwareMatch = "same" | "driver" | "processor" | "other" | "unknown";
 
@@ -31,7 +31,7 @@ export interface PoolHardware {
   readonly device: WorkerDevice;
   /** Null if the hardware is unknown. */
   readonly found: DeviceDescription | null;
-  /** Null where the bundle does not say. */
+  /** Null if the bundle does not say. */
   readonly measuredOn: MeasuredDevice | null;
   readonly match: HardwareMatch;
 }
@@ -107,7 +107,7 @@ export function hardwareNotices(hardware: readonly PoolHardware[]): string[] {
 export function hardwareText(hardware: readonly PoolHardware[]): string {
   const workersByText = new Map<string, number>();
   for (const one of hardware) {
-    // Processors have their name in /metrics: there is one, and who runs on them knows it.
+    // Only /metrics has the processor's name: there is one, and its operator knows it.
     const text = one.device.provider === "cpu" ? "cpu" : foundText(one);
     workersByText.set(text, (workersByText.get(text) ?? 0) + one.workers);
   }

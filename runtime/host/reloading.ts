@@ -1,6 +1,6 @@
 /**
- * Bundles of a running server, read again: followed on the workers they have, or on workers of
- * their own that take over, or not at all. Source: docs/decisions/0015-reload.md.
+ * Reloads bundles of a running server: they are followed on the workers they have, or on new
+ * workers that take over, or not at all. Source: docs/decisions/0015-reload.md.
  */
 import { isRuntimeError } from "../base/errors.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
@@ -19,9 +19,9 @@ import {
 } from "./hosted-bundle.ts";
 import { SharedMeans } from "./shared-means.ts";
 
-/** Bundles that come from elsewhere than their files. */
+/** Sources of bundles other than files. */
 export interface Sources {
-  /** Asks now what the source of a place has; undefined where it is a file. Never rejects. */
+  /** Asks the source of a place for its bundle now; undefined for a file. Never rejects. */
   look(place: number): Promise<Omit<ReloadedApplication, "application" | "policy">> | undefined;
 }
 
@@ -40,7 +40,9 @@ export class Reloading {
   /** Result of the last reload of each bundle, by place. */
   readonly #results: ReloadedApplication[] = [];
   #last: Promise<unknown> = Promise.resolve();
-  /** Kept when what was replaced last is gone, so that there are two of an application at most. */
+  /**
+   * Resolves when the last replaced bundle is gone, so that at most two of an application exist.
+   */
   #retired: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -63,7 +65,7 @@ export class Reloading {
     return this.#hosted;
   }
 
-  /** Whether there is an application of that name, or one with such a model. */
+  /** Whether an application, or a model of one, has this name. */
   has(name: string): boolean {
     return [...this.#hosted.keys()].some((place) => this.#namesAt(place).includes(name));
   }
@@ -75,10 +77,11 @@ export class Reloading {
 
   /**
    * Reads files again. Never rejects.
-   * @param name of an application, or of a model of it; left out for all, and for who may come in.
+   * @param name of an application, or of a model of it; left out for all, and for access control.
    */
   async reload(name?: string): Promise<Reloaded> {
-    // Sources are asked before it is its turn: what they have is followed in turns of its own.
+    // Sources are asked before the reload's turn: bundles that they have are followed in turns of
+    // their own.
     const looks = this.#placesOf(name).map(async (place) => {
       return [place, await this.#sources?.look(place)] as const;
     });
@@ -98,8 +101,8 @@ export class Reloading {
   }
 
   /**
-   * Another bundle, whose workers run already, answers in the place of one; in turn with reloads.
-   * @param take has it take over. @throws what that throws; all goes on as before then.
+   * Replaces a bundle by another one whose workers run already; in turn with reloads.
+   * @param take has it take over. @throws what `take` throws; nothing has changed then.
    */
   adopt(place: number, next: HostedBundle, take: () => Replaced): Promise<void> {
     const done = this.#last.then(async () => {
@@ -113,7 +116,7 @@ export class Reloading {
     return done;
   }
 
-  /** Nothing is read any more. */
+  /** Stops reloading. */
   stop(): void {
     this.#isClosed = true;
   }
@@ -137,7 +140,7 @@ export class Reloading {
     });
   }
 
-  /** @param looked of places that have a source what that came to. */
+  /** @param looked results for places that have a source. */
   async #reload(
     name: string | undefined,
     looked: ReadonlyMap<number, Awaited<ReturnType<Sources["look"]>>>,
@@ -173,7 +176,7 @@ export class Reloading {
     return { application: hosted.bundle.application, policy: hosted.policy };
   }
 
-  /** Never rejects. @param path of its bundle; left out for where it lay. */
+  /** Reloads one bundle. Never rejects. @param path of its bundle; by default the current one. */
   async #reloadAt(place: number, path?: string): Promise<ReloadedApplication> {
     const result = await this.#followedAt(place, path);
     this.#results[place] = result;

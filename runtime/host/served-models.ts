@@ -16,18 +16,18 @@ import { type CheckedModel, OpenedModels } from "../exec/process/opened-models.t
 import { methodOf } from "../methods/registry.ts";
 import type { WantedModel } from "../methods/wanted-models.ts";
 
-/** A model, and what its file says of the first dimensions of its tensors. */
+/** Model, and the names of its tensors' first dimensions. */
 export interface ServedModel extends VariantModel {
   /** Axis names per tensor name; tensors without one are left out. */
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
 /**
- * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
- * layers, one per stage.
- * @param folder where the files are.
- * @param files to open them with; they stay open until it is closed; null where they need only
- * lie on other machines: one that is here is read for the names of its dimensions.
+ * Returns one model per variant of all tasks, in the bundle's order; for variants that run as
+ * pipelines of layers, one per stage.
+ * @param folder of the model files.
+ * @param files to open them with; they stay open until it is closed. Null if they are only needed
+ * on other machines: a file that is present is read for the names of its dimensions.
  * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
  * compiled.
  */

@@ -20,7 +20,9 @@ interface AdminSurroundings {
   readonly sources: PolicySources | null;
 }
 
-/** @param started what there is to administer. @throws HttpError 503 before there is. */
+/**
+ * @param started returns what is administered. @throws HttpError 503 before the start is complete.
+ */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
   const { options, access, sources } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
@@ -36,13 +38,13 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
   };
 }
 
-/** @throws HttpError 503 for administrators who come while the first workers start. */
+/** @throws HttpError 503 for administrators while the first workers start. */
 export function expectStarted(reloading: Reloading | undefined): Reloading {
   if (reloading !== undefined) return reloading;
   throw new HttpError(503, "the server is starting", RETRY_LATER);
 }
 
-/** For administrators: what is served, and by whose leave. */
+/** State for administrators: the served bundles, and their signatures. */
 function stateOf(reloading: Reloading, access: Access): object {
   return {
     version: packageVersion(),

@@ -16,12 +16,12 @@ export class ServerGpus {
   readonly #hosted: () => readonly HostedWorkers[];
   #sampler: GpuSampler | null = null;
 
-  /** @param hosted what is served now. */
+  /** @param hosted returns the bundles served now. */
   constructor(hosted: () => readonly HostedWorkers[]) {
     this.#hosted = hosted;
   }
 
-  /** Begins to look, if it has to. */
+  /** Starts watching, if there is an accelerator. */
   look(): void {
     const isNeeded = this.#hosted().some(({ workers }) =>
       workers.devices.some(({ provider }) => provider !== "cpu"),

@@ -21,10 +21,10 @@ import type { WorkersOptions } from "./server-workers.ts";
 export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
-  /** How those that are no files are followed, and which they are; left out, all are files. */
+  /** Sources of bundles that are not files, and how they are followed; by default all are files. */
   readonly sources?: SourceSettings | undefined;
   /**
-   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * Folder of the model files, or one for each bundle, in their order; by default each bundle's
    * own.
    */
   readonly models?: string | readonly string[] | undefined;
@@ -35,7 +35,7 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** gRPC beside HTTP; default none. */
   readonly grpc?: GrpcOptions;
-  /** Values of settings of features, by their keys; those left out have their defaults. */
+  /** Values of features' settings, by key; others have their defaults. */
   readonly settings?: Partial<SettingValues> | undefined;
   /** Features of the server; default all. */
   readonly features?: readonly ServerFeature[] | undefined;
@@ -59,7 +59,7 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly stderr?: LineSink | undefined;
   /** Environment variables for features, and secrets; default none. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** A monotonic clock, ms; left out for that of the process. */
+  /** Monotonic clock, ms; default that of the process. */
   readonly nowMs?: () => number;
   /** Difference of `nowMs` to milliseconds since 1970. */
   readonly epochOffsetMs?: number;

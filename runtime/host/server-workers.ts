@@ -1,4 +1,4 @@
-/** The workers of a bundle: on which devices they start, and what they tell. */
+/** Workers of a bundle: the devices that they start on, and their reports. */
 import { statSync } from "node:fs";
 import { RuntimeError } from "../base/errors.ts";
 import { head, line, type MetricLine } from "../base/exposition.ts";
@@ -39,18 +39,18 @@ import { WorkerFacts } from "./worker-facts.ts";
 import type { WorkersElsewhere } from "./workers-elsewhere.ts";
 
 export interface WorkersOptions extends DeviceOptions, MeansOptions, ElsewhereOptions {
-  /** Threads of a worker, where the bundle does not say its cores; left out for one. */
+  /** Threads of a worker, for bundles that do not state its cores; default 1. */
   readonly threads?: number;
-  /** Warm workers in reserve; left out for one. */
+  /** Warm workers in reserve; default 1. */
   readonly standby?: number;
   /**
-   * Memory that each worker may have of its own; left out for what its models need, at least 4 GiB,
-   * on processors, and for no limit on accelerators.
+   * Private memory of each worker; by default what its models need, at least 4 GiB, on processors,
+   * and no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
-  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  /** Whether workers may run on other hardware than was measured; default no. */
   readonly acceptOtherHardware?: boolean;
-  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  /** Whether models may have nodes that a GPU leaves to the processor; by default they may. */
   readonly cpuFallback?: CpuFallback;
 }
 
@@ -126,7 +126,10 @@ export class Workers implements WorkerStarter {
     });
   }
 
-  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
+  /**
+   * Starts workers that hold assigned models only. @throws RuntimeError RUNTIME_DEVICE,
+   * RUNTIME_MEANS
+   */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));

@@ -15,15 +15,14 @@ import { checkOptionsOfAny, optionsOf } from "../exec/onnx/provider-options.ts";
 export interface DeviceOptions {
   /**
    * Device of every pool, such as "webgpu" or "cuda:0,1", or "auto" for the first provider that
-   * runs the models; left out for what the bundle says of its pools, and processors where it says
-   * nothing.
+   * runs the models; by default the devices in the bundle, otherwise processors.
    */
   readonly device?: string;
   /** Devices of single pools, by their names, before that. */
   readonly poolDevices?: Readonly<Record<string, string>>;
-  /** Variables of workers: of all, or of those of one pool. */
+  /** Environment variables of all workers, or of those of one pool. */
   readonly workerEnvironment?: readonly WorkerVariable[];
-  /** Options of providers: each is for the workers on those that know it. */
+  /** Options of providers: each applies to the workers whose provider knows it. */
   readonly providerOptions?: ProviderOptions;
 }
 
@@ -102,8 +101,8 @@ function deviceOf(text: string, pool: string) {
 }
 
 /**
- * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE where something is said of a pool
- * that there is not.
+ * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE if an option names an unknown
+ * pool.
  */
 export function expectPools(
   pools: readonly Pick<Pool, "name">[],

@@ -9,7 +9,7 @@ import {
 } from "../exec/limits/means.ts";
 
 export interface MeansOptions {
-  /** Whether workers that want more than this machine has are refused; left out for true. */
+  /** Whether to refuse workers that want more than this machine has; default true. */
   readonly meansCheck?: boolean;
   /** Means of the machine; by default detected. */
   readonly means?: () => Means;

@@ -169,7 +169,7 @@ function recordersOf(features: readonly ServingFeature[]): HostingOptions["recor
 
 /** The running server as features see it. */
 function hostOf(server: RunningServer, following: Reloading, hosting: HostingOptions): Host {
-  // Bundles that features open are known here whole.
+  // Features see only a part of the bundles that they open, which are kept here whole.
   const opened = new WeakMap<Hosted, HostedBundle>();
   return {
     server,
@@ -193,7 +193,7 @@ function hostOf(server: RunningServer, following: Reloading, hosting: HostingOpt
   };
 }
 
-/** Before those that the options have. */
+/** Remote workers of the cluster, which take precedence over those of the options. */
 function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remoteWorkers"> {
   return cluster === null ? {} : { remoteWorkers: cluster.workers };
 }

@@ -1,4 +1,4 @@
-/** Starts the workers of a bundle that are on other machines, beside those of this one. */
+/** Starts the workers of a bundle on other machines, beside those on this one. */
 import { hostname } from "node:os";
 import type { MetricLine } from "../base/exposition.ts";
 import type { Notice } from "../base/notice.ts";
@@ -45,7 +45,7 @@ export class WorkersElsewhere {
     return this.#hops.metricLines();
   }
 
-  /** All models on every worker. @param here what starts those of this machine. */
+  /** Starts workers that all hold all models. @param here starts those of this machine. */
   start(
     here: ExecutorPart<ProcessExecutor, ProcessExecutorHandlers>,
     handlers: ProcessExecutorHandlers,
@@ -55,7 +55,7 @@ export class WorkersElsewhere {
     return startDivided([here, { slots: this.#slots, start }], handlers);
   }
 
-  /** On every worker what it is assigned. @param here what starts those of this machine. */
+  /** Starts workers that hold assigned models only. @param here starts those of this machine. */
   startAssigned(
     here: ExecutorPart<AssignedProcessExecutor, AssignedProcessHandlers>,
     handlers: AssignedProcessHandlers,

@@ -33,15 +33,15 @@ export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutor
 type SharedOptions = Omit<ExecutorOptions, "standbyCount" | "isTrial">;
 
 export interface AssignedExecutorOptions extends SharedOptions {
-  /** Workers in reserve on each device, which hold what was assigned; left out for none. */
+  /** Workers in reserve on each device, which hold what was assigned; default 0. */
   readonly standbyCount?: number;
 }
 
 /**
- * Finds out, with one worker that loads every variant and ends, whether the models run on each of
- * the devices. Then every slot is ready; it has a process from its first assignment until its
- * release. One that ends by itself is lost, and ready again at once if it was healthy, else after a
- * wait that grows with every process in that row that was not.
+ * Checks, with one worker that loads every variant and ends, whether the models run on each of the
+ * devices. Then every slot is ready; it has a process from its first assignment until its release.
+ * A process that ends by itself is lost; its slot is ready again at once if it was healthy,
+ * otherwise after a wait that grows with each consecutive unhealthy process.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startAssignedExecutor(

@@ -1,6 +1,5 @@
 /**
- * The executor over worker processes: their slots, the standbys, and the replacement of those that
- * are lost.
+ * Executor over worker processes: their slots, the standbys, and the replacement of lost workers.
  */
 import { availableParallelism } from "node:os";
 import { assert } from "../../core/assert.ts";
@@ -21,7 +20,7 @@ import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-
 import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
 
 export interface ProcessExecutor extends Executor {
-  /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
+  /** Process ids by worker slot, undefined for missing workers, and those of the standbys. */
   pids(): {
     readonly slots: readonly (number | undefined)[];
     readonly standbys: readonly number[];
@@ -29,11 +28,11 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
-  /** A batch was given to a worker slot. */
+  /** Called when a batch was given to a worker slot. */
   readonly onRun?: (worker: number, rows: number) => void;
   /**
-   * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
-   * warning of the process.
+   * Called when a worker ended without being healthy; the next is started in `retryMs`. By default
+   * it becomes a warning of the process.
    */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
   /**
@@ -53,12 +52,11 @@ const AT_A_TIME = 2 * availableParallelism();
 
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
- * after the promise is kept.
- *
- * From then on each worker that ends is followed by another: at once if it was healthy, else after
- * a wait that grows with every worker in that row that was not, up to a limit, and for ever,
- * because a cluster has to heal by itself when the cause goes away. The rows are independent: a
- * broken accelerator does not hold up what is replaced on another.
+ * after the promise is resolved.
+ * From then on each worker that ends is replaced: at once if it was healthy, otherwise after a wait
+ * that grows, up to a limit, with each consecutive unhealthy worker. Retries never stop, because a
+ * cluster has to heal by itself when the cause goes away. These waits are independent: a broken
+ * accelerator does not delay replacements on another.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startExecutor(
@@ -80,7 +78,7 @@ export async function startExecutor(
   return pool.open();
 }
 
-/** One for each worker that is to start: those of the slots first, then those of the standbys. */
+/** Returns a device for each worker to start: slots first, then standbys. */
 function wantedDevices({ devices, standbyCount }: ExecutorOptions): WorkerDevice[] {
   const standbys = distinctDevices(devices).flatMap((device) => {
     return new Array<WorkerDevice>(standbyCount).fill(device);
@@ -201,7 +199,7 @@ class WorkerPool implements ProcessExecutor {
     });
   }
 
-  /** Gives a worker the first slot of its device that is free, else the rank of a standby. */
+  /** Gives a worker the first free slot of its device, otherwise makes it a standby. */
   #admit(worker: WorkerProcess): void {
     const slot = this.#slots.findIndex((taken, index) => {
       return taken === null && this.#isOn(worker, index);

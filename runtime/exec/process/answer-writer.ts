@@ -7,7 +7,7 @@ const LEAST_BYTES = 1 << 18;
 const MOST_BYTES = 1 << 24;
 const PROGRAM = new URL("./answer-writer-thread.js", import.meta.url);
 
-/** Cells that both threads look at. */
+/** Cells that both threads use. */
 export const PENDING = 0;
 export const IS_UP = 1;
 /** Stands in place of the number of bytes: the other end of the socket is closed. */

@@ -46,8 +46,8 @@ export class AwaitedLoad {
   }
 
   /**
-   * Timers run before the channel is read: when the server itself has paused, what it waits for may
-   * be there already. So it looks again after reading.
+   * Timers run before the channel is read: when the server itself has paused, the awaited message
+   * may be there already. So the time is checked again after reading.
    */
   #wait(): void {
     const onDue = () => setImmediate(() => this.#onDue());
@@ -89,7 +89,7 @@ export class AssignedLoads {
     return this.#load !== null;
   }
 
-  /** @returns how many variants the worker had to load. @throws Error if it is lost instead. */
+  /** @returns how many variants the worker had to load. @throws Error if it is lost first. */
   add(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#assignments.push({ resolve, reject });
@@ -125,7 +125,7 @@ export class LoadWatch {
   #step: LoadStep | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onLate called at most once for a step, with what to say of it. */
+  /** @param onLate called at most once for a step, with a message about it. */
   constructor(setup: WorkerSetup, limits: WorkerLimits, onLate: (reason: string) => void) {
     this.#setup = setup;
     this.#limits = limits;

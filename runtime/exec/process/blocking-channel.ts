@@ -1,6 +1,6 @@
 /**
- * The worker's end of the socket pair: reads and writes that block the process, because a worker
- * has nothing else to do and waking an event loop for every batch takes several times longer.
+ * Worker's end of the socket pair: reads and writes that block the process, because a worker has
+ * nothing else to do and waking an event loop for every batch takes several times longer.
  */
 import { readSync, writevSync } from "node:fs";
 import { decodeHeader, type Frame, HEADER_BYTES } from "./worker-channel.ts";

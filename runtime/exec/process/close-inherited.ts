@@ -6,7 +6,10 @@ import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const CLOSED_ON_EXEC = 0o2000000;
 
-/** @param kept how many, from 0 on, were meant for this process. Does nothing outside of Linux. */
+/**
+ * @param kept number of descriptors, from 0 on, that are meant for this process. Does nothing
+ * outside of Linux.
+ */
 export function closeInherited(kept: number): void {
   for (const name of descriptors()) {
     const fd = Number(name);

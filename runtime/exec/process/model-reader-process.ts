@@ -40,7 +40,7 @@ const CHANNEL_FD = 3;
 /** Whether code of others has run here. */
 let hasModules = false;
 
-// A terminal interrupts the whole group; who asks decides when this ends.
+// A terminal interrupts the whole group; the parent decides when this process ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 await serve(new BlockingChannel(CHANNEL_FD));

@@ -1,6 +1,6 @@
 /**
  * Reads and probes models in a process of its own, under limits of memory and time: a model may ask
- * for any amount of both, and what it asks for is not to be the compiler's.
+ * for any amount of both, which must not affect the compiler.
  */
 import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
@@ -26,7 +26,10 @@ import { withMemoryLimit } from "./worker-memory.ts";
 import { spawnLimited } from "./worker-spawn.ts";
 
 export interface ModelLimits {
-  /** Memory of the process; null for 4 GiB, a quarter of the machine, or what the file may take. */
+  /**
+   * Memory of the process; null for the most of 4 GiB, a quarter of the machine, and the file's
+   * need.
+   */
   readonly memoryBytes: number | null;
   /** For each model; large files get a second more for each 10 MB. */
   readonly timeoutMs: number;
@@ -72,8 +75,8 @@ export class ModelReader {
   }
 
   /**
-   * What a model file says of itself.
-   * @throws Error if it is no readable model, or goes beyond a limit; the signal's reason.
+   * Describes a model file.
+   * @throws Error if it is not a readable model, or goes beyond a limit; the signal's reason.
    */
   async describe(path: string): Promise<DescribedModel> {
     const bytes = await sizeOf(path);
@@ -87,8 +90,8 @@ export class ModelReader {
   }
 
   /**
-   * What the bundle records of a task that is no ONNX file, and what it is sampled with.
-   * @throws Error if it cannot be opened or asked, or beyond a limit; the signal's reason.
+   * Reads the bundle's record of a task that is not an ONNX file, and its samples.
+   * @throws Error if it cannot be opened or read, or beyond a limit; the signal's reason.
    */
   async readHost(source: HostSource): Promise<ModelFile> {
     const { timeoutMs } = this.#limits;
@@ -97,8 +100,8 @@ export class ModelReader {
   }
 
   /**
-   * Bytes of every input of a module for a batch; null where it has no samples.
-   * @throws Error as `readHost`, or if they are not what it declares.
+   * Returns the bytes of every input of a module for a batch; null if it has no samples.
+   * @throws Error as `readHost`, or if they do not match its declaration.
    */
   async sample(source: HostSource, rows: number, seed: number): Promise<Uint8Array[] | null> {
     const request: ModelRequest = { kind: "sample", source, rows, seed };
@@ -183,7 +186,7 @@ export class ModelReader {
     const wanted = this.#limits.memoryBytes ?? Math.max(floor, GIB + COPIES * fileBytes);
     if (this.#running !== null && this.#running.memoryBytes >= wanted) return this.#running;
     this.#end();
-    // Standard output is ours: what a library prints goes to standard error.
+    // Standard output carries our own output: output of libraries goes to standard error.
     const stdio = ["ignore", 2, 2, "pipe"] as const;
     const child = spawnLimited(PROCESS_PATH, { memoryBytes: wanted, stdio });
     const channel = child.stdio?.[CHANNEL];

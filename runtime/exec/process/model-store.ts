@@ -54,7 +54,7 @@ export class ModelStore {
   }
 
   /**
-   * Loads and warms what is missing of the variants, then releases what is beyond the limit.
+   * Loads and warms missing variants, then releases those beyond the limit.
    * @returns how many variants were not held at all. @throws Error naming the variant that failed.
    */
   async hold({ variants, cores }: Holding): Promise<number> {
@@ -70,7 +70,7 @@ export class ModelStore {
       this.#sessionsByVariant.set(variant, sessions);
     }
     await this.#releaseBeyond(Math.max(this.#setup.keptModels ?? 0, variants.length));
-    // The bytes of files are garbage now, which nothing would collect before JavaScript needs room.
+    // The bytes of files are garbage now, which would otherwise stay until JavaScript needs room.
     globalThis.gc?.();
     return loads;
   }
@@ -108,8 +108,8 @@ export class ModelStore {
 }
 
 /**
- * Loads a variant for what it is: an ONNX file, several in a row, a module, or a remote model.
- * @param onStep called with what comes next, which may take long. @throws Error naming the variant.
+ * Loads a variant: an ONNX file, several in a row, a module, or a remote model.
+ * @param onStep called before each step, which may take long. @throws Error naming the variant.
  */
 export function loadModel(
   variant: VariantModel,

@@ -4,8 +4,8 @@ import type { BlockingChannel } from "./blocking-channel.ts";
 import { FRAME_KINDS, textFrame } from "./worker-channel.ts";
 
 /**
- * Ends the process for what a module throws outside of its runs, such as in a timer, and for a run
- * that waits for nothing.
+ * Ends the process when a module throws outside of its runs, such as in a timer, or when a run can
+ * never be settled.
  */
 export function reportHowItEnds(channel: Pick<BlockingChannel, "write">): void {
   process.on("uncaughtException", (error) => {

@@ -12,8 +12,8 @@ import { spawnLimited } from "./worker-spawn.ts";
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
 /**
- * Standard input closed, standard output to our standard error (what a library prints is no output
- * of ours), then the channel.
+ * Standard input closed, standard output to our standard error (output of libraries is not our
+ * output), then the channel.
  */
 const STDIO = ["ignore", 2, 2, "pipe"] as const;
 /** Standard streams of a worker whose device is tried: its output is held back. */
@@ -32,7 +32,7 @@ interface SpawnedWorker {
 }
 
 /**
- * @param memoryBytes that it may have of its own; null for no limit.
+ * @param memoryBytes private memory that it may have; null for no limit.
  * @throws Error if the operating system refuses another process at once.
  */
 export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): SpawnedWorker {
@@ -56,7 +56,7 @@ export class HeldOutput {
   #heldBytes = 0;
   #isOpen = false;
 
-  /** @param sink where it goes once it is let through. */
+  /** @param sink receives the output once it is let through. */
   constructor(source: Readable, sink: Writable = process.stderr) {
     this.#source = source;
     this.#sink = sink;

@@ -1,4 +1,4 @@
-/** How much memory a worker may have, and how messages tell that it wanted more. */
+/** Memory limits of workers, and how error messages mention them. */
 import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "../models/executor.ts";
@@ -11,8 +11,8 @@ const GIB = 2 ** 30;
 /** Node and onnxruntime without a model take 0.2 GiB. */
 const BASE_BYTES = GIB;
 /**
- * Copies of a model's file while a session is made of it, and more where onnxruntime lays weights
- * out anew: the file, what is parsed of it, the weights, the weights laid out.
+ * Copies of a model's file while a session is made from it, and more if onnxruntime changes the
+ * layout of weights: the file, its parsed form, the weights, and the new layout.
  */
 const COPIES = 4;
 /** Memory per byte of a batch's inputs: tensors between the layers are larger than the inputs. */
@@ -49,7 +49,7 @@ function needBytes(variant: VariantModel, threads: number): number {
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
 }
 
-/** 0 where there is no file: the worker says so. */
+/** Returns 0 without a file: the worker reports that. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
@@ -57,7 +57,7 @@ function sizeOf(path: string): number {
 /** Errors of onnxruntime and V8 when memory is refused, and signals that end a process then. */
 const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
 
-/** How V8 ends a process whose heap is full. */
+/** Signals with which V8 ends a process whose heap is full. */
 const HEAP_SIGNALS = /signal SIG(ABRT|TRAP|ILL)/;
 
 /** The reason, with the limit where that may be the cause. */

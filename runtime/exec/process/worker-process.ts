@@ -40,8 +40,8 @@ export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
-   * It was ready and takes no batches any more: called once, after those who wait for a batch have
-   * seen it fail, and as soon as it is given up; its process may still be there.
+   * Called once when a ready worker takes no more batches, after its open batches have failed; its
+   * process may still exist.
    */
   readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
   /** Its process has ended. Called once, after `onLost`. */
@@ -77,7 +77,7 @@ export class WorkerProcess {
   readonly #seenKinds = new Set<string>();
   #isHung = false;
   #isToldLost = false;
-  /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
+  /** Why it ended or will, if known; otherwise the exit status gives the reason. */
   #reason: string | null = null;
 
   /**
@@ -127,19 +127,19 @@ export class WorkerProcess {
     return this.#readyMs === null ? Number.NaN : this.#readyMs - this.#startMs;
   }
 
-  /** Whether it has not answered lately, though it had nothing to do. */
+  /** Whether it has not answered lately, though it was idle. */
   get isSilent(): boolean {
     return this.#watch.isSilent;
   }
 
-  /** Whether it may still answer, as far as is known. */
+  /** Whether it may still answer. */
   get isOpen(): boolean {
     return this.#openChannel !== null;
   }
 
   /**
    * Runs a batch on behalf of a worker slot; the worker must not be computing another.
-   * @param cores for which it holds sessions. @param onComputed as `Executor.run`.
+   * @param cores a count for which it holds sessions. @param onComputed as in `Executor.run`.
    */
   async run(
     slot: number,
@@ -162,9 +162,9 @@ export class WorkerProcess {
   }
 
   /**
-   * Has the worker hold these variants, with sessions for their warm core counts and for those
-   * said, after the batch that it may be running.
-   * @returns how many variants it had to load. @throws Error if it ended instead.
+   * Assigns variants to the worker, with sessions for their warm core counts and the given ones,
+   * after the batch that it may be running.
+   * @returns how many variants it had to load. @throws Error if it ended first.
    */
   assign(holding: Holding): Promise<number> {
     assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
@@ -175,8 +175,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Ends the process: at once if it is still starting, else by closing its channel, and by force if
-   * that does not help.
+   * Ends the process: at once if it is still starting, otherwise by closing its channel, and by
+   * force if that does not help.
    */
   async end(reason: string): Promise<void> {
     this.#cutOff(reason);
@@ -275,7 +275,7 @@ export class WorkerProcess {
   }
 
   #onEnd(reason: string): void {
-    // A driver that crashed has left nothing else.
+    // The output is all that a crashed driver leaves.
     if (this.#reason === null) this.#printed?.letThrough();
     this.#printed?.close();
     this.#watch.end();
@@ -292,7 +292,7 @@ export class WorkerProcess {
     });
   }
 
-  /** Nothing is waited for any more but its end. */
+  /** Rejects everything that is awaited, except its end. */
   #rejectAll(reason: string): void {
     this.#starting.end();
     this.#watch.forget();
@@ -340,7 +340,8 @@ export class ProcessEnd {
       };
     });
     child.once("error", (error) => this.#end(error.message));
-    // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
+    // Unlike "exit", "close" follows the worker's last message: a result, or why it could not
+    // start.
     child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
