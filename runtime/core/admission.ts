@@ -125,7 +125,7 @@ export class Admission {
   /** Removes queries whose time says nothing: they were cancelled, or failed. */
   forget(queries: number): void {
     this.#inside -= queries;
-    assert(this.#inside >= 0, "who leaves was in");
+    assert(this.#inside >= 0, "only queries in the system can leave");
     if (this.#inside === 0) this.#move(Math.max(this.#limit, CLEARED * this.#workers));
   }
 

@@ -70,7 +70,7 @@ export class LevelChoice {
 
   /** @param levelLoadQps loads of the levels, ascending; kept, not copied: they may change. */
   constructor(levelLoadQps: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
-    assert(levelLoadQps.length > 0, "there is at least one level");
+    assert(levelLoadQps.length > 0, "at least one level is needed");
     this.#levelLoadQps = levelLoadQps;
     this.#options = options;
   }
@@ -203,7 +203,7 @@ function noiseQps(loadQps: number, { ms, clump }: LoadWindow): number {
 /** Returns the level at an index. @throws RangeError if there is no such level. */
 export function levelAt<L>(levels: readonly L[], index: number): L {
   const level = levels[index];
-  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+  if (level === undefined) throw new RangeError("the level is not in the bundle");
   return level;
 }
 

@@ -58,7 +58,7 @@ export async function hostedBundles(
 function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
   const untilMs = instantMs(claims?.expiresAt);
   if (untilMs === undefined || untilMs > Date.now()) return;
-  onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
+  onNotice(`${policy}: its signature has expired; still in use, as it was followed before`, "warn");
 }
 
 /** Remembers the bundles that were served at the start, so that later ones must not be older. */

@@ -143,7 +143,7 @@ export function hardwareLines(hardware: readonly PoolHardware[]): MetricLine[] {
     const labels = { pool, device: deviceText(device), name: found ?? "", driver: driver ?? "" };
     return line(name, { ...labels, measured, match }, 1);
   });
-  return [head(name, "gauge", "What workers run on, and what they were measured on"), ...samples];
+  return [head(name, "gauge", "Hardware of the workers, and of their measurements"), ...samples];
 }
 
 function nameAndDriver(found: DeviceDescription | null): {

@@ -148,7 +148,7 @@ export class Reloading {
     const places = this.#placesOf(name);
     if (places.length === 0) {
       const known = this.#hosted.map(({ bundle }) => bundle.application).join(", ");
-      const notice = `there is no application ${name}; there are ${known}`;
+      const notice = `unknown application ${name}, expected one of ${known}`;
       return { isFollowed: false, notice, applications: [] };
     }
     const done: ReloadedApplication[] = [];
@@ -201,7 +201,7 @@ export class Reloading {
     } catch (error) {
       this.#server.onReloaded(application, false);
       const reason = error instanceof Error ? error.message : String(error);
-      const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
+      const notice = `not followed, the previous bundle stays in use: ${reason}`;
       const code = isRuntimeError(error) ? error.code : "RUNTIME_DEVICE";
       return { application, policy, isFollowed: false, notice, code };
     }

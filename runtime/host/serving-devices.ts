@@ -79,7 +79,7 @@ export function servingDevices(
   });
   return poolBySlot(pools, workerCount).map((pool) => {
     const deviceOfTurn = turns[pool];
-    assert(deviceOfTurn !== undefined, "a worker is of a pool that there is");
+    assert(deviceOfTurn !== undefined, "a worker belongs to a known pool");
     const turn = taken[pool] ?? 0;
     taken[pool] = turn + 1;
     return deviceOfTurn(turn);

@@ -120,7 +120,7 @@ export class ReplicaFleet {
   }
 
   setLeaving(worker: number, isLeaving: boolean): void {
-    assert(this.state[worker] === BUSY, "only who is busy leaves later");
+    assert(this.state[worker] === BUSY, "only a busy replica leaves later");
     this.#count(worker, -1);
     this.isLeaving[worker] = isLeaving ? 1 : 0;
     this.#count(worker, 1);

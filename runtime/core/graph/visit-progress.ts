@@ -161,7 +161,7 @@ export class VisitProgress {
     this.#assertServed(row, edge);
     assert(
       this.#isPlain || this.#graph.kindByEdge[edge] !== SPREAD,
-      "how many rows are made is said",
+      "the number of made rows is known",
     );
     this.#settleOne(row, edge, isTaken);
     const first = this.#graph.childByEdge[edge]!;

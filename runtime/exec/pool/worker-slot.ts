@@ -244,7 +244,7 @@ export class WorkerSlot {
     if (this.#extraCores.includes(cores)) return true;
     return variants.every((index) => {
       const variant = this.#setup.variants[index];
-      assert(variant !== undefined, "a worker is assigned variants that there are");
+      assert(variant !== undefined, "a worker is assigned known variants only");
       return warmCoresOf(variant, this.#setup.threads).includes(cores);
     });
   }

@@ -139,7 +139,7 @@ export class LoadWatch {
   onStep(step: LoadStep): number {
     this.#step = step;
     const variant = this.#setup.variants[step.variant];
-    assert(variant !== undefined, "a worker loads variants that there are");
+    assert(variant !== undefined, "a worker loads known variants only");
     const fileBytes = fileBytesOf(variant, () => 0);
     // Compilers of kernels take any time on a machine that others load too.
     const factor = this.#setup.on.provider === "cpu" ? 1 : this.#limits.busyFactor;

@@ -59,7 +59,7 @@ export class OpenBatches {
    */
   onAnswerHead(ranMs: number): void {
     const batch = this.#computing;
-    assert(batch !== null && this.#answering === null, "a worker answers what it was asked");
+    assert(batch !== null && this.#answering === null, "a worker answers one batch at a time");
     this.#answering = batch;
     this.#computing = null;
     const { onComputed } = batch;

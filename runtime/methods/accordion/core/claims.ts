@@ -68,7 +68,7 @@ export class Claims {
     return this.#claimant[index]!;
   }
 
-  /** Finds out who has claims and which of them are kept; to be asked after every change. */
+  /** Updates who has claims and which of them are kept; must be called after every change. */
   look(nowMs: number): void {
     this.#count = 0;
     this.#otherCount = 0;
@@ -86,7 +86,7 @@ export class Claims {
   }
 
   /**
-   * Whether as many claims are kept, besides its own, if a query has a shape from now on.
+   * Whether as many claims are kept, besides its own, if a query gets a shape now.
    * @param query that waits or runs. @param endMs when it is done then.
    * @param shrinks that are carried out for it; null for none.
    */
@@ -120,7 +120,7 @@ export class Claims {
     return nowMs + this.#reconfigurationMs + quickestMs <= deadlineMs;
   }
 
-  /** Behind those of the same deadline. */
+  /** Inserts behind claims of the same deadline. */
   #insert(query: number): void {
     const deadlineMs = this.#runs.deadlineMs(query);
     let at = this.#count++;
@@ -152,9 +152,9 @@ export class Claims {
 }
 
 /**
- * There is no claim on a shape on which a query takes up more than so many times the time of one
- * place, for what is waste there is taken from many others. No depth of the paper's models comes to
- * that; what does are queries of few instances, which pipelines make hardly faster.
+ * Claims exclude shapes on which a query takes more than this many times the time of one place,
+ * because what is wasted there is taken from many others. No depth of the paper's models reaches
+ * that; it is reached by queries of few instances, which pipelines hardly speed up.
  */
 const MOST_COST = 2.5;
 
@@ -174,7 +174,7 @@ class KeptClaims {
   readonly #places: ForetoldPlaces;
   readonly #reconfigurationMs: number;
   readonly #byMs: Float64Array;
-  /** [count, classCount]: places that are needed by then, and what is spare beside these. */
+  /** Places that are needed by then, [count, classCount], and what is spare beside these. */
   readonly #need: Int32Array;
   readonly #spare: Int32Array;
   #count = 0;
@@ -201,8 +201,8 @@ class KeptClaims {
   }
 
   /**
-   * Keeps the claim of a running query, on the first shape for which there are places.
-   * @returns whether there is one.
+   * Keeps the claim of a running query, on the first shape with enough places.
+   * @returns whether one was found.
    */
   add(query: number, nowMs: number): boolean {
     const own = this.#runs.shape(query);
@@ -220,7 +220,9 @@ class KeptClaims {
     return false;
   }
 
-  /** Whether the places are there by a moment, beside those of other claims; noted at the end. */
+  /**
+   * Whether enough places are free by a moment, beside those of other claims; recorded at the end.
+   */
   #fits(shape: number, own: number, byMs: number): boolean {
     const { classCount } = this.#table;
     for (let placeClass = 0; placeClass < classCount; placeClass++) {

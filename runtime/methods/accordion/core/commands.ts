@@ -1,6 +1,6 @@
 /**
- * Command kinds: a query begins on its places; a running one goes on with other places; a query is
- * given up.
+ * Kinds of commands: a query begins on its places; a running one goes on with other places; a query
+ * is given up.
  */
 export const START = 0;
 export const RESHAPE = 1;
@@ -15,7 +15,7 @@ export const DROP_NO_PLACE = 1;
 export const DROP_PLACES_LOST = 2;
 
 /**
- * What the scheduler wants done, in order; reused for every event: the driver reads it by index,
+ * Commands of the scheduler, in order; reused for every event: the driver reads it by index,
  * carries it out, and clears it.
  */
 export class AccordionCommands {

@@ -1,8 +1,8 @@
-/** Adds up which places are foretold to be free by when. */
+/** Counts the places that are predicted to be free by a moment. */
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 
-/** Places that are free, and those that are held until a moment each; as things are or might be. */
+/** Free places, and places held until a moment each, in the current state or a hypothetical one. */
 export class ForetoldPlaces {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;

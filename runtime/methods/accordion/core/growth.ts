@@ -36,8 +36,8 @@ export class Growth {
   }
 
   /**
-   * The query that gains the most time at no claim's cost, and the shape that gains it; null if
-   * none gains any.
+   * Returns the query that gains the most time without harm to a claim, and the shape that gains
+   * it; null if none gains.
    */
   find(nowMs: number): Larger | null {
     const runs = this.#runs;

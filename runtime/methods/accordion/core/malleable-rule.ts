@@ -24,7 +24,7 @@ export class MalleableRule implements PlaceRule {
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #options: MalleableOptions;
-  /** Shapes by index among the active queries, less what these give up so far. */
+  /** Shapes by index among the active queries, less what these have given up so far. */
   readonly #shape: Int32Array;
   /**
    * Slack of active queries with one place less of the class at hand; −1 where they cannot give it.
@@ -84,7 +84,7 @@ export class MalleableRule implements PlaceRule {
     return this.#choice.fastest(query);
   }
 
-  /** When no places could make it meet its deadline any more: then it takes those that are free. */
+  /** When no places could make it meet its deadline any more; then it starts on free ones. */
   startsAtMs(query: number): number {
     const fastest = this.#choice.fastest(query);
     if (fastest === NONE) return Number.POSITIVE_INFINITY;
@@ -92,9 +92,9 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * The smallest shape that meets the deadline and for which others can give up what is missing,
-   * which `shrinks` then says; else NONE.
-   * @param own shape of a query that runs, NONE of one that waits.
+   * Returns the smallest shape that meets the deadline and for which others can give up what is
+   * missing, as listed in `shrinks`; otherwise NONE.
+   * @param own shape of a query that runs; NONE if it waits.
    */
   #gather(query: number, own: number, budgetMs: number, nowMs: number): number {
     const table = this.#table;
@@ -160,7 +160,7 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * Slack of an active query with one place of a class less than it is left with so far, ms; −1 if
+   * Returns the slack of an active query with one place of a class less than it has left, ms; −1 if
    * it has none to give, or would be late.
    */
   #slackWithout(index: number, placeClass: number, nowMs: number): number {

@@ -1,4 +1,4 @@
-/** Keeps who has which place. */
+/** Tracks which query has which place. */
 import { assert } from "../../../core/assert.ts";
 import { IdleSets } from "../../../core/graph/idle-sets.ts";
 import { NONE } from "./pipeline-table.ts";
@@ -52,19 +52,19 @@ export class PlaceLedger {
     return this.#holder[place] === FREE;
   }
 
-  /** Query that holds a place, NONE if none does. */
+  /** Returns the query that holds a place, or NONE. */
   holder(place: number): number {
     return Math.max(this.#holder[place]!, NONE);
   }
 
   comeUp(place: number): void {
-    assert(this.#holder[place] === DOWN, "a place comes up that was down");
+    assert(this.#holder[place] === DOWN, "a place that comes up was down");
     this.#readyByClass[this.classOfPlace[place]!]!++;
     this.#readyCount++;
     this.#setFree(place);
   }
 
-  /** @returns the query that held it, NONE if none did. */
+  /** @returns the query that held it, or NONE. */
   goDown(place: number): number {
     assert(this.isUp(place), "a place goes down that was up");
     const holder = this.holder(place);

@@ -16,7 +16,7 @@ export class Reservation {
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #places: ForetoldPlaces;
-  /** Shapes with which it is foretold to be on time: when it has to start on each at the latest. */
+  /** Latest start, for each shape with which it is predicted to be on time. */
   readonly #latestMs: Float64Array;
   /** [shapeCount, classCount]: places that are free by then beyond those of the shape. */
   readonly #spare: Int32Array;
@@ -48,7 +48,7 @@ export class Reservation {
     return this.#shapeCount > 0;
   }
 
-  /** Whether the query is on time all the same if another has a shape until a moment. */
+  /** Whether the query is still on time if another has a shape until a moment. */
   allows(shape: number, endMs: number): boolean {
     for (let index = 0; index < this.#shapeCount; index++) {
       if (endMs <= this.#latestMs[index]! || this.#has(index, shape)) return true;
@@ -80,7 +80,7 @@ export class Reservation {
   }
 
   /**
-   * Counts, as the next shape, what is spare of it at a moment.
+   * Records the spare places of the next shape at a moment.
    * @returns whether its places are free by then.
    */
   #count(shape: number, latestMs: number): boolean {
@@ -94,7 +94,7 @@ export class Reservation {
     return true;
   }
 
-  /** Whether the places of a shape are spare beside those of an index. */
+  /** Whether the places of a shape are spare at an index. */
   #has(index: number, shape: number): boolean {
     const { classCount } = this.#table;
     for (let placeClass = 0; placeClass < classCount; placeClass++) {

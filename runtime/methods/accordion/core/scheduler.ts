@@ -25,7 +25,7 @@ import { TurnDropout } from "./turn-dropout.ts";
 /** Queues: high before low priority, first in first out within each. */
 const HIGH = 0;
 const LOW = 1;
-/** Queries behind the first one that are looked at when it has to wait. */
+/** Maximum number of queries behind a waiting first one that may pass it. */
 const MOST_PASSING = 64;
 /**
  * Largest share of its time that a high-priority query waits for the sake of claims. Where
@@ -153,7 +153,7 @@ export class AccordionScheduler {
     return this.#wakeMs;
   }
 
-  /** A place has come up, for the first time or again. */
+  /** Called when a place has come up, for the first time or again. */
   onPlaceReady(place: number, nowMs: number, out: AccordionCommands): void {
     this.#ledger.comeUp(place);
     this.#paces.comeUp(place);
@@ -161,8 +161,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * A place has gone down. Its query goes on with the others it has or, without any, waits again
-   * before all others; once, and unless it is late.
+   * Called when a place has gone down. Its query goes on with its other places or, without any,
+   * waits again before all others; once, and unless it is late.
    */
   onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
@@ -225,14 +225,14 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** The time has come that `wakeMs` named. */
+  /** Called at the time that `wakeMs` named. */
   onWake(nowMs: number, out: AccordionCommands): void {
     this.#dispatch(nowMs, out);
   }
 
   /**
-   * Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on
-   * who runs.
+   * Rescues running queries, starts waiting ones, gives up those that are too late, and spends the
+   * remaining places on running ones.
    */
   #dispatch(nowMs: number, out: AccordionCommands): void {
     this.#paces.look(nowMs);
@@ -247,7 +247,7 @@ export class AccordionScheduler {
   }
 
   /**
-   * Starts queries in order as long as the first that waits can start; then those behind it of the
+   * Starts queries in order until the first waiting one cannot start; then those behind it of the
    * same priority that may pass.
    */
   #startWaiting(nowMs: number, out: AccordionCommands): void {
@@ -271,7 +271,9 @@ export class AccordionScheduler {
     }
   }
 
-  /** The shape in which the first that waits starts, and `shrinks` for it; NONE if it waits. */
+  /**
+   * Returns the shape in which the first waiting query starts, with `shrinks`; NONE if it waits.
+   */
   #shapeFor(query: number, nowMs: number): number {
     const rule = this.#rule;
     const shape = rule.shapeFor(query, nowMs);
@@ -289,7 +291,7 @@ export class AccordionScheduler {
     return this.#claims?.allows(query, shape, endMs, this.#rule.shrinks, nowMs) ?? true;
   }
 
-  /** From when on no claim holds a query up that waits; Infinity for those of low priority. */
+  /** Time from which no claim delays a waiting query; Infinity for low priority. */
   #impatientAtMs(query: number): number {
     if (!this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
     const openedMs = this.#runs.openedMs(query);
@@ -367,7 +369,7 @@ export class AccordionScheduler {
     }
   }
 
-  /** Gives who has a claim the places that make it be on time, once there are enough. */
+  /** Gives queries with claims the places that make them on time, once there are enough. */
   #rescue(nowMs: number, out: AccordionCommands): void {
     if (this.#claims === null) return;
     for (let index = 0; index < this.#claims.count; index++) {
@@ -379,7 +381,7 @@ export class AccordionScheduler {
       this.#rescuedMs[query] = nowMs;
       this.#carryOutShrinks(nowMs, out);
       this.#growTo(query, shape, nowMs, out);
-      // It has none any more, and the others may have others.
+      // This claim is gone, and the other claims may have changed.
       index = -1;
     }
   }

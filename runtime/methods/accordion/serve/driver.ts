@@ -29,7 +29,7 @@ interface AccordionDriverOptions {
   /** Scheduler of the bundle, without any events yet. */
   readonly scheduler: AccordionScheduler;
   /**
-   * Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room
+   * Maximum number of rows of open requests; also the number of queries that the scheduler has room
    * for.
    */
   readonly maxPending: number;
@@ -61,9 +61,7 @@ export class AccordionDriver {
   readonly #observer: AccordionObserver;
   readonly #places: readonly ExecutionPlace[];
   readonly #load: LoadMonitor;
-  /**
-   * Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use.
-   */
+  /** Waiting and running queries, by the scheduler's names; names in `#free` are not in use. */
   readonly #runByQuery: (PipelineRun | undefined)[];
   readonly #free: number[];
   #executor: Executor | undefined;
@@ -92,7 +90,7 @@ export class AccordionDriver {
     return this.#hasStarted && this.#scheduler.readyPlaceCount > 0;
   }
 
-  /** Measured arrivals of queries, per second; NaN until it is known. */
+  /** Measured arrivals of queries, per second; NaN until known. */
   get loadQps(): number {
     return this.#load.loadQps(this.#now());
   }
@@ -180,7 +178,7 @@ export class AccordionDriver {
     this.#carryOut(commands, nowMs);
   }
 
-  /** Fails every request that is still open. */
+  /** Fails every open request. */
   abort(): void {
     this.#isClosed = true;
     this.#recorded.stop();
@@ -191,7 +189,7 @@ export class AccordionDriver {
     }
   }
 
-  /** @returns undefined if the request was refused, or given up at once. */
+  /** @returns undefined if the request was rejected, or given up at once. */
   #open(request: AccordionRequest): PipelineRun | undefined {
     const { model, rows: batch, isHigh, deadlineMs, arrivalMs: nowMs } = request;
     if (this.#isClosed) {
@@ -219,8 +217,8 @@ export class AccordionDriver {
   }
 
   /**
-   * Marks all that the commands are about before acting on any: what is done may bring the next
-   * event.
+   * Marks everything that the commands change before carrying any out, since that may bring the
+   * next event.
    */
   #carryOut(commands: readonly AccordionCommand[], nowMs: number): void {
     if (commands.length === 0) return;
@@ -272,7 +270,7 @@ export class AccordionDriver {
   #place(run: PipelineRun, command: PlacesCommand, nowMs: number): void {
     const { request, placeCount: placesBefore } = run;
     const { places, shape, resumeAt } = command;
-    assert(resumeAt === request.doneRows, "a query goes on where it is");
+    assert(resumeAt === request.doneRows, "a query resumes at its first open row");
     const stages = at(request.ofModel.stagesByShape, shape);
     assert(stages !== null, "a query gets a shape that its model has");
     const given = places.map((place) => at(this.#places, place));
@@ -323,7 +321,7 @@ export class AccordionDriver {
     else request.fail("late", `${name}: of low priority, and too late for its deadline`);
   }
 
-  /** Fails a request that is still open, and lets the scheduler forget its query. */
+  /** Fails an open request, and removes its query from the scheduler. */
   #giveUp(run: PipelineRun, reason: FailureReason, message: string): void {
     const { query, request } = run;
     if (request.isSettled || this.#runByQuery[query] !== run) return;

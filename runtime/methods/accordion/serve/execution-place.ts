@@ -22,7 +22,7 @@ export class ExecutionPlace {
   #isUp = false;
   /** Whether a run reported the end of the worker before the executor did. */
   #isBroken = false;
-  /** Counts how often it came up. */
+  /** Number of times that it came up. */
   #epoch = 0;
 
   constructor(index: number, execute: (batch: Batch) => Promise<BatchResult>) {
@@ -60,7 +60,7 @@ export class ExecutionPlace {
     this.#tenant = tenant;
   }
 
-  /** Nothing if another has it already. */
+  /** Does nothing if another tenant has it already. */
   leave(tenant: Tenant): void {
     if (this.#tenant === tenant) this.#tenant = null;
   }

@@ -24,7 +24,7 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
   [DROP_PLACES_LOST, "worker-lost"],
 ];
 
-/** How the places of a query change; after a loss, before `restart`, it may have had none left. */
+/** Changes of a query's places; before `restart`, after a loss, it may have had none left. */
 type Change = "down" | "up" | "move" | "restart";
 
 /** State of the server at the time it is asked. */

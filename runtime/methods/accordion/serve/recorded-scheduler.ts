@@ -14,8 +14,8 @@ interface RecordedSchedulerOptions {
 }
 
 /**
- * A scheduler of places whose events and commands are recorded. Commands are copied out: what is
- * done about one may bring the next event.
+ * Scheduler whose events and commands are recorded. Commands are copied, because carrying one out
+ * may bring the next event.
  */
 export class RecordedScheduler {
   readonly #scheduler: AccordionScheduler;

@@ -46,7 +46,7 @@ export class AccordionRequest {
   startMs = Number.NaN;
   /** When that was handed to its place. */
   handedMs = Number.NaN;
-  /** The places that it had, one after another. */
+  /** Places that it has had, one after another. */
   readonly #runs: BatchRun[] = [];
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
@@ -120,8 +120,8 @@ export class AccordionRequest {
   }
 
   /**
-   * Takes the answer of the next row.
-   * @returns as text, what is wrong with it; the row is not done then.
+   * Takes the answer of the next row. @returns what is wrong with it, as text; the row is not done
+   * then.
    */
   take(values: ReadonlyMap<string, InstanceValue>): string | undefined {
     assert(this.#doneRows < this.rows, "a request takes as many answers as it has rows");
@@ -145,7 +145,7 @@ export class AccordionRequest {
     return undefined;
   }
 
-  /** Settles the request, all of whose rows are done. */
+  /** Settles the request once all its rows are done. */
   answer(nowMs: number): void {
     assert(!this.#isSettled && this.#doneRows === this.rows, "what is answered is done");
     const [variant] = this.ofModel.signature.variants;

@@ -1,4 +1,4 @@
-/** Holds replicas for bursts that came too fast for replicas that start when they come. */
+/** Holds replicas for bursts that are too fast for replicas to start in time. */
 import type { StagePlan } from "../../../bundle/schema.ts";
 import { wholeOf } from "./staffing.ts";
 
@@ -31,13 +31,13 @@ interface LeapLook {
   readonly waitMs: number;
 }
 
-/** Traffic that surely was more than what was ready carried, until it is no more than that. */
+/** Traffic that certainly exceeded what the ready replicas carried, until it no longer does. */
 interface Leap {
   readonly startMs: number;
   readonly fromQps: number;
   /** Highest rate over the time that replicas take to come up, while too few were ready. */
   toQps: number;
-  /** Requests since it began, and those of them that had to wait for too long. */
+  /** Requests since it began, and those of them that waited too long. */
   requests: number;
   lost: number;
   isOver: boolean;
@@ -57,7 +57,7 @@ export class BurstReserve {
   readonly #leaps: Leap[] = [];
   /** The last one while too little is ready for it; null otherwise. */
   #rising: Leap | null = null;
-  /** Requests that came beyond what was carried, and may still be in time. */
+  /** Requests beyond what was carried that may still be in time. */
   #waiting = 0;
   #lookedMs = Number.NaN;
 
@@ -65,7 +65,7 @@ export class BurstReserve {
     this.#options = options;
   }
 
-  /** The rate that there have to be replicas for; 0 for none. */
+  /** Rate that needs replicas; 0 for none. */
   get qps(): number {
     const { ceiling, slack, dispersion, activationMs } = this.#options;
     let most = 0;
@@ -105,7 +105,7 @@ export class BurstReserve {
     }
   }
 
-  /** The leap goes on where the one before is not over. */
+  /** Begins a leap, or continues the previous one if it is not over. */
   #begin({ nowMs, carriedQps }: LeapLook): Leap {
     const last = this.#leaps.at(-1);
     if (last !== undefined && !last.isOver) return last;
@@ -143,7 +143,7 @@ export function carriedQpsOf(
   return least;
 }
 
-/** The other way: so many replicas of each stage carry a rate, at least 1. */
+/** Returns the replicas of each stage that carry a rate, at least 1. */
 export function replicasFor(
   qps: number,
   { scaleFactor }: StagePlan,

@@ -1,4 +1,4 @@
-/** Says how many replicas it takes for a while to serve what has come to wait after a jump. */
+/** Computes the temporary replicas that serve a backlog after a jump. */
 import type { InferlineBundle, StagePlan } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
@@ -11,12 +11,12 @@ const USUAL_WAIT = 0.5;
 const DRAIN_PART = 0.25;
 /** ... and within this part of a beat at least. */
 const LEAST_DRAIN = 0.5;
-/** Beats after its beginning that a wave may still grow, at most half of the time to come up. */
+/** Beats after its start in which a wave may still grow, at most half of the time to come up. */
 const GROWTH = 1;
 
 interface CatchUpLook {
   readonly nowMs: number;
-  /** Load that the newest traffic surely is, and the best guess of it, requests per second. */
+  /** Load that the newest traffic certainly has, and its best estimate, requests per second. */
   readonly sureQps: number;
   readonly likelyQps: number;
   /** [taskCount]: times the queries of a request that the plan counts with. */
@@ -33,13 +33,16 @@ interface CatchUpLook {
  * before it as well.
  */
 export class CatchUp {
-  /** [taskCount]: 0 while there is nothing to catch up with. */
+  /** Replicas, [taskCount]; 0 without a backlog. */
   readonly replicas: Uint32Array;
   readonly #parents: readonly (readonly number[])[];
   readonly #activationMs: number;
   readonly #beatMs: number;
   readonly #usualSeconds: number;
-  /** [taskCount], in requests per second and requests: what is carried up to a task and with it. */
+  /**
+   * Throughput up to and including a task, and its backlog, [taskCount]: requests per second,
+   * requests.
+   */
   readonly #carriedQps: Float64Array;
   readonly #promisedQps: Float64Array;
   readonly #behind: Float64Array;
@@ -63,7 +66,7 @@ export class CatchUp {
     return this.#isOn;
   }
 
-  /** When the next look is due at the latest. */
+  /** Latest time of the next look. */
   get dueMs(): number {
     return this.#isOn ? this.#growsUntilMs : Number.POSITIVE_INFINITY;
   }
@@ -107,7 +110,7 @@ export class CatchUp {
     }
   }
 
-  /** Nothing waits for longer than usual, and what is ready carries what comes. */
+  /** Whether no request waits longer than usual, and the ready replicas carry the load. */
   #isCaughtUp(likelyQps: number): boolean {
     for (let task = 0; task < this.#behind.length; task++) {
       const carried = this.#carriedQps[task]!;

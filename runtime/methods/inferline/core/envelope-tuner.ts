@@ -15,8 +15,8 @@ const HORIZON = 60;
 /** Time between two evaluations; the paper says "continuously". */
 const TICK = 1;
 /**
- * No replicas go while the last change is not longer ago than this. Source: InferLine §5, 15 s,
- * three times what a replica takes to come up.
+ * Beats after the last change during which no replicas go. Source: InferLine §5, 15 s, three times
+ * the start of a replica.
  */
 const SETTLE = 15;
 /** A product that exceeds a whole number by this part of it is that number. */
@@ -63,7 +63,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   #sampleRequests: Float64Array;
   /** [windowCount]: counts up to here are no excess: the sample's and the tolerance. */
   #tolerated: Float64Array;
-  /** [windowCount]: what a count has to exceed before a target rises. */
+  /** Counts that must be exceeded before a target rises, [windowCount]. */
   #limits: Float64Array;
   /** [taskCount]: workers of the pools that the plan has the tasks on. */
   readonly #most: Uint32Array;
@@ -212,8 +212,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   }
 
   /**
-   * Algorithm 3, lines 2 to 6: the highest rate of the windows that exceed the sample's; 0 if none
-   * does.
+   * Returns the highest rate of the windows that exceed the sample's; 0 if none does. Algorithm 3,
+   * lines 2 to 6.
    */
   #excessiveQps(): number {
     const { maxima, windowMs } = this.#envelope;
@@ -259,9 +259,9 @@ export class EnvelopeTuner implements ReplicaTuner {
     }
   }
 
-  /** Rounded up, at least 1 and at most what the task's pool has. */
+  /** Rounds up, to at least 1 and at most the workers of the task's pool. */
   #whole(replicas: number, task: number): number {
-    // A task that no request reaches is provisioned for nothing: 0 / 0.
+    // A task that no request reaches gives 0 / 0.
     if (!(replicas > 1)) return 1;
     return Math.min(Math.ceil(replicas * (1 - ROUNDING)), this.#most[task]!);
   }

@@ -1,4 +1,4 @@
-/** Foretells the rate for when replicas are up that are asked for now. */
+/** Predicts the rate for the time when replicas requested now are up. */
 import {
   type Forecaster,
   type ForecasterName,
@@ -9,7 +9,7 @@ import type { RateHistory } from "../../../core/rate-history.ts";
 import { sureMean } from "./sure-load.ts";
 import { sureRise } from "./sure-rise.ts";
 
-/** How the rate surely rises, or a forecaster of its highest beat. */
+/** Certain rise of the rate, or a forecaster of its highest beat. */
 export type Foreteller = "rise" | ForecasterName;
 
 interface ForetoldOptions {
@@ -22,7 +22,7 @@ interface ForetoldOptions {
   readonly slack: number;
 }
 
-/** It lies so many standard deviations of a Poisson count above the rate. */
+/** Standard deviations of a Poisson count by which the peak lies above the rate. */
 const PEAK_DEVIATIONS = 1.54;
 
 /** Predicted rate for the time when replicas requested now are up. */

@@ -6,15 +6,14 @@ export interface StageState {
   waiting(task: number): number;
   /** [taskCount]: replicas that hold their model. */
   readonly readyByTask: Uint32Array;
-  /** Pace of the workers: what batches take, relative to their profile; left out for 1. */
+  /** Pace of the workers: batch times relative to their profile; default 1. */
   readonly pace?: number;
 }
 
 /**
- * How many replicas each task is to have from now on. Pure: times are arguments, in order.
- *
- * Targets count replicas that are still coming up, so a tuner that is asked again before they are
- * there asks for no more.
+ * Decides the number of replicas of each task. Pure: times are arguments, in order.
+ * Targets count replicas that are still coming up, so repeated calls before they are up request no
+ * more.
  */
 export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each task is to have. */
@@ -24,7 +23,7 @@ export interface ReplicaTuner {
    * chooses, through `follow`.
    */
   readonly level?: number | undefined;
-  /** Whether what is late already is served after what is not; left out for no. */
+  /** Whether late queries are served after the others; default no. */
   readonly isLateLast?: boolean | undefined;
   /**
    * Mean rate of the last 30 beats, requests per second; NaN before they are over.
@@ -32,12 +31,12 @@ export interface ReplicaTuner {
   readonly recentMeanQps: number;
   /** When to call `tick` next. */
   readonly wakeMs: number;
-  /** A request comes. @returns whether a target has changed. */
+  /** Called when a request arrives. @returns whether a target has changed. */
   onArrival(nowMs: number): boolean;
   /** Called for each query of a task; left out by tuners that count requests alone. */
   onQuery?(task: number): void;
   /**
-   * The time that `wakeMs` names, or a later one, has come.
+   * Called at the time that `wakeMs` names, or later.
    * @returns whether a target, or the level of a tuner that chooses it, has changed.
    */
   tick(nowMs: number, state: StageState): boolean;

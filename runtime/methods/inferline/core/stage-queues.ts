@@ -8,10 +8,10 @@ import { RATIO_GRID, UNIT } from "../../../core/ratio-tracker.ts";
 import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 
 /**
- * A queue for each task, and where late ones wait another for those that cannot be in time any
- * more: not even if they start now and wait nowhere again. They are served all the same, whenever
- * nothing waits that can be in time. So what comes while too few replicas are up does not have to
- * wait for what is lost.
+ * Queue for each task and, where late queries wait for others, a second one for queries that cannot
+ * be in time even if they start now and wait nowhere again. These are still served, whenever no
+ * query that can be in time waits. So new queries do not wait behind lost ones while too few
+ * replicas are up.
  */
 export class StageQueues {
   readonly #queues: LinkedQueues;
@@ -58,7 +58,7 @@ export class StageQueues {
     this.#queues.append(task, query);
   }
 
-  /** A query that has waited before is first; its deadline is known. */
+  /** Puts a query back at the head; its deadline is known. */
   putFirst(task: number, query: number): void {
     this.#queues.insertAfter(NONE, task, query);
   }

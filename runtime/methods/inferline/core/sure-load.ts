@@ -45,8 +45,8 @@ export class SureLoad {
   }
 
   /**
-   * The ratio that a plan has to carry: what counts surely are, and no less than 1 unless they
-   * surely are less than that.
+   * Returns the ratio that a plan has to carry: the proven one, and at least 1 unless the load is
+   * certainly lower.
    * @param counts [windowCount]: most requests in a window of the recent traffic.
    */
   needOf(counts: Uint32Array): number {
@@ -89,7 +89,7 @@ export function sureMean(count: number, deviations: number): number {
   return root * root;
 }
 
-/** Most requests of the sample in a window of any length, on lines between those that it has. */
+/** Returns the most requests of the sample in a window of any length, by linear interpolation. */
 function sampleAt({ sample }: InferlineLevel, ms: number): number {
   const windowMs = sample.envelope.windowMs.data;
   const requests = sample.envelope.requests.data;

@@ -13,7 +13,9 @@ const WAY_PART = 0.6;
 /** A level's batches that leave time for the way from their task on. All by task. */
 export interface TimelyBatches {
   readonly batches: readonly number[];
-  /** From the start of such a batch to the end of the longest way from there, if nothing waits. */
+  /**
+   * Time from the start of such a batch to the end of the longest way from there, without waiting.
+   */
   readonly restMs: readonly number[];
   /** Time of the SLO that the longest way leaves for waiting. */
   readonly waitMs: number;
@@ -82,7 +84,9 @@ function waysOf({ tasks, cluster }: Frame, ms: readonly number[]) {
   return { restMs, wayMs: restMs.map((rest, task) => startMs[task]! + rest) };
 }
 
-/** The task of the longest batch of those that may be shorter, the first; −1 where none may. */
+/**
+ * Returns the task of the longest batch that may be shortened, the first on ties; −1 if none may.
+ */
 function longestOf(ms: readonly number[], mayShorten: (task: number) => boolean): number {
   let longest = -1;
   for (let task = 0; task < ms.length; task++) {

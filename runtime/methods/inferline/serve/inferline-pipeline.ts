@@ -40,7 +40,7 @@ export function inferlinePipeline(
   const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = replicaShapeOf(bundle);
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
-  // The load is not known yet, and too many replicas are better than too few.
+  // The load is unknown yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
   const metrics = new InferlineMetrics(bundle, dispatcher, tuner);
@@ -98,7 +98,7 @@ class InferlineMetrics {
       ...metric(
         "stratagem_cost_per_hour",
         "gauge",
-        "Price of the replicas there are, in the unit of the pools",
+        "Price of the current replicas, in the unit of the pools",
         this.costPerHour(workers),
       ),
     ];
@@ -119,7 +119,7 @@ class InferlineMetrics {
   }
 }
 
-/** A tuner whose changes are counted. */
+/** Tuner that counts the changes. */
 class WatchedTuner implements ReplicaTuner {
   readonly tuner: ReplicaTuner;
   /**

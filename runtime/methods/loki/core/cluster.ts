@@ -8,11 +8,10 @@ import { type PlacementScratch, placeWorkers } from "./placement.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 
 /**
- * The servers under the plan that is followed.
- *
- * When the plan changes, a worker that holds what it is for goes on at once. One that has to change
- * finishes its batch, and stays with its task, in whichever group has the fewest servers, until the
- * task has another ready worker; only when all wait for each other the first one goes.
+ * Servers under the plan that is followed.
+ * When the plan changes, a worker that holds the model of its new place goes on at once. One that
+ * has to change finishes its batch, and stays with its task, in the group with the fewest servers,
+ * until the task has another ready worker; only when all wait for each other does the first one go.
  */
 export class Cluster {
   readonly fleet: WorkerFleet;
@@ -28,7 +27,7 @@ export class Cluster {
   readonly assignedByGroup: Uint32Array;
   readonly #shape: PipelineShape;
   readonly #scratch: PlacementScratch;
-  /** Ready workers that are to leave what they do. */
+  /** Ready workers that will leave their group. */
   readonly #isMover: Uint8Array;
   #moverCount = 0;
 
@@ -61,7 +60,7 @@ export class Cluster {
     };
   }
 
-  /** Follows a plan, the same one or another, with the workers that are up. */
+  /** Follows a plan, the same or another one, with the workers that are up. */
   follow(layout: PlanLayout, out: CommandBuffer): void {
     const { fleet } = this;
     const { workerCount } = this.#shape;
@@ -142,7 +141,7 @@ export class Cluster {
     return NONE;
   }
 
-  /** Sums anew what the servers of each group carry at their pace. */
+  /** Recomputes what the servers of each group carry at their pace. */
   countCapacity(): void {
     const { layout, capacityQps, assignedByGroup, fleet } = this;
     capacityQps.fill(0);
@@ -168,7 +167,7 @@ export class Cluster {
     return model === this.layout.variantByInstance[instance];
   };
 
-  /** Gives a worker that serves nothing its place, or one to wait at. */
+  /** Gives an idle worker its place, or one to wait at. */
   #settle(worker: number, out: CommandBuffer): void {
     const { fleet, layout } = this;
     const state = fleet.state[worker]!;
@@ -210,8 +209,8 @@ export class Cluster {
     const instance = fleet.target[worker]!;
     const task = this.#shape.taskByVariant[fleet.model[worker]!]!;
     const isStuck = instance !== NONE && fleet.loadingCount === 0;
-    // A change inside the task has to wait as well: while it loads, the task has one ready worker
-    // less.
+    // A change inside the task must wait as well: while the worker loads, the task has one ready
+    // worker less.
     if (fleet.readyByTask[task]! < 2 && !isStuck) {
       return false;
     }

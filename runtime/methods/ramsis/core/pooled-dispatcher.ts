@@ -233,7 +233,7 @@ export class PooledDispatcher implements Dispatcher {
    */
   #classOf(sloClass: number): number {
     if (this.#classCount === 1) return 0;
-    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    assert(sloClass < this.#classCount, "a query is of a known class");
     return sloClass;
   }
 

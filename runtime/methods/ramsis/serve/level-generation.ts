@@ -226,7 +226,7 @@ export class LevelGeneration {
 }
 
 function topGoesOn({ topLevel }: ServedPolicy): string {
-  return `the top level of ${topLevel.loadQps} qps goes on deciding`;
+  return `the top level of ${topLevel.loadQps} qps stays in use`;
 }
 
 function ratio(value: number): string {

@@ -138,7 +138,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#shape = shape;
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
-    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
+    assert(this.waitingCapacity > 0, "query names remain beside those of running queries");
     // One event drops or starts every query that waits, each in a command of its own, and assigns
     // or releases and resizes every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;

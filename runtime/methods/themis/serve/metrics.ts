@@ -72,7 +72,7 @@ export class ThemisMetrics {
       ...taskWorkerLines(
         tasks.map((task, index) => [{ task }, { target: targetsByTask[index] ?? 0 }]),
       ),
-      head(each, "gauge", "Cores that each worker of a task is to have"),
+      head(each, "gauge", "Target cores of each worker of a task"),
       ...tasks.map((task, index) => line(each, { task }, targetCoresByTask[index] ?? 0)),
       head(cores, "gauge", "Cores that the workers of a task hold, and the limit of all together"),
       ...tasks.map((task, index) => line(cores, { task, state: "held" }, coresByTask[index] ?? 0)),
