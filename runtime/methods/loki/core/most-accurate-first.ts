@@ -13,7 +13,7 @@ export interface Flows {
   readonly leftoverQps: Float64Array;
   /** Queries per second of a task beyond the capacity of its groups, [taskCount]. */
   readonly excessQps: Float64Array;
-  /** Scratch: what the algorithm may send to a group, [groupCount]. */
+  /** Scratch: limit of what the algorithm may send to a group, [groupCount]. */
   readonly limitQps: Float64Array;
   /** Scratch: [taskCount] */
   readonly totalQps: Float64Array;
@@ -143,8 +143,7 @@ function fillRow(
   const toEntry = rows.entryStart[row]! - begin;
   totalQps[task]! += outgoing;
   if (!(outgoing > 0)) {
-    // No query is expected here; one that comes goes to the most accurate group that has capacity
-    // left.
+    // The plan expects no queries here; any go to the most accurate group that has capacity left.
     let free = begin;
     while (free < end - 1 && !(leftoverQps[free]! > 0)) free++;
     for (let group = begin; group < end; group++) {
@@ -180,7 +179,7 @@ function fillRow(
   }
 }
 
-/** The row of a task whose group is not known: as all of its queries are shared. */
+/** Returns the row of a task whose group is unknown: shared like all of its queries. */
 function shareByIncoming(
   layout: PlanLayout,
   task: number,

@@ -24,7 +24,7 @@ export interface PlanLayout {
   /** Groups of task t are `groupStart[t]` to `groupStart[t + 1] - 1`. */
   readonly groupStart: Uint32Array;
   readonly taskByGroup: Uint32Array;
-  /** [groupCount], of a group with a stage policy one of those that the plan has. */
+  /** Variant of each group, [groupCount]; with a stage policy one of those in the plan. */
   readonly variantByGroup: Uint32Array;
   readonly accuracyByGroup: Float64Array;
   /** Largest batch, [groupCount]. */
@@ -56,13 +56,13 @@ export interface PlanLayout {
   readonly variantByNode: Uint32Array;
   readonly ratioByNode: Float64Array;
   readonly rows: RoutingRows;
-  /** A group that runs the variant, NONE where the plan does not: [variantCount]. */
+  /** Group that runs a variant, [variantCount]; NONE if the plan does not use it. */
   readonly groupByVariant: Int32Array;
 }
 
 type PlannedLevel = Pick<LokiLevel, "loadQps" | "plan"> & Partial<Pick<LokiLevel, "stages">>;
 
-/** @param pace of the machine whose times the level has. */
+/** @param pace of the machine that the level was planned for. */
 export function planLayoutOf(shape: PipelineShape, level: PlannedLevel, pace = 1): PlanLayout {
   const { plan } = level;
   const stageByTask = Array.from({ length: shape.taskCount }, (_, t) => level.stages?.[t] ?? null);

@@ -1,4 +1,4 @@
-/** Keeps what the dispatcher knows of each query. */
+/** Table of the dispatcher's queries. */
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 
 /** Attributes of each query, by the driver's name for it. */
@@ -8,7 +8,7 @@ export class QueryTable {
   /** Order in a queue: the deadline, or that of the stage. */
   readonly orderMs: Float64Array;
   readonly task: Uint16Array;
-  /** When it came to its task. */
+  /** When the query arrived at its task. */
   readonly arrivalMs: Float64Array;
   /** State in the routing rows. */
   readonly state: Int32Array;

@@ -19,8 +19,7 @@ export interface RoutingRows {
   /** Row of a state for the child of ordinal 0, [stateCount]. */
   readonly firstRow: Uint32Array;
   /**
-   * Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; none where a plan does not
-   * say.
+   * Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; empty if the plan has none.
    */
   readonly entryStart: Uint32Array;
   /** State that an entry leads to. */
@@ -28,7 +27,7 @@ export interface RoutingRows {
   readonly probability: Float64Array;
   /** How much an entry has been passed over, in queries. */
   readonly credit: Float64Array;
-  /** [stateCount], NONE for those that have no group. */
+  /** Group of each state, [stateCount]; NONE for states without a group. */
   readonly groupByState: Int32Array;
 }
 

@@ -27,7 +27,10 @@ function placedPools({ tasks, levels, paceLevels = [] }: LokiBundle): number[][]
   return ascending(pools.flat());
 }
 
-/** The largest batch of each instance, and a single query; of a table, what those actions say. */
+/**
+ * Returns the batches of each instance: the largest, and a single query; for tables, those of their
+ * actions.
+ */
 function planBatches(
   { tasks, levels, paceLevels = [] }: LokiBundle,
   actionsOf: (stage: StagePolicy) => Iterable<number>,

@@ -1,6 +1,6 @@
 /**
- * Lines of several classes, or buckets: what each level says of them, their loads, and the level
- * that decides.
+ * Lines of several classes, or buckets: their layout in each level, their loads, and the level that
+ * decides.
  */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
@@ -17,9 +17,9 @@ import { kindBundle, withoutKinds, withPaceLevels } from "../bundle/kind-views.t
 import type { ClassSpan } from "./line-queues.ts";
 import { carriedLoads, levelPaces, Policy } from "./policy.ts";
 
-/** Queries that wait together: those of all classes, or of one. */
+/** Queue shared by all classes, or that of one class. */
 export interface Line extends ClassSpan {
-  /** Queries that wait in it at most; one that finds so many is dropped. */
+  /** Maximum number of waiting queries; further ones are dropped. */
   readonly capacity: number;
   /** Workers that may run its batches at a time. */
   readonly workers: number;
@@ -30,7 +30,7 @@ export interface Line extends ClassSpan {
 export interface ClassPlan {
   /** One line for all, or for each bucket. */
   readonly together: readonly Line[];
-  /** A line for each class; null where the level has none. */
+  /** A line for each class; null if the level has none. */
   readonly apart: readonly Line[] | null;
 }
 
@@ -56,7 +56,7 @@ export function classPlans(paced: RamsisBundle, workers: number): readonly Class
   });
 }
 
-/** @param bundle whose policy decides, by its only level where the line is of a plan. */
+/** @param bundle whose policy decides, by its only level if the line belongs to a plan. */
 export function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
   const policy = Policy.fromBundle(bundle);
   return { first, end, capacity: policy.queueCapacity, workers, policy };
@@ -103,7 +103,7 @@ export class ClassLoads {
     for (const shared of this.#shared) shared.follow({ ...share, othersQps: null });
   }
 
-  /** @param queries that came at once. */
+  /** @param queries that arrived at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitors[sloClass]?.recordArrival(nowMs, queries);
   }
@@ -126,8 +126,7 @@ export class ClassLoads {
 }
 
 /**
- * Each class chooses among its shares of the levels' loads, and a last one for what is above them
- * all.
+ * Makes a choice per class among its shares of the levels' loads, and a last one for higher loads.
  */
 function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
   const carried = carriedLoads(bundle);
@@ -138,10 +137,10 @@ function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
 }
 
 /**
- * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for:
- * by the least time of a worker that it takes in a batch which ends within the SLO. So more
- * requests of a large bucket than its share call for a higher level, and fewer for a lower one.
- * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
+ * Returns the weight of a query of each bucket, in queries of the mix that the levels are for: by
+ * the least time of a worker that it takes in a batch which ends within the SLO. So more requests
+ * of a large bucket than its share call for a higher level, and fewer for a lower one.
+ * @returns shape (bucketCount,), 1 in the mean over the shares; null without buckets.
  */
 export function bucketWeights(bundle: RamsisBundle): Float64Array | null {
   const { buckets, slo, cluster, decisionSpace } = bundle;
@@ -203,7 +202,9 @@ export class DividedLevels {
     this.#classLoads = new ClassLoads(bundle, workers);
   }
 
-  /** Pace that the tables of the level were solved for; the policies of lines divide by none. */
+  /**
+   * Pace that the tables of the level were solved for; the policies of lines do not divide by it.
+   */
   get pace(): number {
     return this.#paceByLevel[this.level]!;
   }
@@ -217,7 +218,7 @@ export class DividedLevels {
     this.lines = apart === null || exceed ? together : apart;
   }
 
-  /** @param queries that came at once. */
+  /** @param queries that arrived at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitor.recordArrival(nowMs, queries);
     const weight = this.#weights?.[sloClass];

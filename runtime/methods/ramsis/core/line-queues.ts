@@ -23,7 +23,7 @@ export const LATE: Kind = 1;
  * may become one, or part, without anything being moved.
  */
 export class LineQueues {
-  /** The class from whose queue the last batch took its first query. */
+  /** Class from whose queue the last batch took its first query. */
   takenClass = 0;
   readonly #classCount: number;
   readonly #capacity: number;
@@ -146,9 +146,11 @@ export class LineQueues {
   }
 
   /**
-   * Moves the first queries of a line that a variant may answer, `most` of them at most, into the
-   * command opened last. @param isOpen whether the policy chose the variant; otherwise only who
-   * names it is taken. @returns how many.
+   * Moves the first queries of a line that a variant may answer, at most `most`, into the command
+   * opened last.
+   * @param isOpen whether the policy chose the variant; otherwise only queries that name it are
+   * taken.
+   * @returns how many.
    */
   takeFor(
     line: ClassSpan,
@@ -183,10 +185,7 @@ export class LineQueues {
     return taken;
   }
 
-  /**
-   * The queue of a line in which the next query is that the variant may answer; −1 if there is
-   * none.
-   */
+  /** Returns the queue of a line with the next query that the variant may answer, or −1. */
   #findAnswerable(line: ClassSpan, kind: Kind, variant: number, isOpen: boolean): number {
     const offset = kind * this.#classCount;
     this.#foundQueue = -1;
@@ -204,7 +203,7 @@ export class LineQueues {
     return -1;
   }
 
-  /** @param position −1 for nothing. */
+  /** @param position −1 for no query. */
   #keepEarlier(queue: number, position: number): void {
     if (position < 0) return;
     const queues = this.#queues;

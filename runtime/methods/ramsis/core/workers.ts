@@ -1,6 +1,4 @@
-/**
- * Workers of a RAMSIS cluster: what each is doing, how fast it is, and which takes the next batch.
- */
+/** Workers of a RAMSIS cluster: their states, their paces, and which takes the next batch. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { beatMsOf } from "../../../core/beat.ts";
@@ -71,7 +69,7 @@ export class ClassWorkers {
     return worker;
   }
 
-  /** Says which class the batch counts for that a worker was taken for. */
+  /** Sets the class that the batch of a taken worker counts for. */
   assign(worker: number, sloClass: number): void {
     this.#classByWorker[worker] = sloClass;
     this.#busyByClass[sloClass]!++;
@@ -137,7 +135,10 @@ export class KeptWorkers {
     this.#fromMs = Number.POSITIVE_INFINITY;
   }
 
-  /** A queue waits. @param actMs when it will act if nothing else happens. */
+  /**
+   * Reserves a worker for a waiting queue. @param actMs when the queue will act without other
+   * events.
+   */
   keep(actMs: number): void {
     this.#count++;
     this.#fromMs = Math.min(this.#fromMs, actMs);
@@ -155,11 +156,11 @@ export class KeptWorkers {
 }
 
 export interface PaceOptions {
-  /** Whether decisions follow the pace; true unless said otherwise. */
+  /** Whether decisions follow the pace; default true. */
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
-  /** Whether workers take processors from each other; true unless said otherwise. */
+  /** Whether workers compete for processors; default true. */
   readonly contends?: boolean;
 }
 
@@ -193,7 +194,7 @@ export class WorkerPaces {
     if (ready) for (let worker = 0; worker < workerCount; worker++) this.monitor.onReady(worker);
   }
 
-  /** Compares with other profiles from now on; what was measured stays known. */
+  /** Compares with other profiles from now on; measurements are kept. */
   replaceBundle(bundle: RamsisBundle): void {
     this.#references = referencesOf(bundle, this.#options);
   }
@@ -206,7 +207,7 @@ export class WorkerPaces {
     this.#busy[worker] = busyWorkers;
   }
 
-  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  /** Called when a worker has ended its batch. @param ranMs time in the worker; NaN if unknown. */
   done(worker: number, ranMs: number, busyWorkers: number, nowMs: number): void {
     if (!(ranMs >= 0)) return;
     const variant = this.#variant[worker]!;

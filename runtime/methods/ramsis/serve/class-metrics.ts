@@ -1,7 +1,4 @@
-/**
- * What a running server counts of each class of queries, or each bucket, beside what its bundle
- * promises of it.
- */
+/** Counts of each class of queries, or each bucket, beside the promises of the bundle. */
 import { head, line, type MetricLine } from "../../../base/exposition.ts";
 import type { ClassExpected } from "../../../bundle/schema.ts";
 import { accuracyLines, expectedLines } from "../../../server/metrics/promise-lines.ts";
@@ -59,7 +56,7 @@ export class ClassMetrics {
     });
   }
 
-  /** How much of what workers compute is padding. */
+  /** Metrics of the padding in the workers' inputs. */
   paddingLines(byBucket: RequestMetrics["paddingByBucket"]): MetricLine[] {
     const name = "stratagem_input_elements_total";
     return [

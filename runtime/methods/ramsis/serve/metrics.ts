@@ -39,7 +39,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
   readonly #losses = new LossCounts();
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
 
-  /** @param kindNames of classes or buckets; none where all queries are alike. */
+  /** @param kindNames of classes or buckets; empty if all queries are alike. */
   constructor(
     model: string,
     variants: readonly { readonly name: string; readonly accuracy: number }[],

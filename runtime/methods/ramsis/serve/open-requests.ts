@@ -1,4 +1,4 @@
-/** Requests without an answer: how they come in, the slots of their rows, and how they fail. */
+/** Open requests: their arrival, the slots of their rows, and their failures. */
 
 import { assert } from "../../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
@@ -26,7 +26,7 @@ export interface SchedulerObserver {
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void;
-  /** A row whose worker was lost waits again. */
+  /** Called when a row whose worker was lost waits again. */
   onQueryRetried(): void;
 }
 
@@ -34,7 +34,7 @@ export interface BatchStart {
   readonly variant: number;
   readonly level: number;
   readonly rows: number;
-  /** Time to the earliest deadline; negative when that is over. */
+  /** Time to the earliest deadline; negative if it has passed. */
   readonly slackMs: number;
 }
 
@@ -65,7 +65,7 @@ export class RowSlots {
     return this.#rowBySlot.length - this.#free.length;
   }
 
-  /** There has to be a free one. */
+  /** Requires a free slot. */
   take(request: PendingRequest, row: number): number {
     const query = this.#free.pop();
     assert(query !== undefined, "the request was refused if there are not enough slots");
@@ -127,7 +127,7 @@ export class OpenRequests {
     this.fail(request, why, GIVEN_UP[why]);
   }
 
-  /** The dispatcher has given up a row. @param reason as in the command buffer. */
+  /** Called when the dispatcher has given up a row. @param reason as in the command buffer. */
   drop(query: number, reason: number): void {
     const { request, losses, lossMessage } = this.#slots.free(query);
     if (reason === DROP_NO_WORKER && losses > 0) {
@@ -147,7 +147,7 @@ export class OpenRequests {
     for (const request of [...this.#requests]) this.fail(request, ...why);
   }
 
-  /** Nothing, where it has its end already. */
+  /** Fails a request, unless it is settled already. */
   fail(request: PendingRequest, ...why: Failure): void {
     if (request.isSettled) return;
     request.fail(...why);
@@ -178,7 +178,7 @@ interface RequestEntryOptions {
   readonly observer: SchedulerObserver | undefined;
   /** Parts of the deadline that the path of requests takes. */
   readonly path: PathTimes;
-  /** Does what the dispatcher says. */
+  /** Carries out the dispatcher's commands. */
   readonly carryOut: (commands: readonly TableCommand[], nowMs: number) => void;
 }
 
@@ -191,7 +191,7 @@ export class RequestEntry {
 
   /**
    * @param deadlineMs as the client has it; decisions leave time for the way before it.
-   * @param sloClass index of the request's class, 0 where the bundle has none.
+   * @param sloClass index of the request's class, 0 if the bundle has no classes.
    */
   submit(
     rows: RequestRows,

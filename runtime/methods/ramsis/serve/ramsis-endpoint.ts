@@ -219,7 +219,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     if (refusal !== null) return refusal;
     this.#generation?.onPolicyReplaced();
     this.watched.times.follow(ramsisCells(this.#policy.bundle));
-    // Their shares of the load may have changed, and nothing else about them.
+    // The shares of the load are all that may have changed about them.
     if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;
   }

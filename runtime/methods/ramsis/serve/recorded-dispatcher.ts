@@ -42,12 +42,12 @@ export type RecordedEvent =
       readonly kind: "done";
       readonly worker: number;
       readonly nowMs: number;
-      /** How long the model ran in the worker; left out where it was not measured. */
+      /** How long the model ran in the worker; left out if not measured. */
       readonly ranMs?: number;
     }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
-  /** One whose worker was lost. */
+  /** Retry of a query whose worker was lost. */
   | {
       readonly kind: "retry";
       readonly query: number;
@@ -110,8 +110,8 @@ export type TableCommand = StartCommand | DropCommand;
 const NONE: readonly TableCommand[] = [];
 
 /**
- * A dispatcher of tables whose events and commands are recorded. Commands are copied out: what is
- * done about one may bring the next event.
+ * Dispatcher whose events and commands are recorded. Commands are copied, because carrying one out
+ * may bring the next event.
  */
 export class RecordedDispatcher {
   readonly #dispatcher: Dispatcher;
