@@ -33,7 +33,7 @@ export interface FleetController {
    * @returns whether something is to change.
    */
   tick(nowMs: number, backlog: number, fleet: ThemisFleet, pace?: number): boolean;
-  /** An instance has come up or has other cores. @returns whether something is to change. */
+  /** Called when an instance has come up or has other cores. @returns whether something changes. */
   review(fleet: ThemisFleet): boolean;
   /** An instance that was up is lost. */
   lose(fleet: ThemisFleet): void;
@@ -68,10 +68,7 @@ export class ThemisController implements FleetController {
   readonly batch: Uint32Array;
   /** Level whose load is carried, or will be once extra instances are up. */
   level: number;
-  /**
-   * How often `cores` has been set for all instances that there are, whatever cores they started
-   * with.
-   */
+  /** Number of times that `cores` was set for all instances, whatever cores they started with. */
   resizes = 0;
   /** How often `startCores` has been raised, so that instances may have fewer. */
   raises = 0;
@@ -87,12 +84,12 @@ export class ThemisController implements FleetController {
   readonly #swap: VariantSwap;
   #base: number;
   #goal = NO_GOAL;
-  /** Level whose instances there have to be for `cores` to be enough. */
+  /** Level whose instances must be up for `cores` to be enough. */
   #row: number;
-  /** Whether what ran has given way to the goal, which is coming up. */
+  /** Whether running instances have given way to the goal, which is coming up. */
   #hasGivenWay = false;
 
-  /** @param level whose plan is in force at the start. @param demand null to stay with it. */
+  /** @param level whose plan is in force at the start. @param demand null to keep it. */
   constructor(
     { policy }: Pick<ThemisBundle, "policy">,
     shape: ThemisShape,
@@ -116,7 +113,7 @@ export class ThemisController implements FleetController {
     this.#adopt(level);
   }
 
-  /** Level of the plan that is being moved to; that in force if none is. */
+  /** Level of the plan that is being moved to, otherwise that in force. */
   get goal(): number {
     return this.#goal === NO_GOAL ? this.#base : this.#goal;
   }
@@ -135,14 +132,14 @@ export class ThemisController implements FleetController {
     if (isBurst) {
       this.burstCount++;
       this.level = needed;
-      // If cores are short, those in excess go first, and instances follow with a later look.
+      // If cores are short, surplus ones go first, and instances follow with a later look.
       if (this.#stretch(needed, fleet)) return true;
     }
     const isSettled = wanted !== NO_WISH && this.#aimFor(wanted, fleet);
     return this.review(fleet) || isBurst || isSettled;
   }
 
-  /** An instance has come up or has other cores. @returns whether something is to change. */
+  /** Called when an instance has come up or has other cores. @returns whether something changes. */
   review(fleet: ThemisFleet): boolean {
     if (this.#goal === NO_GOAL) return false;
     if (!this.#isThere(this.#goal, fleet)) return this.#approach(this.#goal);
@@ -151,9 +148,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Moves to the plan of a level, or to one on the way to it where there is no room for that beside
-   * what runs.
-   * @returns whether another is settled on at once.
+   * Moves to the plan of a level, or to one on the way to it if it does not fit beside what runs.
+   * @returns whether the plan to settle on changes at once.
    */
   #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
@@ -164,13 +160,13 @@ export class ThemisController implements FleetController {
     let level = wanted;
     while (level !== base && !this.#fits(level)) level += level < base ? 1 : -1;
     if (level === base && wanted > base) {
-      // Cores that the load takes are not given up for want of room, but where they are not enough.
+      // Cores that the load takes are given up for room only if they are not enough.
       if (!this.#swap.isDue(this.#row, wanted)) return false;
       this.#giveWay(wanted);
       return true;
     }
     if (level === base && !this.#fits(base) && !this.#isThere(base, fleet)) {
-      // Instances that it does not take any more leave no room for what the base has lost: they go
+      // Instances that it no longer takes leave no room for those that the base has lost: they go
       // first.
       level = this.#rowFor(this.level, fleet.readyByVariant);
       if (this.#isUp(level, fleet.readyByVariant)) {
@@ -183,8 +179,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * What has given way for a plan cannot be had back before that is up; but one for more load may
-   * be moved to in its place, if there is room.
+   * Instances that gave way to a plan cannot return before that is up; but a plan for more load may
+   * be moved to instead, if there is room.
    */
   #raiseGoal(wanted: number): void {
     let level = wanted;
@@ -193,8 +189,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * An instance that was up is lost; it is started again. Until it is there, the others get the
-   * cores that the row for them says, if there is room for that besides.
+   * Called when an instance that was up is lost; it is started again. Until it is up, the others
+   * get the cores of the row for them, if there is room.
    */
   lose(fleet: ThemisFleet): void {
     if (this.#demand === null || this.#isHorizontal || this.#hasGivenWay) return;
@@ -219,7 +215,7 @@ export class ThemisController implements FleetController {
     return isTight;
   }
 
-  /** Whether the pool has no room for what a row takes for a load beside all that there is. */
+  /** Whether the pool has no room for the row's needs at a load beside all current instances. */
   #isTight(row: number, level: number): boolean {
     const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
     const { machines, poolByVariant } = this.#shape;
@@ -236,8 +232,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Takes over what a row takes for a load.
-   * @param isTight whether in place of what there is, not beside it.
+   * Adopts the row's needs at a load.
+   * @param isTight whether they replace the current targets instead of adding to them.
    */
   #carry(row: number, level: number, isTight: boolean): void {
     const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
@@ -260,8 +256,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * The highest level up to one whose instances are all up; if none is, the lowest of those that
-   * have the variants in force. Of those above, plans may have no more instances but more cores.
+   * Returns the highest level up to one whose instances are all up; otherwise the lowest of those
+   * that have the variants in force. Plans above may have more cores with no more instances.
    */
   #rowFor(level: number, readyByVariant: Uint32Array): number {
     let row = level;
@@ -291,12 +287,10 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Starts what a plan has more, beside all that there is.
-   * @returns whether that is more than was asked for before.
+   * Starts what a plan has more, beside all current instances. @returns whether targets have grown.
    */
   #approach(level: number): boolean {
-    // To take cores from those that serve in order to start others would lose what the cores are
-    // for.
+    // Taking cores from serving instances to start others would lose the load that they carry.
     if (!this.#fits(level)) return false;
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
       this.#shape;
@@ -326,7 +320,7 @@ export class ThemisController implements FleetController {
     return isChanged || isRaised;
   }
 
-  /** Whether the pool has room for what a plan has more, beside all that there is. */
+  /** Whether the pool has room for what a plan has more, beside all current instances. */
   #fits(level: number): boolean {
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, machines } = this.#shape;
     const { poolByVariant } = this.#shape;
@@ -342,8 +336,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Puts the instances of a variant into the machines, none with fewer cores than so many. Some may
-   * have more than others: as many as what they hold together says, and one some of that.
+   * Adds the instances of a variant to the machines, none with fewer cores than given. Some may
+   * have more, as far as the total of their cores allows, and one a part of that.
    */
   #addHeld(cores: number, variant: number): void {
     const { machines, poolByVariant } = this.#shape;
@@ -371,8 +365,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * What runs cannot carry the load, and beside all of it there is no room for the plan that can:
-   * as much as there is room for serves on until that is up.
+   * Running variants cannot carry the load, and the plan that can has no room beside all of them:
+   * as many as fit serve on until that is up.
    */
   #giveWay(level: number): void {
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
@@ -394,14 +388,14 @@ export class ThemisController implements FleetController {
     this.#hasGivenWay = true;
   }
 
-  /** All of a plan is there: what is beyond it goes. */
+  /** Settles on a plan once it is up: the surplus goes. */
   #settle(level: number, fleet: ThemisFleet): void {
     this.#hasGivenWay = false;
     this.#goal = NO_GOAL;
     this.#base = level;
     this.settledCount++;
     this.#adopt(level);
-    // A burst that came since stays met, by the instances that there are now.
+    // A burst that came since is still carried, by the current instances.
     const carried = this.level;
     this.level = level;
     const needed = Math.min(carried, this.#demand?.needed ?? level);
@@ -427,8 +421,8 @@ export class ThemisController implements FleetController {
 }
 
 /**
- * Level that is followed first.
- * @param initialQps NaN where the load is not known: then the highest, which carries any.
+ * Level that is followed first. @param initialQps NaN while the load is unknown: then the highest,
+ * which carries any.
  */
 export function firstLevel({ levels }: Pick<ThemisBundle, "levels">, initialQps: number): number {
   const level = levelForLoad(levels, initialQps);

@@ -10,8 +10,8 @@ import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
  */
 export class InstanceCores {
   /**
-   * [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is
-   * to have.
+   * Cores that instances hold, leaving ones included, [taskCount]: the larger of current and target
+   * cores.
    */
   readonly heldByTask: Uint32Array;
   /**
@@ -43,7 +43,7 @@ export class InstanceCores {
     return this.#inForce[worker]!;
   }
 
-  /** An instance that was loading is up, with the cores that were said last. */
+  /** Called when a loading instance is up, with its last target cores. */
   comeUp(worker: number): void {
     this.#change(worker, this.#wanted[worker]!, this.#wanted[worker]!);
   }
@@ -132,8 +132,8 @@ export class InstanceCores {
   }
 
   /**
-   * The idle instance of a task with the most cores in force, of equals that of the lowest index.
-   * There is one.
+   * Returns the idle instance of a task with the most cores in force; ties go to the lowest index.
+   * Requires one.
    */
   mostOf(fleet: ReplicaFleet, task: number): number {
     let best = fleet.idle.lowest(task);

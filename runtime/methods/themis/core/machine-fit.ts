@@ -72,9 +72,10 @@ export class MachineFit {
   }
 
   /**
-   * Fills one machine after the other, each with the largest instance that is left and what goes
-   * beside it, by recursion as deep as there are machines and no deeper than so many are filled.
-   * @param spare cores that may stay free in all.
+   * Fills one machine after the other, each with the largest remaining instance and what fits
+   * beside it. The recursion is as deep as the number of machines, and at most MOST_FILLED are
+   * filled.
+   * @param spare total cores that may stay free.
    */
   #isFilled(machines: number, spare: number): boolean {
     let cores = this.machineCores;
@@ -87,7 +88,7 @@ export class MachineFit {
     return isDone;
   }
 
-  /** @param largest that goes in next, at most. @param free cores of the machine. */
+  /** @param largest size of the next instance, at most. @param free cores of the machine. */
   #isFilledWith(largest: number, free: number, machines: number, spare: number): boolean {
     for (let cores = Math.min(largest, free); cores > 0; cores--) {
       if (this.#count[cores] === 0) continue;

@@ -1,4 +1,4 @@
-/** Flattens what is the same at every load of a Themis bundle. */
+/** Flattens the parts of a Themis bundle that are the same at every load. */
 import {
   followedLevels,
   type ScaledTask,
@@ -123,7 +123,7 @@ function paceOf(level: ThemisPaceLevel | ThemisLevel): number {
   return "pace" in level ? level.pace : 1;
 }
 
-/** Percentile 99 where the ceiling allows as many violations, else the longest that is known. */
+/** Percentile 99 if the ceiling allows as many violations, otherwise the longest known time. */
 function tailMsOf({ slo }: Pick<ThemisBundle, "slo">, { expected }: ScalePlan): number {
   const { latencyMsP99, latencyMs } = expected;
   return violationCeiling(slo) >= 0.01 ? latencyMsP99 : (latencyMs?.max ?? latencyMsP99);
@@ -191,8 +191,8 @@ function transitionsByVariant(
 }
 
 /**
- * Instances that there can be at a time in each pool, those of one plan beside those of another:
- * the most of each variant, and no more than there are cores.
+ * Returns the maximum number of simultaneous instances in each pool, those of one plan beside those
+ * of another: the most of each variant, and at most the number of cores.
  */
 function workersByPool(
   { cluster }: ThemisBundle,

@@ -9,7 +9,9 @@ export const READY = 3;
 export const HELD = 4;
 const KINDS = 5;
 
-/** Sums are valid until the next of their kind; where tasks have one variant nothing is added. */
+/**
+ * Sums are valid until the next of their kind; if tasks have one variant each, nothing is added.
+ */
 export class TaskSums {
   readonly #variantStart: Uint32Array;
   readonly #isPlain: boolean;

@@ -1,7 +1,7 @@
 /** Decides when running variants must give way to others, and which of them may serve on. */
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 
-/** Throughputs are reckoned from the same table as the plans', in another order. */
+/** Throughputs are computed from the same table as the plans', in another order. */
 const ROUNDING = 1e-9;
 
 /**
@@ -46,8 +46,8 @@ export class VariantSwap {
   }
 
   /**
-   * Leaves of the variants that a level does not have as much as there is room for beside its plan:
-   * fewer instances first, then fewer cores of the last. Those with the most cores give most.
+   * Reduces the variants that a level does not have to what fits beside its plan: fewer instances
+   * first, then fewer cores of the last. Those with the most cores give most.
    * @param instances by variant, and cores of each: changed in place.
    */
   shrink(level: number, instances: Uint32Array, cores: Uint32Array): void {
@@ -88,7 +88,9 @@ export class VariantSwap {
     return machines.fits();
   }
 
-  /** That a level does not have, with the most cores of all its instances; −1 for none. */
+  /**
+   * Returns the variant that a level does not have with the most cores of all its instances, or −1.
+   */
   #largest(level: number, instances: Uint32Array, cores: Uint32Array): number {
     const { variantCount, replicasByLevelVariant } = this.#shape;
     let largest = -1;

@@ -1,4 +1,4 @@
-/** Estimates how long a batch and the rest of its queries' way take, by what waits there now. */
+/** Estimates how long a batch and the rest of its queries' way take, from the current queues. */
 import type { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { PLAIN, type TaskGraph } from "../../../core/graph/task-graph.ts";
 import type { ThemisShape } from "./shape.ts";
@@ -32,7 +32,7 @@ const NOT_THERE = -1;
 export class WayAhead {
   readonly #shape: ThemisShape;
   readonly #state: WayState;
-  /** [taskCount]: parents whose queries all come here, as they are. */
+  /** Parents whose queries all come to a task, unchanged, [taskCount]. */
   readonly #parentsByTask: readonly Uint32Array[];
   /** [taskCount]: when the batch is through. */
   readonly #endMs: Float64Array;
@@ -72,7 +72,7 @@ export class WayAhead {
     return readyMs;
   }
 
-  /** When a batch is through a task behind, whose queries are there at a time. */
+  /** Returns when a batch is through a later task, whose queries are ready at a time. */
   #childMs(task: number, readyMs: number, batch: number): number {
     const { variantStart } = this.#shape;
     const atOnce = this.#atOnce(task);
@@ -85,7 +85,10 @@ export class WayAhead {
     return leastMs === Number.POSITIVE_INFINITY ? readyMs : leastMs;
   }
 
-  /** Queries that all instances of a task that are up take at once, at least those of one. */
+  /**
+   * Returns the number of queries that all instances of a task that are up take at once, at least
+   * those of one.
+   */
   #atOnce(task: number): number {
     const { variantStart } = this.#shape;
     const { readyByVariant, batch } = this.#state;

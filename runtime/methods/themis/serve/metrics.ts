@@ -41,13 +41,13 @@ export class ThemisMetrics {
     this.#taskByVariant = bundle.tasks.flatMap(({ variants }, task) => variants.map(() => task));
     this.#coreBudget = coreBudgetOf(bundle);
     this.#gauges = gauges;
-    // The forecaster is that of the dispatcher, which looks at the last ten beats where the model
-    // says nothing.
+    // The forecaster is that of the dispatcher, which uses the last ten beats without a model's
+    // forecast.
     this.#forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
     this.#resizesByTask = bundle.tasks.map(() => ({ up: 0, down: 0 }));
   }
 
-  /** Sees what is recorded, in its order. */
+  /** Processes the recorded events and commands, in their order. */
   watch(entry: PipelineEvent | PipelineCommand): void {
     if (entry.kind === "assign") {
       const { worker, variant, cores = 0 } = entry;
@@ -95,7 +95,7 @@ export class ThemisMetrics {
     if (instance !== undefined) instance.isUp = true;
   }
 
-  /** One that comes up starts with the cores that were said last. */
+  /** An instance that comes up starts with the last requested cores. */
   #onResize(worker: number, cores: number): void {
     const instance = this.#instanceByWorker.get(worker);
     const resizes = this.#resizesByTask[instance?.task ?? -1];

@@ -1,4 +1,4 @@
-/** Hosts a pipeline whose plans say how many instances of how many cores each task has. */
+/** Hosts a pipeline whose plans set the number of instances of each task, and their cores. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Application } from "../../../server/applications/application.ts";

@@ -39,7 +39,7 @@ export function themisPipeline(
   const shape = themisShapeOf(bundle);
   const tables = bundle.tasks.flatMap(({ variants }) => variants.map(({ latency }) => latency.ms));
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
-  // The load is not known yet: the plan of the highest level is the first.
+  // The load is unknown yet: the plan of the highest level is the first.
   const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
   const metrics = new ThemisMetrics(bundle, dispatcher);
   const isForetold = bundle.policy.predictor === "lstm";
