@@ -25,7 +25,7 @@ export interface MeasuredLoad {
    */
   readonly newest: LoadWindow;
   /**
-   * Where several front ends share the load: the newest half beat of this one alone, scaled as if
+   * If several front ends share the load: the newest half beat of this one alone, scaled as if
    * all saw the same, where a burst shows before the others have reported theirs.
    */
   readonly own?: LoadWindow | undefined;

@@ -35,7 +35,7 @@ type TunerRule = "relative" | "paper";
  * at some window for three quarters of the time or more, and plans of few replicas cost 14 to 36 %
  * more; with a tolerance of one they cost 5 to 14 % more, but an increase of the burstiness alone
  * is noticed later.
- * Where fan-outs certainly make more queries of a request than the plan counts with, the replicas
+ * If fan-outs certainly make more queries of a request than the plan counts with, the replicas
  * of the tasks behind them are multiplied by the same factor.
  * Paper: InferLine's Algorithms 3 and 4 as printed, except that a task keeps at least one replica
  * and that none go before there are 30 beats of history. Their weaknesses, which the other rule

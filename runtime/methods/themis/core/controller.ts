@@ -246,7 +246,7 @@ export class ThemisController implements FleetController {
       this.batch[variant] = transitions[cell]!;
       this.cores[variant] = isTight ? cores : Math.max(this.cores[variant]!, cores);
       this.instances[variant] = isTight ? planned : Math.max(this.instances[variant]!, planned);
-      // Without extras, an instance that is started replaces a lost one.
+      // An instance that is started replaces a lost one, unless there are extras.
       const isWhole = this.#extraCores === "same" || extras === 0;
       this.startCores[variant] = isWhole ? this.cores[variant]! : 1;
       this.#held[variant] = this.instances[variant]! * this.cores[variant]!;

@@ -246,7 +246,7 @@ class SureDemand implements ThemisDemand {
     const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING);
     const rateQps = Math.max(recentQps, risenQps);
     const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
-    // The backlog is to be served within another SLO, beside new requests.
+    // The backlog should be served within another SLO, beside new requests.
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
     const needed = lowestFor(shape, Math.max(carriedQps, lastingQps) + drainQps, pace);

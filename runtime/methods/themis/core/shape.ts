@@ -44,8 +44,8 @@ export interface ThemisShape {
   /** [levelCount]: load on a machine as profiled. */
   readonly loadQpsByLevel: Float64Array;
   /**
-   * Quantile of the response times at that load, [levelCount]: as many requests as may be late take
-   * longer.
+   * Quantile of the response times at that load, [levelCount]: the share of requests that take
+   * longer is the share that is allowed to be late.
    */
   readonly tailMsByLevel: Float64Array;
   /** Longest time from arrival to answer. */

@@ -107,7 +107,7 @@ describe("level generation", () => {
     await requests[0]?.resolve({ feasible: false });
     expect(policy.bundle.levels).toHaveLength(2);
     expect(notices.at(-1)).toMatch(
-      /^no level for 1100 qps, the top level of 100 qps goes on .*, expected violations/,
+      /^no level for 1100 qps, the top level of 100 qps stays in use.*, expected violations/,
     );
     for (let round = 1; round < 20; round++) {
       load(1000, 10);
