@@ -38,18 +38,25 @@ const CLEARED = 2;
 const WINDOW_SLOS = 10;
 
 /**
- * Limit on the queries in a system, waiting or running, derived from how long answers take. A query
- * that found n in the system, itself included, and took the share r of its SLO estimates the right
- * limit as n · TARGET / r, by Little's law. The limit moves towards that estimate, faster down than
- * up, so that few admitted queries are late. It starts at the maximum, and falls after answers that
- * took more than TARGET while more queries than workers were in. Earlier answers cap it at twice
- * their estimate, so that it reacts to an overload before a query is late. The limit is never below
- * the number of queries that are answered in TARGET of an SLO at the pace of the last ten SLOs:
- * that many are in time however long the last answers took. A machine that pauses for a moment
- * makes a few answers late, but is no slower afterwards. An answer that takes much of its SLO by
- * itself says nothing about a crowd. So the limit forgets what it has learnt as soon as the system
- * is empty. While the load is below capacity, queries are rejected only from a crowd that waits
- * longer than its SLO. A state machine without a clock; it allocates nothing.
+ * Limit on the queries in a system, waiting or running, derived from how long answers take.
+ *
+ * A query that found n in the system, itself included, and took the share r of its SLO estimates
+ * the right limit as n · TARGET / r, by Little's law. The limit moves towards that estimate, faster
+ * down than up, so that few admitted queries are late. It starts at the maximum, and falls after
+ * answers that took more than TARGET while more queries than workers were in. Earlier answers cap
+ * it at twice their estimate, so that it reacts to an overload before a query is late.
+ *
+ * The limit is never below the number of queries that are answered in TARGET of an SLO at the pace
+ * of the last ten SLOs: that many are in time however long the last answers took. A machine that
+ * pauses for a moment makes a few answers late, but is no slower afterwards.
+ *
+ * An answer that takes much of its SLO by itself says nothing about a crowd. So the limit forgets
+ * what it has learnt as soon as the system is empty.
+ *
+ * While the load is below capacity, queries are rejected only from a crowd that waits longer than
+ * its SLO.
+ *
+ * A state machine without a clock; it allocates nothing.
  */
 export class Admission {
   readonly #maxLimit: number;

@@ -21,6 +21,7 @@ export const DROP_LATE = 2;
 
 /**
  * Commands of the dispatcher, in order; allocated once and reused for every event.
+ *
  * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` −
  * 1, carries them out, and clears.
  */

@@ -41,18 +41,21 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
 /**
  * Chooses the load level that decides: the lowest one that carries the measured load, where a
  * difference that may be noise changes nothing; the lowest of all before any measurement.
+ *
  * The count of a window is noisy. At a steady load of λ queries/s that arrive one by one it has,
  * over w seconds, mean λw and standard deviation √(λw): at 2000 queries/s and half a second 3 %, in
  * a window of 64 arrivals 13 %. Following it would swing between two levels half of the time. So a
  * level is left
  * - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
  * - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
- * load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
- * "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
+ *   load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
+ *   "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
  * - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
+ *
  * At loads where the window is longer than half a beat, a burst need not wait for it: while the
  * newest half beat alone exceeds the level by `riseSigmas`, the level that carries that decides,
  * without a lasting change.
+ *
  * A record too short to be reliable can only show that the lowest level is too low. A count that
  * this level would reach as rarely as it exceeds `refuteSigmas` lets the level that carries the
  * count decide. Once the load is known, no level has precedence, so the first choice is the lowest

@@ -44,6 +44,7 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
  * Load by which levels are chosen if several front ends share the workers: that of all of them,
  * scaled to the cluster that the levels were compiled for. So a front end that has k of K workers
  * and sees k/K of a load follows the levels for K workers at that load.
+ *
  * A window has the local count and what the others' rates add over its length; its `clump` says how
  * uncertain the sum is, so that a choice of levels allows for the noise. The others' rates are
  * somewhat old, so a burst is also looked for in the local count alone, as if all front ends had

@@ -154,6 +154,7 @@ export class PolicyTable {
 
   /**
    * Returns the index of the last grid entry that is not above a slack, 0 for a negative one.
+   *
    * The position on a uniform grid is a guess that is checked against the grid; where it is wrong
    * (a slack within rounding of an entry, a grid that is not uniform) a binary search answers.
    */

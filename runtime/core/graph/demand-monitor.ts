@@ -17,6 +17,7 @@ const LEAST_PART = 0.25;
 
 /**
  * Demand in requests per second, smoothed exponentially over counts of a beat.
+ *
  * Unlike Loki's, the average does not lag behind a burst: it is never below the newest count less
  * three standard deviations, and a count that is already far too high takes effect at once. The
  * first count is taken as it is.

@@ -5,6 +5,7 @@ import { NONE } from "./pipeline-shape.ts";
 /**
  * Queues of queries whose names are small integers: lists through two arrays by query, so that a
  * query, such as a cancelled one, can leave from the middle in constant time.
+ *
  * Names are stored plus one, so that memory of unused names is never touched.
  */
 export class LinkedQueues {

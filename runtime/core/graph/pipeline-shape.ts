@@ -8,6 +8,7 @@ export const NONE = -1;
 
 /**
  * Parts of a bundle that are the same at every load, as flat arrays: tasks, variants and times.
+ *
  * A child is named by its ordinal among the children of its parent, an entry task by its ordinal
  * among the entries; a variant by its index among those of all tasks, in the order of the tasks.
  */

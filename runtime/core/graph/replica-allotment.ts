@@ -5,6 +5,7 @@ import type { ReplicaShape } from "./replica-shape.ts";
 
 /**
  * Divides the workers that are up: how many replicas each task gets, and in which pool.
+ *
  * First every task with a target gets one. Then planned replicas come before those that the tuner
  * adds, and the task with the smallest part of its target comes first; ties go to the first. A task
  * whose pool has no worker left gets its one replica in another pool that can run it; not while

@@ -7,12 +7,13 @@ import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
- * Brings the replicas to their targets: starts missing ones and releases surplus ones. Among a
- * task's replicas in its pool, idle ones go first while enough ready ones are left, then those that
- * still load, then busy ones once their batch is done. Replicas in another pool, left from an
- * earlier plan, keep serving until the task has all its replicas in its pool. One that occupies the
- * place of a replica that has to start goes once its task has another ready one, or when nothing
- * else would free a place.
+ * Brings the replicas to their targets: starts missing ones and releases surplus ones.
+ *
+ * Among a task's replicas in its pool, idle ones go first while enough ready ones are left, then
+ * those that still load, then busy ones once their batch is done. Replicas in another pool, left
+ * from an earlier plan, keep serving until the task has all its replicas in its pool. One that
+ * occupies the place of a replica that has to start goes once its task has another ready one, or
+ * when nothing else would free a place.
  */
 export class ReplicaKeeper {
   readonly allotment: ReplicaAllotment;

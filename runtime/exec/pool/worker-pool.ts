@@ -53,6 +53,7 @@ const AT_A_TIME = 2 * availableParallelism();
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
  * after the promise is resolved.
+ *
  * From then on each worker that ends is replaced: at once if it was healthy, otherwise after a wait
  * that grows, up to a limit, with each consecutive unhealthy worker. Retries never stop, because a
  * cluster has to heal by itself when the cause goes away. These waits are independent: a broken

@@ -23,6 +23,7 @@ export interface AnswerWriterData {
 
 /**
  * Writes large answers on a thread of its own.
+ *
  * The answer is copied, because a model may reuse the memory of its outputs. The thread starts with
  * the first answer that is large enough, and gets none before it has set IS_UP: a thread that does
  * not start only costs speed.

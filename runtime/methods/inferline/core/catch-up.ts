@@ -25,6 +25,7 @@ interface CatchUpLook {
 
 /**
  * Replicas beyond what the traffic needs, while the backlog is larger than a plan expects.
+ *
  * If the load certainly exceeds what the ready replicas carry, the backlog at the time when
  * replicas requested now are up is known: what waits already, and what comes beyond what is
  * carried. Beside the load itself, it must be served within a quarter of the time that replicas

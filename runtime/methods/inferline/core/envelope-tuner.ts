@@ -27,6 +27,7 @@ type TunerRule = "relative" | "paper";
 /**
  * Follows the traffic by its envelope of the last 60 beats, compared with that of the traces that
  * the plan was made on.
+ *
  * Relative: a task gets its planned replicas times the excess, the largest ratio of an observed
  * count to the sample's, at once; and the most of this and the planned replicas times the ratio of
  * recent to sample peak rate once the targets have not changed for 15 beats. Below the plan an
@@ -35,16 +36,18 @@ type TunerRule = "relative" | "paper";
  * at some window for three quarters of the time or more, and plans of few replicas cost 14 to 36 %
  * more; with a tolerance of one they cost 5 to 14 % more, but an increase of the burstiness alone
  * is noticed later.
- * If fan-outs certainly make more queries of a request than the plan counts with, the replicas
- * of the tasks behind them are multiplied by the same factor.
+ *
+ * If fan-outs certainly make more queries of a request than the plan counts with, the replicas of
+ * the tasks behind them are multiplied by the same factor.
+ *
  * Paper: InferLine's Algorithms 3 and 4 as printed, except that a task keeps at least one replica
  * and that none go before there are 30 beats of history. Their weaknesses, which the other rule
  * avoids:
  * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
- * call for a multiple of the plan;
+ *   call for a multiple of the plan;
  * - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
  * - what goes after 15 beats comes back at the next tick while the burst that called for it is in
- * the envelope.
+ *   the envelope.
  */
 export class EnvelopeTuner implements ReplicaTuner {
   readonly targets: Uint32Array;

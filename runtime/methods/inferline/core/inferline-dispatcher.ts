@@ -63,6 +63,7 @@ export function inferlineDispatcherOf(
  * take waiting queries at once, in batches up to the planned size; and as many replicas as the
  * tuner decides. No query is dropped for being late; with some tuners, late queries wait for the
  * others. Source: InferLine §4.2, §5, §6; the latter is ours.
+ *
  * Batches start in `onWake` only, after all events of one time, in the order of the tasks, the idle
  * worker of the lowest index first.
  */

@@ -67,6 +67,7 @@ const NOW_SIGMAS = 3.5;
 /**
  * Tunes the replicas, and the plan, to the load that the traffic of the last 40 beats certainly
  * has.
+ *
  * For every window a load allows a largest count: the most of the sample, scaled to the load, and a
  * slack of some deviations. The least load that allows all counts is the need, both ways: above
  * what is provided for, replicas are requested at the arrival that shows it; below, they go once

@@ -18,6 +18,7 @@ const NOISE_SIGMAS = 3;
 /**
  * Chooses the plan to follow as the traffic changes permanently: the lowest for the mean rate of
  * the last 30 beats, or the highest.
+ *
  * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here
  * the plans are precomputed. Bursts are handled by the tuner, and chance variation of a level's own
  * traffic is no reason to leave it: a change must be needed for a while, and upwards only beyond

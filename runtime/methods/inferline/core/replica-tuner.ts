@@ -12,6 +12,7 @@ export interface StageState {
 
 /**
  * Decides the number of replicas of each task. Pure: times are arguments, in order.
+ *
  * Targets count replicas that are still coming up, so repeated calls before they are up request no
  * more.
  */

@@ -27,6 +27,7 @@ export interface TimelyBatches {
 
 /**
  * Returns the plan's batches, made smaller where a way takes longer than the SLO with them.
+ *
  * A plan may have such batches, since under its own load hardly any is full; after a leap all are,
  * and no query in them is in time. So on ways that are too long the longest batch is reduced
  * repeatedly, until two fifths of the SLO are left for waiting.

@@ -9,6 +9,7 @@ import type { PlanLayout } from "./plan-layout.ts";
 
 /**
  * Servers under the plan that is followed.
+ *
  * When the plan changes, a worker that holds the model of its new place goes on at once. One that
  * has to change finishes its batch, and stays with its task, in the group with the fewest servers,
  * until the task has another ready worker; only when all wait for each other does the first one go.

@@ -5,11 +5,13 @@ import { NONE, type PipelineShape, starts } from "../../../core/graph/pipeline-s
 import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
 
 /**
- * The plan of a level as flat arrays. Servers that run one variant with one batch size form a group
- * and share a queue: a query is bound to a server only when its batch starts. The paper has a queue
- * per server; a shared one loads equal servers equally by itself, and no query waits behind a batch
- * while another server is idle. If there is a stage policy, all servers of the task form one group.
- * Groups are sorted by task, then by falling accuracy, then in the order of the plan.
+ * The plan of a level as flat arrays.
+ *
+ * Servers that run one variant with one batch size form a group and share a queue: a query is bound
+ * to a server only when its batch starts. The paper has a queue per server; a shared one loads
+ * equal servers equally by itself, and no query waits behind a batch while another server is idle.
+ * If there is a stage policy, all servers of the task form one group. Groups are sorted by task,
+ * then by falling accuracy, then in the order of the plan.
  */
 export interface PlanLayout {
   /** Service times of the machine that the plan is for, relative to the profile. */

@@ -3,6 +3,7 @@ import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts"
 
 /**
  * Routes of queries, as rows of targets with probabilities.
+ *
  * A query is in a state: a node of the plan's path tree, which remembers the way it came; a group
  * of servers, when it is not on the plan's paths; or only its task, when its last variant is not in
  * the plan. Each state has a row for each child task, and two more states come before the entry

@@ -71,6 +71,7 @@ const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSi
 /**
  * Checks whether the classes have the loads that their tables were made for: their shares of a
  * level's load.
+ *
  * The load of each class is measured like the total, and a level is chosen for it among its shares
  * of the levels, with the same allowance for noise. Where a class calls for a higher level than the
  * total load does, the shares are not those of the bundle. A class without measurements counts as

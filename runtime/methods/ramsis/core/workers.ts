@@ -120,10 +120,11 @@ export class ClassWorkers {
 
 /**
  * Workers that are reserved for queues which wait for larger batches.
- * If queries of several buckets share the workers, a queue that waits until the last moment for
- * its batch could find that a later deadline of another queue has taken the worker. So each queue
- * that waits has one idle worker reserved from the time at which it will act: others may use it
- * only for batches that end before.
+ *
+ * If queries of several buckets share the workers, a queue that waits until the last moment for its
+ * batch could find that a later deadline of another queue has taken the worker. So each queue that
+ * waits has one idle worker reserved from the time at which it will act: others may use it only for
+ * batches that end before.
  */
 export class KeptWorkers {
   #count = 0;

@@ -94,6 +94,7 @@ const RETRY_MS = 60_000;
  * On-line generation: when the load stays above the highest level, a level is computed while the
  * top one stays in use, and added if it is feasible. One at a time. Source: RAMSIS §3.2.2, "if that
  * anticipated load is higher than any pre-computed policy can support, a new one is generated".
+ *
  * A load without a feasible policy is a ceiling that later levels stay below, as is the capacity of
  * the cluster. Below it the highest feasible load is found by bisection: above what the cluster
  * carries, the level next to that decides better than one far below.

@@ -40,6 +40,7 @@ type P99MsOf = (variant: number, rows: number, bucket: number) => number | undef
  * Turns requests into queries, one per row, which arrive together; the executor runs the batches
  * that the dispatcher starts, and their results go back, row by row, to the requests they belong
  * to.
+ *
  * A query is the index of a slot, and slots are limited, so a query has the memory of its request
  * and nothing outlives it. The executor reports its workers through `onWorkerReady` and
  * `onWorkerLost`.

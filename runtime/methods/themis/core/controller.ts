@@ -46,6 +46,7 @@ const NO_GOAL = -1;
  * Sets the targets: how many instances each variant of a task has, of how many cores, and in what
  * batches. All of it is looked up. A plan has one variant of each task; another plan may have
  * another, and then the instances of both serve until those of the new one are up.
+ *
  * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond
  * what is carried, the row of `transitions` for the instances that are up gives at once how many
  * cores each of them gets, all of a task the same and never fewer than now, and how many instances

@@ -90,6 +90,7 @@ export function themisDispatcherOf(
  * take waiting queries at once, in batches up to the controller's size; the one with most cores
  * first. A query that is too old when its turn comes is dropped, or one that would be by the end of
  * its way. Source: Themis §3.2, §5, §6.3; the rest of the way is ours.
+ *
  * Batches start in `onWake` only, after all events of one time, in the order of the tasks.
  */
 class ElasticDispatcher implements ThemisDispatcher {
