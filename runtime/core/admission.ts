@@ -1,59 +1,62 @@
-/** How many queries may be in a system at once, so that who is let in is answered in time. */
+/** Limit on the queries in a system at once, so that admitted queries are answered in time. */
 import { assert } from "./assert.ts";
 
 export interface AdmissionOptions {
-  /** Queries in the system at most, whatever was seen. */
+  /** Maximum number of queries in the system, whatever the answers say. */
   readonly maxLimit: number;
-  /** Who serves: while no more queries are in than these, a late one is late by itself. */
+  /**
+   * Workers that serve: while no more queries than these are in, a late one is not due to a crowd.
+   */
   readonly workers: number;
-  /** Time in which answers are to be there, ms. */
+  /** Time within which a query must be answered, ms. */
   readonly sloMs: number;
 }
 
-/** Queries that wait or run at most, unless a server is told another limit. */
+/** Default for the maximum number of queries that wait or run. */
 export const DEFAULT_MAX_PENDING = 4096;
 
-/** Of what may be in, what queries of low priority may fill, where both make the same crowd. */
+/** Share of the limit that low-priority queries may fill, where both priorities share one limit. */
 export const LOW_SHARE = 0.7;
 
-/**
- * Of the SLO, what the answers are to take at most: the limit falls with those that take longer.
- */
+/** Share of the SLO that an answer should take at most; longer ones lower the limit. */
 const TARGET = 0.65;
-/** The share of what an answer says that the limit takes over, when it falls and when it rises. */
+/** Share of the difference to an answer's estimate that the limit moves by, down and up. */
 const FALL = 0.15;
 const RISE = 0.02;
-/** With an answer in time the limit rises by this share at least: nothing is held for ever. */
+/** Smallest share by which an answer in time raises the limit, so that no limit is permanent. */
 const RELAX = 0.001;
-/** The limit rises to so many times the queries that were in at most. */
+/** The limit rises to at most this many times the queries that were in the system. */
 const REACH = 2;
-/** An answer that took so much of its SLO bounds the limit, by so many times what it says. */
-const TOLD = 0.2;
+/**
+ * An answer that took more than this share of its SLO caps the limit at BOUND times its estimate.
+ */
+const BOUNDING_SHARE = 0.2;
 const BOUND = 2;
-/** Once nobody is in, an overload has ended: so many times the workers may come again. */
+/** Once the system is empty an overload has ended, and this many times the workers may enter. */
 const CLEARED = 2;
-/** Answers are counted over so many SLOs. */
+/** Answers are counted over this many SLOs. */
 const WINDOW_SLOS = 10;
 
 /**
- * A limit on the queries in a system, waiting or running, by how long the answers take.
+ * Limit on the queries in a system, waiting or running, derived from how long answers take.
  *
- * A query that found n in the system, itself included, and took the share r of its SLO says that
- * n · TARGET / r would have been right, by Little's law. The limit goes towards that, faster down
- * than up, so that few of those who are let in are late. It begins where nobody is refused, and
- * falls after answers that took more than TARGET while more were in than workers. Earlier answers
- * bound it by twice what they say, so that an overload is met before anybody is late.
+ * A query that found n in the system, itself included, and took the share r of its SLO estimates
+ * the right limit as n · TARGET / r, by Little's law. The limit moves towards that estimate, faster
+ * down than up, so that few admitted queries are late. It starts at the maximum, and falls after
+ * answers that took more than TARGET while more queries than workers were in. Earlier answers cap
+ * it at twice their estimate, so that it reacts to an overload before a query is late.
  *
- * Whoever is let in while no more are in than are answered in TARGET of an SLO, at the pace of the
- * last ten SLOs, is in time however long the last answers took: the limit is never below that. A
- * machine that stood still for a moment makes a few answers late, and is no slower afterwards.
+ * The limit is never below the number of queries that are answered in TARGET of an SLO at the pace
+ * of the last ten SLOs: that many are in time however long the last answers took. A machine that
+ * pauses for a moment makes a few answers late, but is no slower afterwards.
  *
- * Where an answer takes much of its SLO by itself, what it says is of itself and not of a crowd. So
- * the limit forgets what it has learnt as soon as nobody is in: there is no crowd then.
+ * An answer that takes much of its SLO by itself says nothing about a crowd. So the limit forgets
+ * what it has learnt as soon as the system is empty.
  *
- * Where load is below capacity nobody is refused but in a crowd that waits longer than its SLO.
+ * While the load is below capacity, queries are rejected only from a crowd that waits longer than
+ * its SLO.
  *
- * A state machine without a clock; nothing is allocated.
+ * A state machine without a clock; it allocates nothing.
  */
 export class Admission {
   readonly #maxLimit: number;
@@ -62,11 +65,11 @@ export class Admission {
   readonly #windowMs: number;
   #limit: number;
   #inside = 0;
-  /** Answers of the window that began then, and of the one before it. */
+  /** Answers of the window that began at `#fromMs`, and of the one before it. */
   #fromMs = Number.NEGATIVE_INFINITY;
   #answered = 0;
   #answeredBefore = 0;
-  /** Queries that are answered in TARGET of an SLO. */
+  /** Queries that are answered in TARGET of an SLO, at the pace of the last window. */
   #carried = 0;
 
   constructor({ maxLimit, workers, sloMs }: AdmissionOptions) {
@@ -89,31 +92,31 @@ export class Admission {
   }
 
   /**
-   * Whether queries that come together may come in; where nobody is in, they may, and as long as
-   * there is a worker for each.
-   * @param share of the limit, 0..1, that queries of a lesser kind may fill.
+   * Whether queries that arrive together may enter. They may while the system is empty, and as long
+   * as there is a worker for each.
+   * @param share of the limit, 0..1, that queries of this priority may fill.
    */
   hasRoom(queries = 1, share = 1): boolean {
     const inside = this.#inside + queries;
     return this.#inside === 0 || inside <= Math.max(this.#workers, share * this.limit);
   }
 
-  /** Queries come in. @returns how many are in then, to be told when they leave. */
+  /** Admits queries. @returns how many are in then, to pass to `leave`. */
   enter(queries: number): number {
     this.#inside += queries;
     return this.#inside;
   }
 
   /**
-   * Queries leave, with an answer or because they were too late for one.
+   * Removes queries that were answered, or were too late for an answer.
    * @param found what `enter` returned.
-   * @param share of their SLO that they took. @param nowMs never before that of another call.
+   * @param share of their SLO that they took. @param nowMs not before that of an earlier call.
    */
   leave(queries: number, found: number, share: number, nowMs: number): void {
     this.#count(share < 1 ? queries : 0, nowMs);
     const limit = this.#limit;
     const said = (found * TARGET) / share;
-    if (share > TOLD && found > BOUND * this.#workers && limit > BOUND * said) {
+    if (share > BOUNDING_SHARE && found > BOUND * this.#workers && limit > BOUND * said) {
       this.#move(BOUND * said);
     } else if (share > TARGET) {
       if (found > this.#workers && said < limit) this.#move(limit + FALL * (said - limit));
@@ -124,14 +127,14 @@ export class Admission {
     this.forget(queries);
   }
 
-  /** Queries leave, and how long they took says nothing: they were cancelled, or failed. */
+  /** Removes queries whose time says nothing: they were cancelled, or failed. */
   forget(queries: number): void {
     this.#inside -= queries;
-    assert(this.#inside >= 0, "who leaves was in");
+    assert(this.#inside >= 0, "only queries in the system can leave");
     if (this.#inside === 0) this.#move(Math.max(this.#limit, CLEARED * this.#workers));
   }
 
-  /** A count over a window that moves: what is left of the one before counts by its part. */
+  /** Counts over a moving window: the previous window counts by the part that is still inside. */
   #count(answered: number, nowMs: number): void {
     const windowMs = this.#windowMs;
     const passedMs = nowMs - this.#fromMs;

@@ -1,4 +1,4 @@
-/** Holds what a dispatcher wants done; allocated once. */
+/** Buffer of a dispatcher's commands; allocated once. */
 import { assert } from "./assert.ts";
 
 /**
@@ -20,7 +20,7 @@ export const DROP_NO_WORKER = 1;
 export const DROP_LATE = 2;
 
 /**
- * What the dispatcher wants done, in order; allocated once and reused for every event.
+ * Commands of the dispatcher, in order; allocated once and reused for every event.
  *
  * The dispatcher appends commands and their queries. The driver reads them by index, 0 to `count` −
  * 1, carries them out, and clears.
@@ -67,8 +67,7 @@ export class CommandBuffer {
 
   /**
    * Opens a start-batch command; its queries are appended next, earliest deadline first.
-   * @param queued queries that waited where it was decided, those of the batch included; 0 where
-   * nobody says.
+   * @param queued queries that waited at the decision, those of the batch included; 0 if unknown.
    */
   startBatch(worker: number, variant: number, level: number, queued = 0): void {
     const command = this.#open(START_BATCH, worker);
@@ -85,7 +84,7 @@ export class CommandBuffer {
 
   /**
    * @param variant index among the variants of all tasks, in the order of the tasks.
-   * @param cores 0 where workers have as many as they have.
+   * @param cores 0 if workers keep the cores they have.
    */
   assign(worker: number, variant: number, cores = 0): void {
     const command = this.#open(ASSIGN, worker);
@@ -124,22 +123,22 @@ export class CommandBuffer {
     return this.#variant[command]!;
   }
 
-  /** Of a start-batch command: index of the load level whose table decided. */
+  /** Index of the load level whose table decided, for a start-batch command. */
   level(command: number): number {
     return this.#level[command]!;
   }
 
-  /** Of a start-batch command: as `startBatch` was told. */
+  /** Queries that waited at the decision, for a start-batch command; 0 if unknown. */
   queued(command: number): number {
     return this.#queued[command]!;
   }
 
-  /** Of an assign or resize command. */
+  /** Cores of an assign or resize command. */
   cores(command: number): number {
     return this.#cores[command]!;
   }
 
-  /** Of a drop: one of the reasons above. */
+  /** Reason of a drop: one of those above. */
   reason(command: number): number {
     return this.#reason[command]!;
   }

@@ -4,21 +4,21 @@ import type { Cluster } from "../bundle/schema.ts";
 type Served = Pick<Cluster, "serving">;
 
 /**
- * What is left of an SLO once the way through the server has its margin, ms: deadlines that core is
- * handed are that long after a request is taken up. It is above 0 wherever a bundle is sound.
+ * Returns the SLO less the margin for the way through the server, ms: the core's deadlines are that
+ * long after a request is accepted. It is above 0 in every valid bundle.
  * @param latencyMs the SLO as clients have it.
  */
 export function decisionSloMs({ serving }: Served, latencyMs: number): number {
   return latencyMs - (serving?.marginMs ?? 0);
 }
 
-/** What the way of requests through the server has of their deadlines, ms. */
+/** Parts of the deadline that the path of requests through the server takes, ms. */
 export interface PathTimes {
-  /** What decisions leave to it. */
+  /** Part that decisions leave for the path. */
   readonly marginMs: number;
   /**
-   * How long after the deadline that core has of it a request is still in time where its answer is
-   * made: the margin less what client and network take, both ways together, in the median.
+   * How long after the core's deadline an answer may be ready and still be in time: the margin less
+   * the median time of client and network, both ways together.
    */
   readonly graceMs: number;
 }

@@ -2,39 +2,38 @@
 import { assert } from "./assert.ts";
 
 /**
- * What a forecast may look at: counts of whole beats. Source: Themis §5.1.3 and the design page,
- * six maxima of 10 s.
+ * Number of whole beats that a forecast sees. Source: Themis §5.1.3 and the design page, six maxima
+ * of 10 s.
  */
 export const HISTORY_BEATS = 60;
-/** The history is seen in windows of this length, each by its highest beat. */
+/** Length of a window, which is represented by its highest beat. */
 export const WINDOW_BEATS = 10;
 export const WINDOW_COUNT = HISTORY_BEATS / WINDOW_BEATS;
-/** A forecast is of the highest beat among as many that come next. */
+/** Number of coming beats whose highest is forecast. */
 export const HORIZON_BEATS = 10;
 
 export interface Forecaster {
   /**
-   * Most requests of a beat among the next ten; NaN if nothing is known.
+   * Returns the most requests of a beat among the next ten; NaN if unknown.
    * @param perBeat of the last 60 whole beats, [HISTORY_BEATS], oldest first; at least 0, or NaN
-   * where there was nothing yet, which is passed over: what is known counts as if it were all
-   * there is.
+   * for beats before the start, which are skipped.
    */
   forecast(perBeat: Float64Array): number;
 }
 
 export interface ParametersByForecaster {
   readonly "last-max": {
-    /** The maximum is of as many windows, 1 to WINDOW_COUNT. */
+    /** Number of windows that the maximum covers, 1 to WINDOW_COUNT. */
     readonly windows: number;
   };
   readonly ewma: {
-    /** What a window weighs against all before it, above 0 and at most 1. */
+    /** Weight of a window against all before it, above 0 and at most 1. */
     readonly weight: number;
   };
   readonly holt: {
-    /** What a window weighs against the level expected of it, above 0 and at most 1. */
+    /** Weight of a window against the level expected for it, above 0 and at most 1. */
     readonly levelWeight: number;
-    /** What a step of the level weighs against the trend, 0 to 1. */
+    /** Weight of a step of the level against the trend, 0 to 1. */
     readonly trendWeight: number;
   };
   readonly "poisson-peak": {
@@ -62,7 +61,7 @@ export const DEFAULT_PARAMETERS: ParametersByForecaster = {
 };
 
 /**
- * A forecaster of its parameters, those left out being the defaults. It allocates here and no more;
+ * Returns a forecaster; parameters that are left out have their defaults. It allocates only here;
  * forecasts depend on nothing but their argument.
  */
 export function forecasterOf<Name extends ForecasterName>(
@@ -81,7 +80,7 @@ const FORECASTERS: {
   "poisson-peak": (parameters) => new PoissonPeak(parameters),
 };
 
-/** Highest known beat of a window, 0 being the oldest window; NaN where none is known. */
+/** Returns the highest known beat of a window, 0 being the oldest window; NaN if none is known. */
 export function windowMaximum(perBeat: Float64Array, window: number): number {
   let maximum = Number.NaN;
   const end = (window + 1) * WINDOW_BEATS;
@@ -92,7 +91,7 @@ export function windowMaximum(perBeat: Float64Array, window: number): number {
   return maximum;
 }
 
-/** The highest of the last windows comes again. */
+/** Predicts that the highest of the last windows recurs. */
 class LastMax implements Forecaster {
   readonly #windows: number;
 

@@ -39,8 +39,8 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
 };
 
 /**
- * Which load level decides: the lowest one that carries the load that was seen, where a difference
- * that is fair to call noise changes nothing; the lowest of all while none was seen.
+ * Chooses the load level that decides: the lowest one that carries the measured load, where a
+ * difference that may be noise changes nothing; the lowest of all before any measurement.
  *
  * The count of a window is noisy. At a steady load of λ queries/s that arrive one by one it has,
  * over w seconds, mean λw and standard deviation √(λw): at 2000 queries/s and half a second 3 %, in
@@ -48,18 +48,18 @@ export const POOLED_LEVEL_CHOICE: LevelChoiceOptions = {
  * level is left
  * - upward at once when the measured load exceeds it by `riseSigmas` standard deviations: a burst;
  * - upward as well when smaller excesses add up: a cumulative sum of the queries above the level's
- *    load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
- *    "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
+ *   load, less `allowanceSigmas`, reaches `driftSigmas` standard deviations (Page's CUSUM test,
+ *   "Continuous Inspection Schemes", 1954). At 2000 queries/s 5 % take about two seconds;
  * - downward when a lower level exceeds the measured load by `fallSigmas` standard deviations.
  *
  * At loads where the window is longer than half a beat, a burst need not wait for it: while the
  * newest half beat alone exceeds the level by `riseSigmas`, the level that carries that decides,
- * and nothing is changed for later.
+ * without a lasting change.
  *
- * Of a record too short to be taken at its word only this is believed: that the lowest level is too
- * low. A count that this level would reach as rarely as it exceeds `refuteSigmas` lets the level
- * that carries the count decide. When the load becomes known nothing speaks for any level any more,
- * so the first choice is the lowest level that is not `startSigmas` too low.
+ * A record too short to be reliable can only show that the lowest level is too low. A count that
+ * this level would reach as rarely as it exceeds `refuteSigmas` lets the level that carries the
+ * count decide. Once the load is known, no level has precedence, so the first choice is the lowest
+ * level that is not `startSigmas` too low.
  */
 export class LevelChoice {
   readonly #levelLoadQps: Float64Array;
@@ -73,19 +73,19 @@ export class LevelChoice {
 
   /** @param levelLoadQps loads of the levels, ascending; kept, not copied: they may change. */
   constructor(levelLoadQps: Float64Array, options = DEFAULT_LEVEL_CHOICE) {
-    assert(levelLoadQps.length > 0, "there is at least one level");
+    assert(levelLoadQps.length > 0, "at least one level is needed");
     this.#levelLoadQps = levelLoadQps;
     this.#options = options;
   }
 
-  /** Goes on after a time in which other levels decided. */
+  /** Resumes after a time in which other levels decided. */
   resume(nowMs: number): void {
     this.#updatedMs = nowMs;
     this.#excessQueries = 0;
   }
 
   /**
-   * Takes what is known of the load and returns the index of the level that decides now.
+   * Takes the measured load and returns the index of the level that decides now.
    * @param stretch factor by which the machine is short of what the levels were compiled for: a
    * level carries its load divided by it.
    * @param mayFall whether a lower level may take over.
@@ -157,7 +157,7 @@ export class LevelChoice {
 
   #inBurst(newest: LoadWindow): number {
     const level = this.#level;
-    // What came with a single arrival is no burst.
+    // A single arrival is no burst, however many queries it brings.
     if (newest.queries <= newest.clump) return level;
     if (!exceeds(newest, this.#loadOf(level), this.#options.riseSigmas)) return level;
     return this.#lowestFor(loadQpsOf(newest), level);
@@ -178,8 +178,8 @@ export class LevelChoice {
 }
 
 /**
- * Index of the lowest level for a load, or of the highest if there is none or the load is NaN, not
- * known.
+ * Returns the index of the lowest level that carries a load; the highest if none does or the load
+ * is NaN (unknown).
  */
 export function levelForLoad(
   levels: readonly { readonly loadQps: number }[],
@@ -193,7 +193,7 @@ function loadQpsOf({ queries, ms }: LoadWindow): number {
   return (queries * 1000) / ms;
 }
 
-/** Whether a load is above a level's by so many standard deviations of its measurement. */
+/** Whether a load exceeds a level's by this many standard deviations of its measurement. */
 export function exceeds(window: LoadWindow, levelQps: number, sigmas: number): boolean {
   return loadQpsOf(window) > levelQps + sigmas * noiseQps(levelQps, window);
 }
@@ -203,10 +203,10 @@ function noiseQps(loadQps: number, { ms, clump }: LoadWindow): number {
   return Math.sqrt((loadQps * clump * 1000) / ms);
 }
 
-/** @throws RangeError if there is none: a level is chosen from those there are. */
+/** Returns the level at an index. @throws RangeError if there is no such level. */
 export function levelAt<L>(levels: readonly L[], index: number): L {
   const level = levels[index];
-  if (level === undefined) throw new RangeError("a level is chosen from those there are");
+  if (level === undefined) throw new RangeError("the level is not in the bundle");
   return level;
 }
 
@@ -224,14 +224,14 @@ interface LevelSet {
   readonly pace: number;
   /** Index of its first level among all. */
   readonly first: number;
-  /** Highest load times pace: what it carries on a machine as profiled. */
+  /** Highest load times pace: the load that the level carries on a machine as profiled. */
   readonly topQps: number;
   readonly choice: LevelChoice;
 }
 
 /** A pace may be above that of a set by this factor before the next set takes over. */
 const TOLERANCE = 1.08;
-/** A lower level waits so many beats after a change, so spells cannot make levels flicker. */
+/** Beats that a lower level waits after a change, so that spells cannot make levels flicker. */
 const HOLD = 1;
 
 /**

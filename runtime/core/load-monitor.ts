@@ -1,7 +1,7 @@
-/** What load is seen: arrivals over a window long enough to say something, in constant memory. */
+/** Measures the load: arrivals over a window that is long enough, in constant memory. */
 import { assert } from "./assert.ts";
 
-/** What a stretch of time that ends now has seen. */
+/** Arrivals in a stretch of time that ends now. */
 export interface LoadWindow {
   /** Queries that arrived in it. */
   readonly queries: number;
@@ -14,40 +14,42 @@ export interface LoadWindow {
   readonly clump: number;
 }
 
-/** What is known of the load at one moment. */
+/** Measurement of the load at one moment. */
 export interface MeasuredLoad {
-  /** Whether the record is, or once was, long enough for its load to be taken at its word. */
+  /** Whether the record is, or once was, long enough to be reliable. */
   readonly isKnown: boolean;
-  /** What says how high the load is. */
+  /** Window that measures the load. */
   readonly window: LoadWindow;
   /**
    * The newest half beat, where a burst shows first; the window itself where that is not longer.
    */
   readonly newest: LoadWindow;
   /**
-   * Where the load is that of several front ends: the newest half beat of one of them alone, as if
-   * all saw the same, where a burst shows before the others have told of theirs.
+   * If several front ends share the load: the newest half beat of this one alone, scaled as if
+   * all saw the same, where a burst shows before the others have reported theirs.
    */
   readonly own?: LoadWindow | undefined;
 }
 
-/** Queries are counted in buckets, so many a beat ... */
+/** Number of buckets per beat in which queries are counted ... */
 const BUCKETS = 100;
 /**
  * ... and these are the newest, the current one included: half a beat. Source: RAMSIS §6, 500 ms.
  */
 const BUCKET_COUNT = 50;
-/** If the window has fewer arrivals than this, it reaches back over so many: 1/8 is noise. */
+/** A window with fewer arrivals reaches back over this many: noise of 1/8. */
 const ARRIVAL_COUNT = 64;
 /** Arrivals whose times are kept: a power of two above `ARRIVAL_COUNT`. */
 const RING_SIZE = 128;
 const RING_MASK = RING_SIZE - 1;
-/** A record is taken to be this long at least: several queries may come in one turn of a server. */
+/** Shortest length of a record: several queries may come in one turn of a server. */
 const LEAST_WINDOW = 0.001;
-/** A record that is shorter, or has fewer arrivals, is not taken at its word. Both in beats. */
+/** A record that is shorter, or has fewer arrivals, is not reliable. Both in beats. */
 const MIN_WINDOW = 0.05;
 const MIN_ARRIVALS = 8;
-/** So many of the newest arrivals, and half and a quarter of them, are compared with the rest. */
+/**
+ * Numbers of newest arrivals that are compared with the rest: this one, its half and its quarter.
+ */
 const MOST_COMPARED = 32;
 const FEWEST_COMPARED = 8;
 /**
@@ -86,7 +88,7 @@ export class LoadMonitor implements MeasuredLoad {
   #bucketClumps = 0;
   /** Number of the newest bucket since time 0, not wrapped. */
   #bucket = 0;
-  /** Arrival i lies at i modulo the size: when it came, and the two sums up to and with it. */
+  /** Arrival i is at i modulo the size: its time, and the two sums up to and with it. */
   readonly #arrivalMs = new Float64Array(RING_SIZE);
   readonly #queriesUntil = new Float64Array(RING_SIZE);
   readonly #clumpsUntil = new Float64Array(RING_SIZE);
@@ -150,7 +152,7 @@ export class LoadMonitor implements MeasuredLoad {
     return (this.window.queries * 1000) / this.window.ms;
   }
 
-  /** Sets `isKnown`, `window` and `newest` to what they are now. */
+  /** Updates `isKnown`, `window` and `newest`. */
   look(nowMs: number): void {
     if (this.#newestArrival < 0) return;
     this.#advance(nowMs);
@@ -168,7 +170,7 @@ export class LoadMonitor implements MeasuredLoad {
     this.isKnown = nowMs - this.#startMs >= this.#minWindowMs;
   }
 
-  /** The window is what came after so many queries and clumps. */
+  /** Sets the window to what came after this many queries and clumps. */
   #widen(queries: number, clumps: number, ms: number): void {
     this.window = this.#wide;
     this.#wide.set(this.#queries - queries, this.#clumps - clumps, ms);

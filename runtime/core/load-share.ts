@@ -1,19 +1,19 @@
-/** The load of all front ends of a cluster, as one of them has to see it to choose its level. */
+/** Load of all front ends of a cluster, as each of them needs it to choose its level. */
 import type { LoadWindow, MeasuredLoad } from "./load-monitor.ts";
 
-/** What one front end sees of the load. */
+/** Load as measured by one front end. */
 export interface SeenLoad {
-  /** Queries per second; 0 while nothing is known. */
+  /** Queries per second; 0 while unknown. */
   readonly qps: number;
   /** Variance of that estimate, (queries per second)². */
   readonly variance: number;
 }
 
-/** What a core is told of the front ends that serve the same cluster. */
+/** Facts about the front ends that serve the same cluster. */
 export interface LoadShare {
   /**
-   * What the others see, queries per second; null while that is not known: each worker of theirs is
-   * then taken to have as much to do as one of this front end.
+   * Load that the others measure, queries per second; null while it is unknown: each of their
+   * workers is then assumed to have as much to do as one of this front end.
    */
   readonly othersQps: number | null;
   /** Variance of it, (queries per second)². */
@@ -24,12 +24,12 @@ export interface LoadShare {
   readonly allWorkers: number;
 }
 
-/** Beats of a stretch as long as the shortest window, where nothing has arrived here yet. */
+/** Length in beats, as the shortest window, while no arrival has been counted here. */
 const EMPTY_WINDOW = 0.5;
 
 /**
- * More than its part comes to a front end where the excess is so many standard deviations; until
- * there is none.
+ * Standard deviations of the excess from which a front end counts as receiving more than its share,
+ * until the excess is gone.
  */
 const UNEVEN_SIGMAS = 3;
 
@@ -41,15 +41,15 @@ export function seenIn({ queries, ms, clump }: LoadWindow): SeenLoad {
 }
 
 /**
- * The load by which levels are chosen where several front ends share the workers: that of all of
- * them, in the measure of the cluster that the levels were compiled for. Levels for K workers at a
- * load are so followed by a front end that has k of the K and sees k/K of that load.
+ * Load by which levels are chosen if several front ends share the workers: that of all of them,
+ * scaled to the cluster that the levels were compiled for. So a front end that has k of K workers
+ * and sees k/K of a load follows the levels for K workers at that load.
  *
- * A window has what was counted here and what the others' rates make of its length; its `clump`
- * says how uncertain the sum is, so that a choice of levels allows for the noise that there is. The
- * others' rates are some time old and more, so a burst is looked for in what is counted here
- * alone as well, as if it came to all alike: `own`. Where clients send more here than to the
- * others, what is counted here is all there is to go by, as if all had as much.
+ * A window has the local count and what the others' rates add over its length; its `clump` says how
+ * uncertain the sum is, so that a choice of levels allows for the noise. The others' rates are
+ * somewhat old, so a burst is also looked for in the local count alone, as if all front ends had
+ * it: `own`. If clients send more here than to the others, the local count alone is used, as if all
+ * had as much.
  */
 export class SharedLoad implements MeasuredLoad {
   isKnown = false;
@@ -84,8 +84,8 @@ export class SharedLoad implements MeasuredLoad {
   }
 
   /**
-   * @param seen what this front end has counted.
-   * @returns the load of all: `seen` itself while nobody is known to share it.
+   * @param seen the counts of this front end.
+   * @returns the load of all: `seen` itself while no other front end is known.
    */
   of(seen: MeasuredLoad): MeasuredLoad {
     const share = this.#share;
@@ -106,7 +106,7 @@ export class SharedLoad implements MeasuredLoad {
     return this;
   }
 
-  /** Where more comes here than to the others, what comes here is the load to reckon with. */
+  /** Uses the load of this front end alone while it receives more than the others. */
   #followUneven(seen: MeasuredLoad): void {
     const { queries, clump, ms } = this.#burst;
     const excess = queries - (qpsOf(this.window) * ms) / 1000;

@@ -14,7 +14,7 @@ const STEP = 0.1;
 const IDLE = 2;
 /** A worker that is slower than the median of its pool by more than this factor is a straggler. */
 const STRAGGLER = 1.5;
-/** Slow runs in turn that show a slower pool: one more for each of so many workers. */
+/** Consecutive slow runs that show a slower pool: one more for each this many workers. */
 const WORKERS_PER_RUN = 8;
 const MOST_JUMP_RUNS = 12;
 /** A worker that is slower than most for this long is not in a spell. */
@@ -63,7 +63,7 @@ export class PaceMonitor {
   readonly #cells: RatioTracker;
   readonly #isUp: Uint8Array;
   readonly #lastRunMs: Float64Array;
-  /** When a worker was last seen to be no slower than most. */
+  /** When a worker was last no slower than most. */
   readonly #evenMs: Float64Array;
   /** Workers that are up by their index in the grid. */
   readonly #upByIndex = new Uint32Array(RATIO_GRID.length);
@@ -101,7 +101,7 @@ export class PaceMonitor {
     this.#evenMs = new Float64Array(workerCount);
   }
 
-  /** A worker has come up. */
+  /** Called when a worker has come up. */
   onReady(worker: number): void {
     if (this.#isUp[worker] === 1) return;
     this.#isUp[worker] = 1;
@@ -128,8 +128,8 @@ export class PaceMonitor {
 
   /**
    * Takes the measured time of a batch.
-   * @param rareMs p99 of the profile under the same contention; the expected time where that is all
-   * that is known.
+   * @param rareMs p99 of the profile under the same contention; the expected time if that alone is
+   * known.
    */
   onRun(
     worker: number,
@@ -200,8 +200,8 @@ export class PaceMonitor {
   }
 
   /**
-   * What a batch on a worker has to be taken to need, relative to the profile: the pace of the
-   * worker or, if its workers have unpredictable slow spells, that of such a spell.
+   * Pace to assume for a batch on a worker, relative to the profile: that of the worker or, if its
+   * workers have unpredictable slow spells, that of such a spell.
    */
   paceOf(worker: number): number {
     return Math.max(this.#pool.valueOf(0) * this.#workers.valueOf(worker), this.#tail.value);
@@ -222,9 +222,7 @@ export class PaceMonitor {
     return this.#workers.valueOf(worker) > STRAGGLER * RATIO_GRID[this.#median]!;
   }
 
-  /**
-   * What a variant and batch size takes beyond the pace, relative to its profile; 1 as profiled.
-   */
+  /** Factor of a variant and batch size beyond the pace, relative to its profile; 1 as profiled. */
   correctionOf(cell: number): number {
     return this.#cells.valueOf(cell);
   }
@@ -241,7 +239,7 @@ export class PaceMonitor {
     }
   }
 
-  /** Sums anew what depends on all workers. */
+  /** Recomputes the values that depend on all workers. */
   #refresh(): void {
     if (!this.#adapts) return;
     let rate = 0;
@@ -275,7 +273,7 @@ export function cellOf(variant: number, batch: number, sizes: number): number {
   return variant * sizes + Math.min(sizes - 1, 31 - Math.clz32(batch));
 }
 
-/** How many sizes by powers of two there are up to a batch. */
+/** Returns the number of powers of two up to a batch size. */
 export function sizesUpTo(maxBatch: number): number {
   return 32 - Math.clz32(Math.max(1, maxBatch));
 }
@@ -283,16 +281,16 @@ export function sizesUpTo(maxBatch: number): number {
 /** Variance over mean² of a batch whose profile states one number. */
 export const UNKNOWN_VARIANCE = 0.0025;
 
-/** Variance over mean² of times that take what a policy was computed with. */
+/** Variance over mean² of times that equal those that a policy was computed with. */
 export const FIXED_VARIANCE = 1e-4;
 
-/** The times that a policy reckons with: means where quantiles were measured, or the decisions'. */
+/** Times that a policy is compared with: means if quantiles were measured, or the decisions'. */
 export type ReferenceMode = "measured" | "decision";
 
 /** Expected times of one task's variants and batch sizes. */
 export class PaceReference {
   readonly cellCount: number;
-  /** Whether expected times are those that batches take on average. */
+  /** Whether expected times are means of batch times. */
   readonly knowsMeans: boolean;
   readonly #maxBatch: number;
   readonly #sizes: number;
@@ -302,12 +300,12 @@ export class PaceReference {
   /** [variantCount, maxBatch]: p99 over mean. */
   readonly #rare: Float64Array;
   readonly #contention: readonly number[];
-  /** Infinite where nothing is known of the machine. */
+  /** Infinite if the machine is unknown. */
   readonly #processors: number;
 
   /**
-   * @param mode `decision` where batches take what the policy was computed with.
-   * @param contends whether workers take processors from each other.
+   * @param mode `decision` if batches take what the policy was computed with.
+   * @param contends whether workers compete for processors.
    */
   constructor(
     times: ServiceTimes,
@@ -348,7 +346,7 @@ export class PaceReference {
     const contention = this.#contention;
     const most = contention.length;
     let factor = most === 0 ? 1 : contention[Math.min(busyWorkers, most) - 1]!;
-    // Beyond what was measured they share the processors.
+    // Beyond the measured number, workers share the processors.
     if (busyWorkers > most) factor *= Math.max(1, busyWorkers / Math.max(most, this.#processors));
     return this.#meanMs[variant * this.#maxBatch + batch - 1]! * factor;
   }

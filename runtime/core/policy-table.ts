@@ -1,4 +1,4 @@
-/** Looks up what to run for a level, a queue and a slack. */
+/** Looks up the decision for a level, a queue and a slack. */
 import { GIVE_UP, NO_ACTION, type RamsisBundle } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { rowByQueued } from "./table-lookup.ts";
@@ -74,8 +74,8 @@ export class PolicyTable {
   }
 
   /**
-   * The table of a validated bundle, copied once for all who ask.
-   * @throws Error if the bundle contradicts itself or leaves a state without a decision.
+   * Table of a validated bundle, shared by all callers. @throws Error if the bundle contradicts
+   * itself.
    */
   static fromBundle(bundle: RamsisBundle): PolicyTable {
     const known = tables.get(bundle);
@@ -106,7 +106,7 @@ export class PolicyTable {
   }
 
   /**
-   * Where waiting ends in a state that waits: while the slack is at least this, the queue does.
+   * Returns the slack down to which the queue waits, in a state that waits.
    * @returns a slack above 0.
    */
   waitUntilSlackMs(level: number, queued: number, slackMs: number, side: 0 | 1): number {
@@ -116,7 +116,7 @@ export class PolicyTable {
     return Math.min(this.#slackMs[column]! + this.#marginMsByLevel[level]!, this.#topMs());
   }
 
-  /** Queries of the row that answers for a queue: the same or fewer. */
+  /** Returns the number of queries of the row that decides for a queue: the same or fewer. */
   rowQueued(queued: number): number {
     const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
     return this.#rowByQueued === null ? waiting : this.rowQueries[this.#rowByQueued[waiting]!]!;
@@ -132,7 +132,7 @@ export class PolicyTable {
     return this.#batchByAction[action]!;
   }
 
-  /** Where the cells of a queue length begin. */
+  /** Returns where the cells of a queue length begin. */
   #row(level: number, queued: number, side: 0 | 1): number {
     const waiting = queued < this.queueCapacity ? queued : this.queueCapacity;
     const row = this.#rowByQueued === null ? waiting - 1 : this.#rowByQueued[waiting]!;
@@ -140,8 +140,8 @@ export class PolicyTable {
   }
 
   /**
-   * The column of a slack at a level. A level with a margin of its own sees less slack, and its
-   * last column is what it sees of a query that has just come.
+   * Returns the column of a slack at a level. A level with a margin of its own sees less slack, and
+   * its last column is for a query that has just arrived.
    */
   #columnAt(level: number, slackMs: number): number {
     if (slackMs >= this.#topMs()) return this.#slackMs.length - 1;
@@ -153,7 +153,7 @@ export class PolicyTable {
   }
 
   /**
-   * Index of the last grid entry that is not above a slack, 0 for a negative one.
+   * Returns the index of the last grid entry that is not above a slack, 0 for a negative one.
    *
    * The position on a uniform grid is a guess that is checked against the grid; where it is wrong
    * (a slack within rounding of an entry, a grid that is not uniform) a binary search answers.
@@ -177,8 +177,8 @@ export class PolicyTable {
 }
 
 /**
- * Checks what validation has made sure of once more where it matters: no lookup may leave a table,
- * and waiting must end.
+ * Repeats the checks of validation where they matter most: no lookup may leave a table, and waiting
+ * must end.
  */
 function assertComplete(bundle: RamsisBundle): void {
   const { maxQueue, queued, slackMs, actions } = bundle.decisionSpace;

@@ -18,9 +18,9 @@ export class DeadlineQueues {
   readonly #wanted: Uint32Array;
   readonly #head: Uint32Array;
   readonly #length: Uint32Array;
-  /** Of each queue: queries that not every variant may answer. */
+  /** Number of queries per queue that not every variant may answer. */
   readonly #choosyCount: Uint32Array;
-  /** The group of which queries arrive now, and what these ask for by now. */
+  /** Group of the queries that arrive now, and the variant that these ask for so far. */
   #arrivingGroup = ANY_VARIANT;
   #arrivingWanted = ANY_VARIANT;
 
@@ -80,8 +80,8 @@ export class DeadlineQueues {
   }
 
   /**
-   * What one of several queries that arrive at once asks for now: a variant, if others of its group
-   * have made room for it and so decided.
+   * Returns what one of several queries that arrive at once asks for: a variant, if others of its
+   * group have made room for it and so decided.
    */
   arrivingWanted(wanted: number): number {
     if (wanted !== this.#arrivingGroup) {
@@ -107,7 +107,7 @@ export class DeadlineQueues {
     return this.#wanted[this.#slot(queue, position)]!;
   }
 
-  /** Position of the first query that asks for one variant by name; −1 if none does. */
+  /** Returns the position of the first query that asks for a variant by name; −1 if none does. */
   firstNamed(queue: number): number {
     const length = this.#length[queue]!;
     for (let position = 0; position < length; position++) {
@@ -193,7 +193,7 @@ export class DeadlineQueues {
       out.appendQuery(this.#query[slot]!);
       taken++;
     }
-    // Those before the last one taken that stay move up behind it.
+    // Moves up those before the last one taken that stay behind.
     let to = end;
     for (let position = end - 1; position >= 0; position--) {
       const slot = this.#slot(queue, position);
@@ -223,7 +223,7 @@ export class DeadlineQueues {
     this.#wanted[to] = this.#wanted[from]!;
   }
 
-  /** Where the query at a position of a queue is kept, 0 being the first. */
+  /** Returns the slot of the query at a position of a queue, 0 being the first. */
   #slot(queue: number, position: number): number {
     return queue * this.#ringSize + ((this.#head[queue]! + position) & (this.#ringSize - 1));
   }

@@ -3,12 +3,12 @@ import { HISTORY_BEATS } from "./forecasters.ts";
 
 /** Arrivals are counted in parts of a beat, so that a rise shows before a beat is over. */
 const BUCKETS = 40;
-/** One beat more than is looked at, for the bucket that is being filled. */
+/** One beat more than the history, for the bucket that is being filled. */
 const BUCKET_COUNT = (HISTORY_BEATS + 1) * BUCKETS;
 /** Sums of times that should end a bucket may come out a little before its end. */
 const ROUNDING = 1e-6;
 
-/** How many requests came in each of the last beats. Pure: times are arguments, in order. */
+/** Counts the requests of each of the last beats. Pure: times are arguments, in order. */
 export class RateHistory {
   /**
    * [HISTORY_BEATS]: requests of each beat, oldest first, as of the last `advance`; NaN for beats
@@ -18,7 +18,7 @@ export class RateHistory {
   /** Ring: requests before each bucket; bucket k is at k modulo its length. */
   readonly #before = new Float64Array(BUCKET_COUNT);
   #requests = 0;
-  /** The bucket that is being filled; the first begins with the first request. */
+  /** Bucket that is being filled; the first begins with the first request. */
   #bucket = 0;
   #firstMs = Number.NaN;
   readonly #bucketMs: number;
@@ -49,8 +49,8 @@ export class RateHistory {
   }
 
   /**
-   * Requests per beat over a window that ended with the last `advance`, or over what is known of
-   * it; NaN if nothing is.
+   * Returns requests per beat over a window that ended with the last `advance`, or over its known
+   * part; NaN if nothing is known.
    * @param beats a whole number of fortieths.
    */
   meanOver(beats: number): number {

@@ -21,7 +21,7 @@ export const RATIO_GRID = Float64Array.of(
 /** Index of 1 in the grid. */
 export const UNIT = 3;
 
-/** A window forgets this part of what it has seen with each run; the shortest first. */
+/** Part of its sums that a window forgets with each run; the shortest first. */
 const FORGETS = Float64Array.of(1 / 16, 1 / 64, 1 / 256);
 /** Standard errors by which a window's ratio is above the value that it refutes. */
 const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
@@ -31,12 +31,12 @@ const JUMP_SIGMAS = 4;
 /** Runs in turn that refute a value; one more if the profile's variance over mean² is high. */
 const JUMP_RUNS = 2;
 const NOISY_VARIANCE = 0.02;
-/** A single run counts at most as so many times its expected time. */
+/** A single run counts as at most this many times its expected time. */
 const MOST_RATIO = 32;
-/** Falls look at the last 16 runs, and at least at so many beats. */
+/** Falls consider the last 16 runs, and at least this many beats. */
 const FALL = 0.2;
 const FALL_FORGETS = 1 / 16;
-/** A ratio below 1 is believed only after so many runs and by so many standard errors. */
+/** A ratio below 1 is accepted only after this many runs and by this many standard errors. */
 const FASTER_RUNS = 64;
 const FASTER_SIGMAS = 4;
 /** Runs below which a slow value does not change. */
@@ -84,7 +84,7 @@ export class RatioTracker {
   readonly index: Uint8Array;
   readonly #rules: Required<RatioRules>;
   readonly #runs: Uint32Array;
-  /** [count, WINDOWS + 1, SUMS]: the windows, and the one that falls look at. */
+  /** Sums, [count, WINDOWS + 1, SUMS]: the windows, and the one that falls use. */
   readonly #sums: Float64Array;
   /** Runs in turn that refuted the value, and the lowest ratio of them. */
   readonly #streak: Uint32Array;
@@ -107,7 +107,7 @@ export class RatioTracker {
     return RATIO_GRID[this.index[series]!]!;
   }
 
-  /** Runs that a series has seen. */
+  /** Number of runs in a series. */
   runsOf(series: number): number {
     return this.#runs[series]!;
   }
@@ -117,7 +117,7 @@ export class RatioTracker {
     return this.#ratio(windowOf(series, WINDOWS - 1));
   }
 
-  /** Forgets what a series has seen and sets its value. @param index in the grid. */
+  /** Forgets the runs of a series and sets its value. @param index in the grid. */
   reset(series: number, index: number): void {
     this.index[series] = index;
     this.#runs[series] = 0;
@@ -264,7 +264,7 @@ function windowOf(series: number, window: number): number {
   return (series * (WINDOWS + 1) + window) * SUMS;
 }
 
-/** Index of the value of the grid that is nearest by ratio. */
+/** Returns the index of the grid value that is nearest by ratio. */
 function nearest(ratio: number): number {
   let index = 0;
   while (
@@ -276,17 +276,17 @@ function nearest(ratio: number): number {
   return index;
 }
 
-/** Part of what was seen that is forgotten with each run, at least ... */
+/** Part of the sums that is forgotten with each run, at least ... */
 const TAIL_FORGETS = 1 / 256;
-/** ... and what was seen so many beats ago. */
+/** ... and the age of runs, in beats, beyond which they are forgotten. */
 const MEMORY = 2;
 /** Part of the runs that may lie beyond a value; of the profile 1 % lie beyond its p99. */
 const RARE = 0.03;
-/** Runs below which nothing is known. */
+/** Number of runs below which the value is unknown. */
 const LEAST_RUNS = 16;
 /** Weights are scaled before they get larger, long before they overflow. */
 const MOST_WEIGHT = 2 ** 64;
-/** Values that can be told apart: each is so many times the one below, from 1 to 8. */
+/** Ratio between neighbouring values on the grid, from 1 to 8. */
 const STEP = 1.059463;
 const STEPS = 37;
 const GRID = new Float64Array(STEPS).fill(1);

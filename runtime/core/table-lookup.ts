@@ -1,6 +1,6 @@
 /**
- * What everybody who follows a table of decisions does alike: the dispatcher that serves, and the
- * solver that simulates it.
+ * Lookups in a table of decisions, shared by the dispatcher that serves and the solver that
+ * simulates it.
  */
 import { Rng } from "./rng.ts";
 
@@ -11,11 +11,11 @@ import { Rng } from "./rng.ts";
  */
 export const SLACK_ROUNDING_MS = 1e-6;
 
-/** Any fixed seed, so that the same events give the same decisions. */
+/** Fixed seed, so that the same events give the same decisions. */
 const COIN_SEED = 1;
 const COIN_STREAM = 0x636f696e;
 
-/** The coin of mixtures: at each decision one draw says which of two tables is asked. */
+/** Coin of mixtures: one draw per decision chooses which of two tables decides. */
 export function mixtureCoin(): Rng {
   return new Rng(COIN_SEED, COIN_STREAM);
 }

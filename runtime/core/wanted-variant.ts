@@ -1,12 +1,13 @@
-/** Which variant a query is to be answered by, as one number that a queue can hold. */
+/** Variant that a query must be answered by, as one number that a queue can hold. */
 
 /** Whichever the policy chooses. A smaller number is the index of a variant, or a group. */
 export const ANY_VARIANT = 0xffff_ffff;
 const GROUP_BIT = 0x8000_0000;
 
 /**
- * Whichever the policy chooses, but one for all queries of the group: its first batch decides.
- * @param group a number below 2^31 − 1 that no other group has whose variant is not decided yet.
+ * Any variant that the policy chooses, but one for all queries of the group: its first batch
+ * decides.
+ * @param group a number below 2^31 − 1 that no other undecided group has.
  */
 export function sameVariant(group: number): number {
   return (GROUP_BIT | group) >>> 0;

@@ -18,21 +18,21 @@ import { SharedMeans } from "./shared-means.ts";
 
 export interface HostingOptions extends WorkersOptions {
   /**
-   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * Folder of the model files, or one for each bundle, in their order; by default each bundle's
    * own.
    */
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
   readonly nowMs: () => number;
-  /** What to add to it for milliseconds since 1970. */
+  /** Difference to milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly generateLevel?: GenerateLevel | undefined;
-  /** Whose bundles are followed; null for anybody's. */
+  /** Checks signatures of bundles; null to accept unsigned ones. */
   readonly trust: Trust | null;
-  /** Each makes what receives all that the core of a bundle is told, and what that says. */
+  /** Each makes the recorder of a bundle's core: of its events and its commands. */
   readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
   readonly onNotice: Notice;
-  /** Whether the server has no other, so that notices need not say of which they are. */
+  /** Whether this is the server's only bundle, so that notices need not name it. */
   readonly isOnly: boolean;
 }
 
@@ -40,15 +40,15 @@ export interface HostedBundle {
   /** Path of its file. */
   readonly policy: string;
   readonly bundle: Bundle;
-  /** Of the file. */
+  /** SHA-256 of the bundle's file. */
   readonly sha256: string;
-  /** Where its models were opened. */
+  /** Folder where its models were opened. */
   readonly folder: string;
-  /** What its signature says; null where none is asked for. */
+  /** Claims of its signature; null where signatures are not required. */
   readonly claims: Claims | null;
   readonly workers: Workers;
   readonly application: Application;
-  /** Those that its workers have open. */
+  /** Files that its workers have open. */
   readonly files: OpenedModels;
   /** Rejects when a worker has failed at its start. */
   readonly failed: Promise<never>;
@@ -65,8 +65,8 @@ export function expectFolders(models: HostingOptions["models"], policyCount: num
 
 /**
  * @param place of the bundle among those of the server.
- * @param shared what the machine has, and what workers that start with its own want of it.
- * @param files to open its models with; they are its own to close.
+ * @param shared means of the machine, and what workers that start with its own want of them.
+ * @param files to open its models with; the bundle closes them.
  * @throws RuntimeError RUNTIME_MODEL.
  */
 export async function hostBundle(
@@ -91,8 +91,8 @@ export async function hostBundle(
   failed.catch(() => {});
   const { communicationLatencyMs } = bundle.cluster;
   const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
-  const told = { ...options, ...own, shared, onNotice: tell, onStartFailed };
-  const workers = new Workers(told, models, method.workerCount(bundle));
+  const workersOptions = { ...options, ...own, shared, onNotice: tell, onStartFailed };
+  const workers = new Workers(workersOptions, models, method.workerCount(bundle));
   const recorders = options.recorders.map((recorderOf) => recorderOf(bundle));
   const application = await method.host(bundle, {
     bundleSha256: sha256,
@@ -105,12 +105,12 @@ export async function hostBundle(
     axisNames: models.map((model) => model.axisNames),
     workers,
     generateLevel,
-    ...(recorders.length === 0 ? {} : { recorder: toldAll(recorders) }),
+    ...(recorders.length === 0 ? {} : { recorder: combinedRecorder(recorders) }),
   });
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 
-function toldAll(recorders: readonly Recorder[]): Recorder {
+function combinedRecorder(recorders: readonly Recorder[]): Recorder {
   return (entry) => {
     for (const record of recorders) record(entry);
   };
@@ -136,7 +136,7 @@ export async function hostBeside(
   }
 }
 
-/** The pools, each with as many workers as it has worker processes. */
+/** Returns the pools, with `workers` as the number of worker processes. */
 function servedPools(bundle: Bundle): readonly Pool[] {
   const { pools } = bundle.cluster;
   const workers = methodOf(bundle).workersByPool?.(bundle);
@@ -149,14 +149,13 @@ function folderOf({ models }: HostingOptions, place: number): string | undefined
   return models.length > 1 ? models[place] : models[0];
 }
 
-/** By which clients may call its models. */
+/** Returns the names by which clients may call its models. */
 export function modelNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
   return application.endpoint.models.flatMap(({ signature }) => signature.names);
 }
 
 /**
- * Names that models have of their own have to differ; those that are known by others besides are
- * nobody's where they do not.
+ * Checks that the models' own names differ. Aliases that are not unique are dropped elsewhere.
  * @throws RuntimeError RUNTIME_MODEL if two bundles have models of the same name, or are the same.
  */
 export function expectOwnNames(hosted: readonly HostedBundle[]): void {
@@ -173,7 +172,7 @@ export function expectOwnNames(hosted: readonly HostedBundle[]): void {
   }
 }
 
-/** Of each model the one that is its own. */
+/** Returns the own name of each model, without its aliases. */
 export function ownNamesOf({ application }: Pick<HostedBundle, "application">): string[] {
   return application.endpoint.models.flatMap(({ signature }) => signature.names.slice(0, 1));
 }

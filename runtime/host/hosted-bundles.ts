@@ -20,7 +20,7 @@ import {
 import { expectOptions, expectPools } from "./serving-devices.ts";
 import { SharedMeans } from "./shared-means.ts";
 
-/** All of them, or none is left open. @throws what making one throws. */
+/** Hosts all bundles; closes all if one fails. @throws what hosting one throws. */
 export async function hostedBundles(
   policies: readonly string[],
   opened: OpenedModels[],
@@ -47,19 +47,21 @@ export async function hostedBundles(
     throw error;
   }
   const count = hosted.reduce((sum, { workers }) => sum + workers.countHere, 0);
-  const told = shared.sharedCores(count, options.threads ?? 1);
-  if (told !== null) options.onNotice(told);
+  const notice = shared.sharedCores(count, options.threads ?? 1);
+  if (notice !== null) options.onNotice(notice);
   return hosted;
 }
 
-/** A bundle that this site has followed before goes on after its signature has expired. */
+/**
+ * Warns that a signature has expired: a bundle that this site has followed before is still served.
+ */
 function warnOfExpiry(policy: string, claims: Claims | null, onNotice: Notice): void {
   const untilMs = instantMs(claims?.expiresAt);
   if (untilMs === undefined || untilMs > Date.now()) return;
-  onNotice(`${policy}: its signature has expired, and it was followed before: it goes on`, "warn");
+  onNotice(`${policy}: its signature has expired; still in use, as it was followed before`, "warn");
 }
 
-/** Bundles that were served at the start are those that later ones must not be older than. */
+/** Remembers the bundles that were served at the start, so that later ones must not be older. */
 export async function rememberOnceStarted(
   started: Promise<void>,
   hosted: readonly HostedBundle[],
@@ -82,13 +84,13 @@ interface Hosted {
   readonly application: { readonly endpoint: { metricLines(): MetricLine[] } };
 }
 
-/** The same figures as `/metrics` has, whatever the method counts them by. */
+/** Returns the same figures as `/metrics`, for any method. */
 export function hostedTraffic(hosted: readonly Hosted[]): TrafficByApplication {
-  const told = hosted.flatMap(({ bundle, application: { endpoint } }) => {
+  const countsByApplication = hosted.flatMap(({ bundle, application: { endpoint } }) => {
     const counts = trafficCounts(endpoint.metricLines().flatMap(metricValue), bundle.application);
     return counts === null ? [] : [[bundle.application, counts] as const];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(countsByApplication);
 }
 
 function metricValue(line: MetricLine): MetricValue[] {
@@ -97,13 +99,13 @@ function metricValue(line: MetricLine): MetricValue[] {
   return [{ name, labels: new Map(Object.entries(labels)), value }];
 }
 
-/** As far as it is looked at. */
+/** Fields of an application that are used here. */
 export interface SignedApplication {
   readonly application: { readonly name: string };
   readonly claims: Pick<Claims, "expiresAt"> | null;
 }
 
-/** None where no signature is asked for. */
+/** Metrics of signatures; empty if signatures are not required. */
 export function signatureLines(served: readonly SignedApplication[]): MetricLine[] {
   return served.flatMap(({ application, claims }) => {
     if (claims === null) return [];

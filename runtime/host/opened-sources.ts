@@ -18,7 +18,7 @@ export function policiesOf(policy: string | readonly string[]): readonly string[
 }
 
 /**
- * @param trust null where nobody has to sign. @returns null where all bundles are files.
+ * @param trust null to accept unsigned bundles. @returns null if all bundles are files.
  * @throws RuntimeError RUNTIME_USAGE for a URL of another scheme; RuntimeError, BundleError if a
  * source has no bundle to start with.
  */
@@ -44,7 +44,7 @@ export async function openedSources(
 }
 
 export interface ClusterOptions {
-  /** Left out, workers are those of this machine, or of URLs. */
+  /** Cluster of workers; by default workers are on this machine, or at given URLs. */
   readonly cluster?: ClusterSettings | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether workers run on what the times of their bundle were measured on: promises hold on that
- * alone.
+ * Compares the hardware of workers with the hardware that a bundle was measured on: promises hold
+ * on that alone.
  */
 
 import { head, line, type MetricLine } from "../base/exposition.ts";
@@ -19,8 +19,8 @@ import {
 import { poolBySlot } from "./serving-devices.ts";
 
 /**
- * How what workers run on compares with what was measured: another driver or processor may be as
- * fast, another accelerator or provider is not.
+ * Result of the comparison: another driver or processor may be as fast, another accelerator or
+ * provider is not.
  */
 export type HardwareMatch = "same" | "driver" | "processor" | "other" | "unknown";
 
@@ -29,9 +29,9 @@ export interface PoolHardware {
   readonly pool: string;
   readonly workers: number;
   readonly device: WorkerDevice;
-  /** Null where nobody could tell. */
+  /** Null if the hardware is unknown. */
   readonly found: DeviceDescription | null;
-  /** Null where the bundle does not say. */
+  /** Null if the bundle does not say. */
   readonly measuredOn: MeasuredDevice | null;
   readonly match: HardwareMatch;
 }
@@ -77,7 +77,7 @@ function matchOf(
   return measuredOn.driver === found.driver ? "same" : "driver";
 }
 
-/** What to say of workers whose promises do not hold; null where there are none. */
+/** Describes workers whose hardware makes the promises void; null if there are no such workers. */
 export function otherHardware(hardware: readonly PoolHardware[]): string | null {
   const other = hardware.find(({ match }) => match === "other");
   if (other === undefined) return null;
@@ -90,7 +90,7 @@ export function otherHardware(hardware: readonly PoolHardware[]): string | null 
   );
 }
 
-/** What an operator should know of the rest. */
+/** Describes other differences that an operator should know. */
 export function hardwareNotices(hardware: readonly PoolHardware[]): string[] {
   return hardware
     .filter(({ match }) => match === "driver" || match === "processor" || match === "other")
@@ -107,7 +107,7 @@ export function hardwareNotices(hardware: readonly PoolHardware[]): string[] {
 export function hardwareText(hardware: readonly PoolHardware[]): string {
   const workersByText = new Map<string, number>();
   for (const one of hardware) {
-    // Processors have their name in /metrics: there is one, and who runs on them knows it.
+    // Only /metrics has the processor's name: there is one, and its operator knows it.
     const text = one.device.provider === "cpu" ? "cpu" : foundText(one);
     workersByText.set(text, (workersByText.get(text) ?? 0) + one.workers);
   }
@@ -118,10 +118,17 @@ export function hardwareText(hardware: readonly PoolHardware[]): string {
   return `: ${parts.join(", ")}`;
 }
 
-/** As `serve --json` and administrators have it. */
+/** Hardware as shown by `serve --json` and to administrators. */
 export function hardwareJson(hardware: readonly PoolHardware[]): object[] {
   return hardware.map(({ pool, workers, device, found, measuredOn, match }) => {
-    return { pool, workers, device: deviceText(device), ...told(found), measuredOn, match };
+    return {
+      pool,
+      workers,
+      device: deviceText(device),
+      ...nameAndDriver(found),
+      measuredOn,
+      match,
+    };
   });
 }
 
@@ -131,15 +138,18 @@ export function hardwareLines(hardware: readonly PoolHardware[]): MetricLine[] {
   const name = "stratagem_pool_device_info";
   const samples = hardware.map((one) => {
     const { pool, device, measuredOn, match } = one;
-    const { name: found, driver } = told(one.found);
+    const { name: found, driver } = nameAndDriver(one.found);
     const measured = measuredOn === null ? "" : measuredText(one);
     const labels = { pool, device: deviceText(device), name: found ?? "", driver: driver ?? "" };
     return line(name, { ...labels, measured, match }, 1);
   });
-  return [head(name, "gauge", "What workers run on, and what they were measured on"), ...samples];
+  return [head(name, "gauge", "Hardware of the workers, and of their measurements"), ...samples];
 }
 
-function told(found: DeviceDescription | null): { name: string | null; driver: string | null } {
+function nameAndDriver(found: DeviceDescription | null): {
+  name: string | null;
+  driver: string | null;
+} {
   return { name: found?.name ?? null, driver: found?.driver ?? null };
 }
 

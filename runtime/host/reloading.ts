@@ -1,6 +1,6 @@
 /**
- * Bundles of a running server, read again: followed on the workers they have, or on workers of
- * their own that take over, or not at all. Source: docs/decisions/0015-reload.md.
+ * Reloads bundles of a running server: they are followed on the workers they have, or on new
+ * workers that take over, or not at all. Source: docs/decisions/0015-reload.md.
  */
 import { isRuntimeError } from "../base/errors.ts";
 import type { Claims } from "../bundles/trust/trust.ts";
@@ -19,16 +19,16 @@ import {
 } from "./hosted-bundle.ts";
 import { SharedMeans } from "./shared-means.ts";
 
-/** Bundles that come from elsewhere than their files. */
+/** Sources of bundles other than files. */
 export interface Sources {
-  /** Asks now what the source of a place has; undefined where it is a file. Never rejects. */
+  /** Asks the source of a place for its bundle now; undefined for a file. Never rejects. */
   look(place: number): Promise<Omit<ReloadedApplication, "application" | "policy">> | undefined;
 }
 
 type Server = Pick<RunningServer, "replaceBundle" | "replaceApplication" | "onReloaded">;
 
-/** Files of models that are told at most. */
-const MAX_TOLD_FILES = 5;
+/** Largest number of model files that a notice lists. */
+const MAX_LISTED_FILES = 5;
 
 /** Reloads come one after the other. */
 export class Reloading {
@@ -37,10 +37,12 @@ export class Reloading {
   readonly #access: Pick<Access, "refresh">;
   readonly #sources: Sources | null;
   readonly #hosted: HostedBundle[];
-  /** What the last reading of each has come to, by place. */
+  /** Result of the last reload of each bundle, by place. */
   readonly #results: ReloadedApplication[] = [];
   #last: Promise<unknown> = Promise.resolve();
-  /** Kept when what was replaced last is gone, so that there are two of an application at most. */
+  /**
+   * Resolves when the last replaced bundle is gone, so that at most two of an application exist.
+   */
   #retired: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -58,27 +60,28 @@ export class Reloading {
     this.#sources = sources;
   }
 
-  /** Those that are served. */
+  /** Bundles that are served. */
   get hosted(): readonly HostedBundle[] {
     return this.#hosted;
   }
 
-  /** Whether there is an application of that name, or one with such a model. */
+  /** Whether an application, or a model of one, has this name. */
   has(name: string): boolean {
     return [...this.#hosted.keys()].some((place) => this.#namesAt(place).includes(name));
   }
 
-  /** What the last reading of a bundle has come to; null where there was none. */
+  /** Returns the result of the last reload of a bundle; null before the first. */
   resultAt(place: number): ReloadedApplication | null {
     return this.#results[place] ?? null;
   }
 
   /**
    * Reads files again. Never rejects.
-   * @param name of an application, or of a model of it; left out for all, and for who may come in.
+   * @param name of an application, or of a model of it; left out for all, and for access control.
    */
   async reload(name?: string): Promise<Reloaded> {
-    // Sources are asked before it is its turn: what they have is followed in turns of its own.
+    // Sources are asked before the reload's turn: bundles that they have are followed in turns of
+    // their own.
     const looks = this.#placesOf(name).map(async (place) => {
       return [place, await this.#sources?.look(place)] as const;
     });
@@ -98,8 +101,8 @@ export class Reloading {
   }
 
   /**
-   * Another bundle, whose workers run already, answers in the place of one; in turn with reloads.
-   * @param take has it take over. @throws what that throws; all goes on as before then.
+   * Replaces a bundle by another one whose workers run already; in turn with reloads.
+   * @param take has it take over. @throws what `take` throws; nothing has changed then.
    */
   adopt(place: number, next: HostedBundle, take: () => Replaced): Promise<void> {
     const done = this.#last.then(async () => {
@@ -113,7 +116,7 @@ export class Reloading {
     return done;
   }
 
-  /** Nothing is read any more. */
+  /** Stops reloading. */
   stop(): void {
     this.#isClosed = true;
   }
@@ -137,7 +140,7 @@ export class Reloading {
     });
   }
 
-  /** @param looked of places that have a source what that came to. */
+  /** @param looked results for places that have a source. */
   async #reload(
     name: string | undefined,
     looked: ReadonlyMap<number, Awaited<ReturnType<Sources["look"]>>>,
@@ -145,13 +148,13 @@ export class Reloading {
     const places = this.#placesOf(name);
     if (places.length === 0) {
       const known = this.#hosted.map(({ bundle }) => bundle.application).join(", ");
-      const notice = `there is no application ${name}; there are ${known}`;
+      const notice = `unknown application ${name}, expected one of ${known}`;
       return { isFollowed: false, notice, applications: [] };
     }
     const done: ReloadedApplication[] = [];
     for (const place of places) {
       const own = looked.get(place);
-      const { application = "", policy = "" } = this.#told(place);
+      const { application = "", policy = "" } = this.#namesOf(place);
       done.push(own === undefined ? await this.#reloadAt(place) : { application, policy, ...own });
     }
     const faults = name === undefined ? await this.#access.refresh() : [];
@@ -167,13 +170,13 @@ export class Reloading {
     return hosted === undefined ? [] : [hosted.bundle.application, ...modelNamesOf(hosted)];
   }
 
-  #told(place: number): { readonly application?: string; readonly policy?: string } {
+  #namesOf(place: number): { readonly application?: string; readonly policy?: string } {
     const hosted = this.#hosted[place];
     if (hosted === undefined) return {};
     return { application: hosted.bundle.application, policy: hosted.policy };
   }
 
-  /** Never rejects. @param path of its bundle; left out for where it lay. */
+  /** Reloads one bundle. Never rejects. @param path of its bundle; by default the current one. */
   async #reloadAt(place: number, path?: string): Promise<ReloadedApplication> {
     const result = await this.#followedAt(place, path);
     this.#results[place] = result;
@@ -198,16 +201,16 @@ export class Reloading {
     } catch (error) {
       this.#server.onReloaded(application, false);
       const reason = error instanceof Error ? error.message : String(error);
-      const notice = `not followed, the bundle before it goes on deciding: ${reason}`;
+      const notice = `not followed, the previous bundle stays in use: ${reason}`;
       const code = isRuntimeError(error) ? error.code : "RUNTIME_DEVICE";
       return { application, policy, isFollowed: false, notice, code };
     }
   }
 
   /**
-   * The next start finds the bundle where it lies: of a source as what was staged last, should the
-   * power go before it is kept as good.
-   * @returns what is to be said of it: the bundle is followed, whether this works or not.
+   * Accepts the claims of a bundle, so that the next start finds it where it lies, even if the
+   * power fails before a source's staged file is kept as good.
+   * @returns text for the notice: the bundle is followed, whether this succeeds or not.
    */
   async #remember({ claims }: TrustedBundle): Promise<string> {
     if (claims === null) return "";
@@ -220,7 +223,10 @@ export class Reloading {
     }
   }
 
-  /** @returns what else is to be said. @throws Error if it is not followed; nothing has changed. */
+  /**
+   * Follows a bundle. @returns further text for the notice. @throws Error if it is not followed;
+   * nothing has changed then.
+   */
   async #follow(loaded: TrustedBundle, before: HostedBundle, place: number): Promise<string> {
     const { bundle, sha256, claims } = loaded;
     const refusal = this.#server.replaceBundle(bundle, sha256, place);
@@ -232,7 +238,7 @@ export class Reloading {
     await this.#retired;
     const files = new OpenedModels(before.files);
     try {
-      // What the machine has beside those that run.
+      // Means of the machine beside the workers that run.
       const means = new SharedMeans(this.#options);
       const next = await hostBundle(loaded, place, means, files, this.#options);
       expectOwnNames(this.#hosted.with(place, next));
@@ -262,8 +268,8 @@ function goneOf(before: HostedBundle, after: HostedBundle): string {
 async function changesOf(opened: OpenedModels): Promise<string> {
   const changed = await opened.changed();
   if (changed.length === 0) return "";
-  const names = changed.slice(0, MAX_TOLD_FILES).join(", ");
-  const rest = changed.length - MAX_TOLD_FILES;
+  const names = changed.slice(0, MAX_LISTED_FILES).join(", ");
+  const rest = changed.length - MAX_LISTED_FILES;
   const files = `${names}${rest > 0 ? ` and ${rest} more` : ""}`;
   return `; models stay those of before, but these files are others now, or gone: ${files}`;
 }

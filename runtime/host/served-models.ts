@@ -16,18 +16,18 @@ import { type CheckedModel, OpenedModels } from "../exec/process/opened-models.t
 import { methodOf } from "../methods/registry.ts";
 import type { WantedModel } from "../methods/wanted-models.ts";
 
-/** A model, and what its file says of the first dimensions of its tensors. */
+/** Model, and the names of its tensors' first dimensions. */
 export interface ServedModel extends VariantModel {
-  /** By the name of the tensor; without one it is left out. */
+  /** Axis names per tensor name; tensors without one are left out. */
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
 /**
- * One model per variant of all tasks, in the bundle's order; of variants that run as pipelines of
- * layers, one per stage.
- * @param folder where the files are.
- * @param files to open them with; they stay open until it is closed; null where they need only
- * lie on other machines: one that is here is read for the names of its dimensions.
+ * Returns one model per variant of all tasks, in the bundle's order; for variants that run as
+ * pipelines of layers, one per stage.
+ * @param folder of the model files.
+ * @param files to open them with; they stay open until it is closed. Null if they are only needed
+ * on other machines: a file that is present is read for the names of its dimensions.
  * @throws RuntimeError if a variant has no model, or its file is missing or is not the one that was
  * compiled.
  */
@@ -100,7 +100,7 @@ async function modelElsewhere(
   return { name, path, digest, inputs, outputs, ...sizes, axisNames };
 }
 
-/** What a file says of its tensors, if it is here; nothing where it is not, or is another one. */
+/** Returns the axis names of a model file; none if it is missing or is another file. */
 async function namesHere(path: string, wanted: string): Promise<CheckedModel["axisNames"]> {
   const files = new OpenedModels();
   try {
@@ -170,7 +170,7 @@ async function checkedFile(
   return { path, opened: { fd, bytes, sha256 }, axisNames };
 }
 
-/** The files that run after the first; undefined where there are none. */
+/** Returns the files that run after the first; undefined if there are no others. */
 async function checkedParts(
   variant: string,
   { parts }: ModelFile,

@@ -1,4 +1,4 @@
-/** What administrators of a server are told, and what they may do. */
+/** Information and operations for the administrators of a server. */
 
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
@@ -20,7 +20,9 @@ interface AdminSurroundings {
   readonly sources: PolicySources | null;
 }
 
-/** @param started what there is to administer. @throws HttpError 503 before there is. */
+/**
+ * @param started returns what is administered. @throws HttpError 503 before the start is complete.
+ */
 export function adminOf(started: () => Reloading, around: AdminSurroundings): AdminHooks {
   const { options, access, sources } = around;
   const { config = () => ({}), onNotice = () => {} } = options;
@@ -36,13 +38,13 @@ export function adminOf(started: () => Reloading, around: AdminSurroundings): Ad
   };
 }
 
-/** @throws HttpError 503 for administrators who come while the first workers start. */
+/** @throws HttpError 503 for administrators while the first workers start. */
 export function expectStarted(reloading: Reloading | undefined): Reloading {
   if (reloading !== undefined) return reloading;
   throw new HttpError(503, "the server is starting", RETRY_LATER);
 }
 
-/** For administrators: what is served, and by whose leave. */
+/** State for administrators: the served bundles, and their signatures. */
 function stateOf(reloading: Reloading, access: Access): object {
   return {
     version: packageVersion(),
@@ -64,7 +66,7 @@ function stateOf(reloading: Reloading, access: Access): object {
   };
 }
 
-/** As administrators are told it. */
+/** Claims of a signature as administrators see them. */
 function signatureJson({ keyId, serial, issuedAt, expiresAt, scope }: Claims): object {
   return { key: keyId, serial, issuedAt, expiresAt, scope };
 }

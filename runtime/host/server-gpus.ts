@@ -1,11 +1,11 @@
-/** What a server tells of the accelerators that its workers run on. */
+/** Reports the accelerators that a server's workers run on. */
 
 import type { MetricLine } from "../base/exposition.ts";
 import { GpuSampler } from "../devices/gpu-sampler.ts";
 import { gpuLines, type WorkersOfApplication } from "../server/metrics/gpu-lines.ts";
 import type { Workers } from "./server-workers.ts";
 
-/** As far as it is looked at. */
+/** Fields of a bundle that are used here. */
 export interface HostedWorkers {
   readonly application: { readonly name: string };
   readonly workers: Pick<Workers, "devices" | "pids">;
@@ -16,12 +16,12 @@ export class ServerGpus {
   readonly #hosted: () => readonly HostedWorkers[];
   #sampler: GpuSampler | null = null;
 
-  /** @param hosted what is served now. */
+  /** @param hosted returns the bundles served now. */
   constructor(hosted: () => readonly HostedWorkers[]) {
     this.#hosted = hosted;
   }
 
-  /** Begins to look, if it has to. */
+  /** Starts watching, if there is an accelerator. */
   look(): void {
     const isNeeded = this.#hosted().some(({ workers }) =>
       workers.devices.some(({ provider }) => provider !== "cpu"),

@@ -1,4 +1,4 @@
-/** What a server of bundles is started with, and what it then is. */
+/** Options and state of a server of bundles. */
 import type { Notice } from "../base/notice.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import type { TrustOptions } from "../bundles/trust/trust.ts";
@@ -21,66 +21,66 @@ import type { WorkersOptions } from "./server-workers.ts";
 export interface ServerOptions extends WorkersOptions, ClusterOptions {
   /** Paths or URLs of the bundles, one for each application, or that of the only one. */
   readonly policy: string | readonly string[];
-  /** How those that are no files are followed, and which they are; left out, all are files. */
+  /** Sources of bundles that are not files, and how they are followed; by default all are files. */
   readonly sources?: SourceSettings | undefined;
   /**
-   * Folder of the model files, or one for each bundle, in their order; left out for each bundle's
+   * Folder of the model files, or one for each bundle, in their order; by default each bundle's
    * own.
    */
   readonly models?: string | readonly string[] | undefined;
-  /** Where to listen; left out for 127.0.0.1. */
+  /** Address to listen on; default 127.0.0.1. */
   readonly host?: string;
-  /** Left out, or 0, for any that is free. */
+  /** Port to listen on; default 0, any free port. */
   readonly port?: number;
   readonly limits?: Partial<ServerLimits>;
-  /** Left out for no gRPC beside HTTP. */
+  /** gRPC beside HTTP; default none. */
   readonly grpc?: GrpcOptions;
-  /** Values of settings of features, by their keys; those left out have their defaults. */
+  /** Values of features' settings, by key; others have their defaults. */
   readonly settings?: Partial<SettingValues> | undefined;
-  /** Left out, those that there are. */
+  /** Features of the server; default all. */
   readonly features?: readonly ServerFeature[] | undefined;
-  /** What the server calls itself to clients; left out, "stratagem". */
+  /** Name that clients see; default "stratagem". */
   readonly serverName?: string;
-  /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
+  /** Whether parameters of answers are all texts; by default accuracies are numbers. */
   readonly textParameters?: boolean;
-  /** Who may come in; left out, everybody, over connections that are not encrypted. */
+  /** Access control; by default all clients have access, over unencrypted connections. */
   readonly access?: AccessOptions;
-  /** Where administrators are served, and nobody else; left out, with the rest. */
+  /** Address for administration only; default the main one. */
   readonly adminAt?: ListenAddress | undefined;
-  /** The same of metrics. */
+  /** Address for metrics only; default the main one. */
   readonly metricsAt?: ListenAddress | undefined;
-  /** The settings in force, as administrators are told them. */
+  /** Returns the settings in force, for administrators. */
   readonly config?: () => object;
-  /** For what an operator should see, such as a lost worker. */
+  /** Called with what an operator should see, such as a lost worker. */
   readonly onNotice?: Notice;
-  /** What that writes to, as far as administrators may change it; left out where it is nothing. */
+  /** State of the log that `onNotice` writes to, as far as administrators may change it. */
   readonly log?: LogState | undefined;
-  /** Where that goes; left out where it goes elsewhere. */
+  /** Standard error, as a sink that can be replaced; left out if notices go elsewhere. */
   readonly stderr?: LineSink | undefined;
-  /** For what features read of it, and secrets; left out, there is nothing in it. */
+  /** Environment variables for features, and secrets; default none. */
   readonly environment?: NodeJS.ProcessEnv | undefined;
-  /** A monotonic clock, ms; left out for that of the process. */
+  /** Monotonic clock, ms; default that of the process. */
   readonly nowMs?: () => number;
-  /** What to add to it for milliseconds since 1970. */
+  /** Difference of `nowMs` to milliseconds since 1970. */
   readonly epochOffsetMs?: number;
-  /** Whose bundles are followed, and as what site; left out, anybody's are. */
+  /** Keys whose signatures are required, and the site; by default unsigned bundles are accepted. */
   readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
-  /** Computes a level above the highest one; left out where there is no solver. */
+  /** Computes a level above the highest one; left out without a solver. */
   readonly generateLevel?: GenerateLevel | undefined;
-  /** The gate between two bundles; left out where there is none. */
+  /** Gate between two bundles; default none. */
   readonly gateOf?: FeatureContext["gateOf"];
 }
 
 export interface StartedServer extends RunningServer {
-  /** What it serves now, in the order of the options. */
+  /** Bundles that it serves now, in the order of the options. */
   readonly served: readonly ServedBundle[];
   /**
-   * Reads the files of the bundles again and follows those that are good, without losing a request:
-   * on the workers there are, or on others beside them that take over once they are ready. Never
-   * rejects; reloads come one after the other.
-   * @param name of one application, or of a model of it; left out for all, and for the files that
-   * say who may come in.
-   * @returns whether all are followed, and what is to be said of them.
+   * Reads the bundles' files again and follows those that are valid, without losing a request: on
+   * the current workers, or on others beside them that take over once they are ready. Never
+   * rejects; reloads run one after the other.
+   * @param name of one application, or of a model of it; left out for all, and for the files of
+   * access control.
+   * @returns whether all are followed, and a notice for the operator.
    */
   reload(name?: string): Promise<Reloaded>;
   /** Opens files again that are written, which may have been moved. */
@@ -90,14 +90,14 @@ export interface StartedServer extends RunningServer {
 export interface ServedBundle {
   /** Path of its file. */
   readonly policy: string;
-  /** Where that is from; left out where it is from nowhere else. */
+  /** Source of the file; left out if it has none. */
   readonly source?: string;
   readonly bundle: Bundle;
-  /** Of the file. */
+  /** SHA-256 of the file. */
   readonly sha256: string;
-  /** What its workers run on, such as "cpu" or "cuda:0, cpu". */
+  /** Devices of its workers, such as "cpu" or "cuda:0, cpu". */
   readonly device: string;
-  /** The same by pool, and how it compares with what was measured. */
+  /** Devices by pool, compared with those it was measured on. */
   readonly hardware: readonly PoolHardware[];
 }
 

@@ -1,4 +1,4 @@
-/** The workers of a bundle: on which devices they start, and what they tell. */
+/** Workers of a bundle: the devices that they start on, and their reports. */
 import { statSync } from "node:fs";
 import { RuntimeError } from "../base/errors.ts";
 import { head, line, type MetricLine } from "../base/exposition.ts";
@@ -39,22 +39,22 @@ import { WorkerFacts } from "./worker-facts.ts";
 import type { WorkersElsewhere } from "./workers-elsewhere.ts";
 
 export interface WorkersOptions extends DeviceOptions, MeansOptions, ElsewhereOptions {
-  /** Threads of a worker, where the bundle does not say its cores; left out for one. */
+  /** Threads of a worker, for bundles that do not state its cores; default 1. */
   readonly threads?: number;
-  /** Warm workers in reserve; left out for one. */
+  /** Warm workers in reserve; default 1. */
   readonly standby?: number;
   /**
-   * Memory that each worker may have of its own; left out for what its models need, at least 4 GiB,
-   * on processors, and for no limit on accelerators.
+   * Private memory of each worker; by default what its models need, at least 4 GiB, on processors,
+   * and no limit on accelerators.
    */
   readonly workerMemoryBytes?: number;
-  /** Whether workers may run on other hardware than was measured; left out, they may not. */
+  /** Whether workers may run on other hardware than was measured; default no. */
   readonly acceptOtherHardware?: boolean;
-  /** Whether models may have nodes that a GPU leaves to the processor; left out, they may. */
+  /** Whether models may have nodes that a GPU leaves to the processor; by default they may. */
   readonly cpuFallback?: CpuFallback;
 }
 
-interface Told extends WorkersOptions {
+interface BundleWorkersOptions extends WorkersOptions {
   /** The bundle, as messages name it. */
   readonly policy: string;
   readonly pools: readonly Pool[];
@@ -68,24 +68,28 @@ interface Told extends WorkersOptions {
 
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
-  /** By slot; empty until they are started. */
+  /** Device per slot; empty until the workers are started. */
   devices: readonly WorkerDevice[] = [];
-  /** What that is, and how it compares with what was measured; empty until they are started. */
+  /** Hardware per pool, compared with what was measured; empty until the workers are started. */
   hardware: readonly PoolHardware[] = [];
   #executor: ProcessExecutor | null = null;
-  readonly #options: Told;
+  readonly #options: BundleWorkersOptions;
   readonly #variants: readonly VariantModel[];
   readonly #workerCount: number;
   readonly #facts: WorkerFacts;
   readonly #poolBySlot: readonly number[];
   readonly #runs: PoolRuns;
-  /** Null where all workers are of this machine. */
+  /** Null if all workers are on this machine. */
   readonly #elsewhere: Elsewhere | null;
   /** Slots of this machine. */
   readonly #slotsHere: readonly number[];
   #remote: WorkersElsewhere | null = null;
 
-  constructor(options: Told, variants: readonly VariantModel[], workerCount: number) {
+  constructor(
+    options: BundleWorkersOptions,
+    variants: readonly VariantModel[],
+    workerCount: number,
+  ) {
     this.#options = options;
     this.#variants = variants;
     this.#workerCount = workerCount;
@@ -99,7 +103,7 @@ export class Workers implements WorkerStarter {
     });
   }
 
-  /** What workers told of their start and their models. */
+  /** Metrics of the workers' starts and models. */
   metricLines(): MetricLine[] {
     const hardware = hardwareLines(this.hardware);
     const hops = this.#remote?.metricLines() ?? [];
@@ -111,29 +115,34 @@ export class Workers implements WorkerStarter {
     const standbyCount = this.#options.standby ?? 1;
     const bytes = this.#variants.reduce((sum, variant) => sum + fileBytes(variant), 0);
     this.#checkMeans(standbyCount, bytes);
-    const told = this.#told(handlers);
+    const executorHandlers = this.#handlersFor(handlers);
     return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
       const start = (own: ProcessExecutorHandlers) => startExecutor(options, own, this.#limits());
       const remote = await this.#openRemote();
-      return remote === null ? start(told) : remote.start({ slots: this.#slotsHere, start }, told);
+      return remote === null
+        ? start(executorHandlers)
+        : remote.start({ slots: this.#slotsHere, start }, executorHandlers);
     });
   }
 
-  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE, RUNTIME_MEANS */
+  /**
+   * Starts workers that hold assigned models only. @throws RuntimeError RUNTIME_DEVICE,
+   * RUNTIME_MEANS
+   */
   async startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedProcessExecutor> {
     const standbyCount = this.#options.standby ?? 1;
     const largest = Math.max(...this.#variants.map(fileBytes));
     this.#checkMeans(standbyCount, largest);
-    const told = this.#told(handlers);
+    const executorHandlers = this.#handlersFor(handlers);
     return this.#startOn(async (devices) => {
       const options = { ...this.#executorOptions(), devices, standbyCount };
       const start = (own: AssignedProcessHandlers) => {
         return startAssignedExecutor(options, own, this.#limits());
       };
       const remote = await this.#openRemote();
-      if (remote === null) return start(told);
-      return remote.startAssigned({ slots: this.#slotsHere, start }, told);
+      if (remote === null) return start(executorHandlers);
+      return remote.startAssigned({ slots: this.#slotsHere, start }, executorHandlers);
     });
   }
 
@@ -170,14 +179,14 @@ export class Workers implements WorkerStarter {
     return { variants, workerCount, threadsPerWorker, cpuFallback, pools };
   }
 
-  /** By slot of this machine. */
+  /** Devices per slot of this machine. */
   #devicesHere(found?: Provider): WorkerDevice[] {
     const { pools } = this.#options;
     const devices = servingDevices(pools, this.#workerCount, this.#options, found);
     return devices.filter((_, slot) => this.#slotsHere.includes(slot));
   }
 
-  /** What speaks to workers elsewhere is not loaded where there are none. */
+  /** Loads the client of remote workers only where some workers are remote. */
   async #openRemote(): Promise<WorkersElsewhere | null> {
     const elsewhere = this.#elsewhere;
     if (elsewhere === null) return null;
@@ -185,12 +194,20 @@ export class Workers implements WorkerStarter {
     const { pools, threads = 1, communicationLatencyMs: hopMs } = this.#options;
     const [variants, poolBySlot] = [this.#variants, this.#poolBySlot];
     const poolNames = pools.map(({ name }) => name);
-    const told = { ...this.#options, variants, threads, poolNames, poolBySlot, elsewhere, hopMs };
-    this.#remote = new WorkersElsewhere(told);
+    const options = {
+      ...this.#options,
+      variants,
+      threads,
+      poolNames,
+      poolBySlot,
+      elsewhere,
+      hopMs,
+    };
+    this.#remote = new WorkersElsewhere(options);
     return this.#remote;
   }
 
-  #told<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
+  #handlersFor<H extends ExecutorHandlers>(handlers: H): H & ProcessExecutorHandlers {
     const { onNotice, onStartFailed = () => {} } = this.#options;
     return {
       ...handlers,

@@ -1,4 +1,4 @@
-/** On which devices the workers of a bundle run: as it says for its pools, or as it is told. */
+/** Devices of a bundle's workers: those of its pools, unless an option overrides them. */
 
 import { RuntimeError } from "../base/errors.ts";
 import type { Pool } from "../bundle/schema.ts";
@@ -15,15 +15,14 @@ import { checkOptionsOfAny, optionsOf } from "../exec/onnx/provider-options.ts";
 export interface DeviceOptions {
   /**
    * Device of every pool, such as "webgpu" or "cuda:0,1", or "auto" for the first provider that
-   * runs the models; left out for what the bundle says of its pools, and processors where it says
-   * nothing.
+   * runs the models; by default the devices in the bundle, otherwise processors.
    */
   readonly device?: string;
   /** Devices of single pools, by their names, before that. */
   readonly poolDevices?: Readonly<Record<string, string>>;
-  /** Variables of workers: of all, or of those of one pool. */
+  /** Environment variables of all workers, or of those of one pool. */
   readonly workerEnvironment?: readonly WorkerVariable[];
-  /** Options of providers: each is for the workers on those that know it. */
+  /** Options of providers: each applies to the workers whose provider knows it. */
   readonly providerOptions?: ProviderOptions;
 }
 
@@ -34,12 +33,12 @@ export interface WorkerVariable {
   readonly value: string;
 }
 
-/** What workers run on, such as "cpu" or "cuda:0, cpu". */
+/** Lists the devices of workers, such as "cpu" or "cuda:0, cpu". */
 export function devicesText(devices: readonly WorkerDevice[]): string {
   return [...new Set(devices.map(deviceText))].join(", ");
 }
 
-/** Whether the provider of some pool is to be found out. */
+/** Whether the provider of some pool has to be detected. */
 export function isAuto({ device }: DeviceOptions): boolean {
   return device === AUTO;
 }
@@ -58,9 +57,9 @@ export function poolBySlot(
 }
 
 /**
- * By worker slot. Workers of a pool take turns on its devices.
- * @param found what "auto" stands for.
- * @throws RuntimeError RUNTIME_USAGE for a device that is none.
+ * Returns the device per worker slot. Workers of a pool take turns on its devices.
+ * @param found provider that "auto" stands for.
+ * @throws RuntimeError RUNTIME_USAGE for a device that is unknown.
  */
 export function servingDevices(
   pools: readonly Pick<Pool, "name" | "workers" | "device">[],
@@ -80,7 +79,7 @@ export function servingDevices(
   });
   return poolBySlot(pools, workerCount).map((pool) => {
     const deviceOfTurn = turns[pool];
-    assert(deviceOfTurn !== undefined, "a worker is of a pool that there is");
+    assert(deviceOfTurn !== undefined, "a worker belongs to a known pool");
     const turn = taken[pool] ?? 0;
     taken[pool] = turn + 1;
     return deviceOfTurn(turn);
@@ -102,8 +101,8 @@ function deviceOf(text: string, pool: string) {
 }
 
 /**
- * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE where something is said of a pool
- * that there is not.
+ * @param pools of all bundles. @throws RuntimeError RUNTIME_USAGE if an option names an unknown
+ * pool.
  */
 export function expectPools(
   pools: readonly Pick<Pool, "name">[],
@@ -131,7 +130,7 @@ export function expectOptions(
   const { providerOptions = {} } = options;
   const providers = pools.flatMap((pool) => {
     const text = deviceOfPool(pool, options);
-    // Whichever is found, it is told what it takes.
+    // An option has to suit only the provider that takes it, whichever is detected.
     return text === AUTO ? PROVIDERS : deviceOf(text, pool.name).provider;
   });
   const mistake = checkOptionsOfAny([...new Set(providers)], providerOptions);

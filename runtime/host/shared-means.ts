@@ -1,4 +1,4 @@
-/** What the machine has, and what the workers of all bundles of a server want of it. */
+/** Compares the machine's means with what the workers of all bundles of a server want. */
 import { RuntimeError } from "../base/errors.ts";
 import {
   lackOf,
@@ -9,9 +9,9 @@ import {
 } from "../exec/limits/means.ts";
 
 export interface MeansOptions {
-  /** Whether workers that want more than this machine has are refused; left out for true. */
+  /** Whether to refuse workers that want more than this machine has; default true. */
   readonly meansCheck?: boolean;
-  /** What the machine has; left out, it is asked. */
+  /** Means of the machine; by default detected. */
   readonly means?: () => Means;
 }
 
@@ -27,13 +27,13 @@ export class SharedMeans {
     this.#meansOf = means;
   }
 
-  /** As it was before the first worker was started: those that run must not count twice. */
+  /** Means before the first worker was started: those that run must not count twice. */
   get means(): Means {
     this.#means ??= this.#meansOf();
     return this.#means;
   }
 
-  /** What is to be said where the workers of all bundles share cores. */
+  /** Notice for the operator if the workers of all bundles share cores, otherwise null. */
   sharedCores(count: number, threads: number): string | null {
     return this.#isChecked ? sharedCores({ count, threads }, this.means) : null;
   }

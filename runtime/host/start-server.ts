@@ -39,7 +39,7 @@ import { devicesText } from "./serving-devices.ts";
 
 export type { ServedBundle, ServerOptions, StartedServer } from "./server-options.ts";
 
-/** What a server has beside its bundles, opened before them. */
+/** Parts of a server that are opened before its bundles. */
 interface Beside {
   readonly features: readonly ServingFeature[];
   readonly trust: Trust | null;
@@ -142,7 +142,7 @@ async function startWith(
     close: async () => {
       for (const feature of features) feature.stopping?.();
       following.stop();
-      // What it is about to follow is given up by the server.
+      // The server's close abandons bundles that the sources are about to follow.
       const ended = sources?.close();
       await server.close();
       await ended;
@@ -159,8 +159,8 @@ function featuresOf(options: ServerOptions): Promise<ServingFeature[]> {
   const { features = FEATURES, settings = {}, onNotice = () => {} } = options;
   const { environment = {}, log, stderr, gateOf } = options;
   const { nowMs, epochOffsetMs } = clockOf(options);
-  const told = { onNotice, log, stderr, environment, version: packageVersion() };
-  return openFeatures(features, settings, { nowMs, epochOffsetMs, gateOf, ...told });
+  const context = { onNotice, log, stderr, environment, version: packageVersion() };
+  return openFeatures(features, settings, { nowMs, epochOffsetMs, gateOf, ...context });
 }
 
 function recordersOf(features: readonly ServingFeature[]): HostingOptions["recorders"] {
@@ -169,7 +169,7 @@ function recordersOf(features: readonly ServingFeature[]): HostingOptions["recor
 
 /** The running server as features see it. */
 function hostOf(server: RunningServer, following: Reloading, hosting: HostingOptions): Host {
-  // Bundles that features open are known here whole.
+  // Features see only a part of the bundles that they open, which are kept here whole.
   const opened = new WeakMap<Hosted, HostedBundle>();
   return {
     server,
@@ -193,12 +193,12 @@ function hostOf(server: RunningServer, following: Reloading, hosting: HostingOpt
   };
 }
 
-/** Before those that the options have. */
+/** Remote workers of the cluster, which take precedence over those of the options. */
 function workersOf(cluster: ClusterFrontEnd | null): Pick<ServerOptions, "remoteWorkers"> {
   return cluster === null ? {} : { remoteWorkers: cluster.workers };
 }
 
-/** What the options say by themselves. */
+/** Describes the options, without the state of other components. */
 function describedOf({ limits, grpc, adminAt, metricsAt, ...options }: ServerOptions) {
   return {
     host: options.host ?? "127.0.0.1",

@@ -1,4 +1,4 @@
-/** What workers report of the models they loaded, as notices and as metrics. */
+/** Notices and metrics about the models that workers loaded. */
 
 import { head, line, type MetricLine } from "../base/exposition.ts";
 import type { Notice } from "../base/notice.ts";
@@ -9,29 +9,32 @@ import { fallbackText, type ModelFacts } from "../exec/models/model-facts.ts";
 export class WorkerFacts {
   readonly #variants: readonly Pick<VariantModel, "name">[];
   readonly #onNotice: Notice;
-  /** Of GPUs, by variant and provider, as the first worker told of it. */
-  readonly #told = new Map<string, { readonly facts: ModelFacts; readonly provider: Provider }>();
+  /** First report of each variant and provider, for GPUs. */
+  readonly #factsByModel = new Map<
+    string,
+    { readonly facts: ModelFacts; readonly provider: Provider }
+  >();
 
   constructor(variants: readonly Pick<VariantModel, "name">[], onNotice: Notice) {
     this.#variants = variants;
     this.#onNotice = onNotice;
   }
 
-  /** Of each variant and provider the operator is told once. */
+  /** Notifies the operator once of each variant and provider. */
   onModelFacts(facts: ModelFacts, provider: Provider): void {
     const key = `${facts.variant} ${provider}`;
-    if (provider === "cpu" || this.#told.has(key)) return;
-    this.#told.set(key, { facts, provider });
-    const told = fallbackText(facts);
-    if (told === null) return;
+    if (provider === "cpu" || this.#factsByModel.has(key)) return;
+    this.#factsByModel.set(key, { facts, provider });
+    const fallback = fallbackText(facts);
+    if (fallback === null) return;
     const remedy = "refuse such models with --cpu-fallback refuse";
-    this.#onNotice(`${this.#nameOf(facts.variant)}: ${told}; ${remedy}`, "warn");
+    this.#onNotice(`${this.#nameOf(facts.variant)}: ${fallback}; ${remedy}`, "warn");
   }
 
   metricLines(): MetricLine[] {
-    if (this.#told.size === 0) return [];
+    if (this.#factsByModel.size === 0) return [];
     const name = "stratagem_model_cpu_nodes";
-    const samples = [...this.#told.values()]
+    const samples = [...this.#factsByModel.values()]
       .sort((a, b) => a.facts.variant - b.facts.variant)
       .map(({ facts, provider }) => {
         return line(name, { variant: this.#nameOf(facts.variant), provider }, countOf(facts));
@@ -45,7 +48,7 @@ export class WorkerFacts {
   }
 }
 
-/** NaN where nothing tells how many there are. */
+/** Returns NaN if the number of nodes is unknown. */
 function countOf({ cpuNodes, hasFallback }: ModelFacts): number {
   return hasFallback && cpuNodes.length === 0 ? Number.NaN : cpuNodes.length;
 }

@@ -1,4 +1,4 @@
-/** Starts the workers of a bundle that are on other machines, beside those of this one. */
+/** Starts the workers of a bundle on other machines, beside those on this one. */
 import { hostname } from "node:os";
 import type { MetricLine } from "../base/exposition.ts";
 import type { Notice } from "../base/notice.ts";
@@ -20,32 +20,32 @@ import { startRemoteExecutor } from "../remote/remote-executor.ts";
 import type { RemoteOptions } from "../remote/remote-options.ts";
 import { tokenReader } from "../remote/worker-token.ts";
 
-interface Told extends ElsewhereOptions {
+interface WorkersElsewhereOptions extends ElsewhereOptions {
   readonly variants: readonly VariantModel[];
   readonly threads: number;
   readonly poolNames: readonly string[];
   /** The pool of each worker slot, by index. */
   readonly poolBySlot: readonly number[];
   readonly elsewhere: Elsewhere;
-  /** What the bundle has for a hop, ms. */
+  /** Time per hop that the bundle was planned with, ms. */
   readonly hopMs: number;
   readonly onNotice: Notice;
 }
 
 export class WorkersElsewhere {
-  readonly #told: Told;
+  readonly #context: WorkersElsewhereOptions;
   readonly #hops: Hops;
 
-  constructor(told: Told) {
-    this.#told = told;
-    this.#hops = new Hops(told.hopMs, (message) => told.onNotice(message, "warn"));
+  constructor(context: WorkersElsewhereOptions) {
+    this.#context = context;
+    this.#hops = new Hops(context.hopMs, (message) => context.onNotice(message, "warn"));
   }
 
   metricLines(): MetricLine[] {
     return this.#hops.metricLines();
   }
 
-  /** All models on every worker. @param here what starts those of this machine. */
+  /** Starts workers that all hold all models. @param here starts those of this machine. */
   start(
     here: ExecutorPart<ProcessExecutor, ProcessExecutorHandlers>,
     handlers: ProcessExecutorHandlers,
@@ -55,7 +55,7 @@ export class WorkersElsewhere {
     return startDivided([here, { slots: this.#slots, start }], handlers);
   }
 
-  /** On every worker what it is assigned. @param here what starts those of this machine. */
+  /** Starts workers that hold assigned models only. @param here starts those of this machine. */
   startAssigned(
     here: ExecutorPart<AssignedProcessExecutor, AssignedProcessHandlers>,
     handlers: AssignedProcessHandlers,
@@ -66,14 +66,14 @@ export class WorkersElsewhere {
   }
 
   get #slots(): number[] {
-    const { poolBySlot, elsewhere } = this.#told;
+    const { poolBySlot, elsewhere } = this.#context;
     return [...poolBySlot.keys()].filter((slot) => {
       return elsewhere.isElsewhere[poolBySlot[slot] ?? 0] === true;
     });
   }
 
   #options(): RemoteOptions {
-    const { variants, threads, poolNames, poolBySlot, elsewhere, onNotice } = this.#told;
+    const { variants, threads, poolNames, poolBySlot, elsewhere, onNotice } = this.#context;
     const slots = this.#slots;
     return {
       variants,
@@ -82,9 +82,9 @@ export class WorkersElsewhere {
       pools: slots.map((slot) => poolBySlot[slot] ?? 0),
       poolNames,
       workers: elsewhere.workers,
-      frontEnd: this.#told.frontEnd ?? `${hostname()}-${process.pid}`,
+      frontEnd: this.#context.frontEnd ?? `${hostname()}-${process.pid}`,
       hops: this.#hops,
-      readToken: tokenReader(this.#told.workerToken),
+      readToken: tokenReader(this.#context.workerToken),
       onNotice,
     };
   }

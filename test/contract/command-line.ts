@@ -256,7 +256,7 @@ export function commandLineContract(
         const reloads = `stratagem_reloads_total{model="echo",result=`;
         expect(await metrics()).toMatch(info);
         expect(await metrics()).toContain(`${reloads}"followed"} 2\n`);
-        await reload(app, /not followed, the bundle before it goes on deciding: .*served.msgpack/);
+        await reload(app, /not followed, the previous bundle stays in use: .*served.msgpack/);
         expect(await metrics()).toMatch(info);
         expect(await metrics()).toContain(`${reloads}"refused"} 1\n`);
         const exited = once(child, "exit");

@@ -81,7 +81,7 @@ test("what there is not is told, and nothing changes", async () => {
   expect(unknown).toEqual({
     applications: [],
     isFollowed: false,
-    notice: "there is no application third; there are first, second",
+    notice: "unknown application third, expected one of first, second",
   });
   const { sha256 } = server.served[1] ?? {};
   const model = join(folder, "second", "model.onnx");

@@ -89,7 +89,7 @@ test("the log is lines of JSON, and the access log has every request", async () 
   writeFileSync(bundle, good);
   expect(parsed().at(-1)).toMatchObject({
     level: "error",
-    message: expect.stringContaining("not followed, the bundle before it goes on deciding"),
+    message: expect.stringContaining("not followed, the previous bundle stays in use"),
   });
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('stratagem_reloads_total{model="echo",result="refused"} 1\n');

@@ -3,27 +3,27 @@ import type { SeenLoad } from "../load-share.ts";
 
 /** Weight of the newest count: a span of about five counts. Source: Loki's evaluation code. */
 const SMOOTHING = 0.385;
-/** At few requests a beat the average is over so many of them. */
+/** At few requests per beat the average covers this many requests. */
 const SPAN_REQUESTS = 300;
 /**
  * A count that exceeds the average by this many standard deviations of a Poisson count is not
- * noise: the average jumps to what is sure of it.
+ * noise: the average jumps to the part that is certain.
  */
 const JUMP_SIGMAS = 3;
-/** A count is far too high at so many times the average. */
+/** A count this many times the average is far too high. */
 const LEAP = 2;
-/** A rate is that of such a part of a beat at least: requests may come in a bunch. */
+/** Shortest part of a beat that gives a rate: requests may come in a bunch. */
 const LEAST_PART = 0.25;
 
 /**
  * Demand in requests per second, smoothed exponentially over counts of a beat.
  *
  * Unlike Loki's, the average does not lag behind a burst: it is never below the newest count less
- * three standard deviations, and a count that is far too high already is not waited for. The first
- * count stands for itself.
+ * three standard deviations, and a count that is already far too high takes effect at once. The
+ * first count is taken as it is.
  */
 export class DemandMonitor {
-  /** NaN until a beat has been counted, unless it is said at the start. */
+  /** NaN until a beat has been counted, unless given at the start. */
   qps: number;
   /** How often `qps` has been set anew. */
   counts = 0;
@@ -38,7 +38,7 @@ export class DemandMonitor {
 
   readonly #beatMs: number;
 
-  /** @param initialQps what to take the demand for until it is counted; NaN if nothing is known. */
+  /** @param initialQps demand assumed until it is counted; NaN if unknown. */
   constructor(initialQps: number, beatMs: number) {
     this.qps = initialQps;
     this.#beatMs = beatMs;
@@ -52,7 +52,7 @@ export class DemandMonitor {
     if (this.#count > LEAP * this.#perBeat) this.#leap(nowMs);
   }
 
-  /** A part of a beat that surely has far more than a whole one is not waited out. */
+  /** Ends a beat early once it certainly has far more than the average. */
   #leap(nowMs: number): void {
     const sure = sureOf(this.#count);
     if (!(sure > LEAP * this.#perBeat)) return;
@@ -81,7 +81,7 @@ export class DemandMonitor {
     return Math.sqrt((1000 * this.qps * this.#spread) / this.#beatMs);
   }
 
-  /** Demand as other front ends see it; nothing until a beat has been counted. */
+  /** Demand as reported to other front ends; 0 until a beat has been counted. */
   get seen(): SeenLoad {
     if (Number.isNaN(this.qps)) return { qps: 0, variance: 0 };
     return { qps: this.qps, variance: this.noiseQps * this.noiseQps };

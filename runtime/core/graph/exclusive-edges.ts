@@ -2,9 +2,9 @@
 export const SHARE_TOLERANCE = 1e-9;
 
 /**
- * Which of exclusive edges a coin chooses, each in its share.
+ * Chooses one of exclusive edges by a coin, each with its share.
  * @param coin from 0 to the sum of the shares, or beyond it for none.
- * @param isOneTaken whether there is no way besides, which rounding must not open.
+ * @param isOneTaken whether one must be taken, which rounding must not prevent.
  * @returns position among the edges, −1 for none.
  */
 export function chosenEdge(

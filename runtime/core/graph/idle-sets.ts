@@ -32,7 +32,7 @@ export class IdleSets {
     return this.#count[task]!;
   }
 
-  /** The idle worker of a task with the lowest index, NONE if there is none. */
+  /** Returns the idle worker of a task with the lowest index, or NONE. */
   lowest(task: number): number {
     if (this.#count[task] === 0) return NONE;
     const first = task * this.#wordCount;

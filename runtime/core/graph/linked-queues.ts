@@ -4,9 +4,9 @@ import { NONE } from "./pipeline-shape.ts";
 
 /**
  * Queues of queries whose names are small integers: lists through two arrays by query, so that a
- * query comes out of the middle at once, as cancelled ones do.
+ * query, such as a cancelled one, can leave from the middle in constant time.
  *
- * Names are kept plus one, so that memory of names that are never used is never touched.
+ * Names are stored plus one, so that memory of unused names is never touched.
  */
 export class LinkedQueues {
   waiting = 0;
@@ -32,7 +32,7 @@ export class LinkedQueues {
     return this.#length[queue]!;
   }
 
-  /** Query at the head, NONE if none waits. */
+  /** Returns the query at the head; NONE if the queue is empty. */
   first(queue: number): number {
     return this.#first[queue]! - 1;
   }
@@ -42,12 +42,12 @@ export class LinkedQueues {
     return this.#last[queue]! - 1;
   }
 
-  /** Query before one that waits, NONE before the head. */
+  /** Returns the query before a waiting one; NONE before the head. */
   previous(query: number): number {
     return this.#previous[query]! - 1;
   }
 
-  /** Query after one that waits, NONE after the last. */
+  /** Returns the query after a waiting one; NONE after the last. */
   next(query: number): number {
     return this.#next[query]! - 1;
   }
@@ -56,7 +56,7 @@ export class LinkedQueues {
     this.insertAfter(this.last(queue), queue, query);
   }
 
-  /** @param before a query that waits in the queue, NONE for a place at the head. */
+  /** @param before a query that waits in the queue; NONE to insert at the head. */
   insertAfter(before: number, queue: number, query: number): void {
     assert(this.#queueByQuery[query] === 0, "a query waits once");
     const after = before === NONE ? this.#first[queue]! : this.#next[before]!;

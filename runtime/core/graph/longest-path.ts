@@ -2,7 +2,7 @@
 import type { InferlineBundle, StageTask } from "../../bundle/schema.ts";
 
 /**
- * Time of the longest way through the pipeline, hops included, if nothing waits.
+ * Returns the time of the longest way through the pipeline, hops included, without waiting.
  * @param latencyMs by task.
  */
 export function longestPathMs(

@@ -3,17 +3,17 @@ import type { CommandBuffer } from "../command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../load-share.ts";
 import type { PaceMonitor, ReferenceMode } from "../pace.ts";
 
-/** In place of a parent: the query is a request's own, for an entry task. */
+/** Stands for "no parent": the query belongs to a request itself, for an entry task. */
 export const NO_PARENT = 0xffff_ffff;
 
 export interface PipelineDispatcherOptions {
   /** The driver's names for queries are integers below this. */
   readonly queryCapacity: number;
-  /** The demand that is assumed until it is measured; left out, the highest level starts. */
+  /** Demand that is assumed until it is measured; by default the highest level starts. */
   readonly initialDemandQps?: number;
-  /** Whether workers take processors from each other as profiled; true unless said otherwise. */
+  /** Whether workers compete for processors as profiled; default true. */
   readonly contends?: boolean;
-  /** Whether decisions follow the pace of the workers; true unless said otherwise. */
+  /** Whether decisions follow the pace of the workers; default true. */
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
@@ -41,26 +41,26 @@ export interface PipelineDispatcher {
   /** Commands that one event appends at most. */
   readonly commandCapacity: number;
   /**
-   * When `onWake` is to be called unless another event comes first: at once, if that is over, but
-   * after the queries of the event at hand.
+   * When to call `onWake` unless another event comes first: at once if it is in the past, but after
+   * the queries of the event at hand.
    */
   readonly wakeMs: number;
-  /** Index of the level that is followed. */
+  /** Index of the followed level. */
   readonly level: number;
-  /** Workers that are assigned a model, or are to be. */
+  /** Workers that are assigned a model, or will be. */
   readonly servers: number;
   /** The pace of the workers. */
   readonly pace: PaceMonitor;
 
   /**
-   * A request comes; it counts as demand. Its entry queries follow.
+   * Called when a request arrives; it counts as demand. Its entry queries follow.
    * @returns whether it is admitted: beyond capacity the excess is shed.
    */
   onRequest(nowMs: number): boolean;
   /**
-   * A query of a task has come to be. Batches of it start with the `onWake` that follows: `wakeMs`
-   * says so, and the driver calls it once all queries of an event are in.
-   * @param query the driver's name for it, not that of a query that waits or runs.
+   * Called when a query of a task arises. Its batch starts with the `onWake` that follows: `wakeMs`
+   * requests it, and the driver calls it once all queries of an event are in.
+   * @param query the driver's name for it, not in use by a query that waits or runs.
    * @param parent the query that it came from, or NO_PARENT.
    * @param deadlineMs of its request.
    */
@@ -73,24 +73,24 @@ export interface PipelineDispatcher {
     out: CommandBuffer,
   ): void;
   /**
-   * The batch a worker ran is done.
-   * @param ranMs how long the model ran in the worker; left out where it was not measured.
+   * Called when a worker's batch is done.
+   * @param ranMs how long the model ran in the worker; left out if not measured.
    */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
-  /** How many queries a served one sent to a child task of its own: what a heartbeat reports. */
+  /** Reports how many queries a served one sent to a child task, like a heartbeat of the paper. */
   onFanout(query: number, childTask: number, count: number): void;
-  /** The time has come that `wakeMs` named. */
+  /** Called at the time that `wakeMs` named. */
   onWake(nowMs: number, out: CommandBuffer): void;
-  /** A worker has come up, for the first time or again; it holds no model. */
+  /** Called when a worker has come up, for the first time or again; it holds no model. */
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void;
   /** The worker holds the model that ASSIGN named last. */
   onModelReady(worker: number, nowMs: number, out: CommandBuffer): void;
-  /** A worker has gone down. What it ran is the driver's to answer for. */
+  /** Called when a worker has gone down. The driver answers for the queries that it ran. */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
-   * A query whose worker was lost while it ran, or whose batch was refused for other rows of it,
-   * waits again, under the name it has, before those that came after it. As with `onQuery`,
-   * batches start with the `onWake` that follows.
+   * Called for a query whose worker was lost while it ran, or whose batch was refused for other
+   * rows of it: it waits again, under its name, before later ones. As with `onQuery`, batches start
+   * with the `onWake` that follows.
    */
   onRetry(query: number, task: number, nowMs: number, out: CommandBuffer): void;
   /**
@@ -100,18 +100,18 @@ export interface PipelineDispatcher {
   onCancel(query: number): boolean;
   /** Smoothed demand, requests per second; NaN until it is known. */
   loadQps(nowMs: number): number;
-  /** What is seen here of the demand, to tell the other front ends. */
+  /** Load as measured here, for the other front ends. */
   seenLoad(nowMs: number): SeenLoad;
   /**
-   * It is one of several front ends from now on, and chooses its level by the demand of all. What
-   * that changes follows from its next look at the demand on.
+   * Called when this is one of several front ends: it chooses its level by the demand of all, from
+   * its next look at the demand on.
    */
   onShare(share: LoadShare): void;
 }
 
-/** What a dispatcher whose plans resize workers is told besides. */
+/** Events of a dispatcher whose plans resize workers. */
 export interface ResizedPipeline {
-  /** Highest rate of a beat among the next ten, as the driver foretells it. */
+  /** Passes on the driver's forecast of the highest rate of a beat among the next ten. */
   onForecast(qps: number): void;
   /** The worker has the cores that RESIZE named last. */
   onResized(worker: number, nowMs: number, out: CommandBuffer): void;

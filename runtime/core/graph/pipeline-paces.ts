@@ -57,7 +57,7 @@ export class PipelinePaces {
     this.#busy = new Uint32Array(workerCount);
   }
 
-  /** A worker starts a batch. @param variant index among those of all tasks. */
+  /** Called when a worker starts a batch. @param variant index among those of all tasks. */
   started(worker: number, variant: number, batch: number): void {
     this.#busyCount++;
     this.#variant[worker] = variant;
@@ -65,7 +65,7 @@ export class PipelinePaces {
     this.#busy[worker] = this.#busyCount;
   }
 
-  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  /** Called when a worker has ended its batch. @param ranMs time in the worker; NaN if unknown. */
   done(worker: number, ranMs: number, nowMs: number): void {
     const busy = Math.max(this.#busyCount, this.#busy[worker]!);
     const batch = this.#end(worker);

@@ -1,13 +1,13 @@
-/** Flattens what is the same at every load of a Loki bundle. */
+/** Flattens the parts of a Loki bundle that are the same at every load. */
 import type { LokiBundle, PipelineTask } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 import { beatMsOf } from "../beat.ts";
 
-/** In place of an index: there is none. */
+/** Stands for "no index". */
 export const NONE = -1;
 
 /**
- * What is the same at every load, as flat arrays: the tasks, their variants and what these take.
+ * Parts of a bundle that are the same at every load, as flat arrays: tasks, variants and times.
  *
  * A child is named by its ordinal among the children of its parent, an entry task by its ordinal
  * among the entries; a variant by its index among those of all tasks, in the order of the tasks.
@@ -44,11 +44,11 @@ export interface PipelineShape {
   readonly serviceMs: Float64Array;
   readonly maxBatch: Uint32Array;
   /**
-   * What a query still needs after its task, on the fastest variants and alone in its batches,
+   * Least time of a query after its task, on the fastest variants and alone in its batches,
    * [taskCount].
    */
   readonly fastestRestMs: Float64Array;
-  /** The same from its start at the task. */
+  /** Least time of a query from its start at the task, [taskCount]. */
   readonly fastestFromMs: Float64Array;
   /** Communication latency on the way to a server. */
   readonly hopMs: number;
@@ -57,7 +57,7 @@ export interface PipelineShape {
 }
 
 /**
- * Names that queries have besides those that wait: the ones that run, and those of a batch whose
+ * Counts the names of queries beside those that wait: running ones, and those of a batch whose
  * outputs are being handed in.
  */
 export function busyNames({ workerCount, maxBatch }: PipelineShape): number {
@@ -111,7 +111,7 @@ export function pipelineShapeOf(bundle: LokiBundle): PipelineShape {
   };
 }
 
-/** Only children that every query has count: one that is not reached takes no time. */
+/** Counts only children that every query has: one that is not reached takes no time. */
 function fastest(
   tasks: readonly PipelineTask[],
   children: readonly (readonly number[])[],
@@ -135,7 +135,7 @@ function fastest(
   return { fastestRestMs, fastestFromMs };
 }
 
-/** Where each of consecutive runs begins, and where the last ends. */
+/** Returns where each of consecutive runs begins, and where the last ends. */
 export function starts(lengths: readonly number[]): Uint32Array {
   const start = new Uint32Array(lengths.length + 1);
   for (const [index, length] of lengths.entries()) start[index + 1] = start[index]! + length;

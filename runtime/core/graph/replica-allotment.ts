@@ -4,13 +4,12 @@ import type { ReplicaFleet } from "./replica-fleet.ts";
 import type { ReplicaShape } from "./replica-shape.ts";
 
 /**
- * How many replicas each task gets, and in which pool, of the workers that are up.
+ * Divides the workers that are up: how many replicas each task gets, and in which pool.
  *
- * First every task that is to have some gets one. Then the planned replicas come before those that
- * the tuner adds, and of several tasks the one that has the smallest part of what it is to have
- * comes first, the first of equals. A task whose pool has no worker left gets its one replica in
- * another pool that can run it; not while workers of its own have yet to come up for the first
- * time, as when a server starts.
+ * First every task with a target gets one. Then planned replicas come before those that the tuner
+ * adds, and the task with the smallest part of its target comes first; ties go to the first. A task
+ * whose pool has no worker left gets its one replica in another pool that can run it; not while
+ * workers of its own pool have yet to come up for the first time, as when a server starts.
  */
 export class ReplicaAllotment {
   /** [taskCount], each: replicas, 0 where no worker is left; and their pool. */
@@ -19,7 +18,7 @@ export class ReplicaAllotment {
   readonly #shape: ReplicaShape;
   /** [poolCount]: workers up that are not given to any task. */
   readonly #free: Uint32Array;
-  /** [taskCount]: how far the round at hand goes. */
+  /** Limit of the current round, [taskCount]. */
   readonly #limit: Uint32Array;
 
   constructor(shape: ReplicaShape) {
@@ -30,7 +29,7 @@ export class ReplicaAllotment {
     this.#limit = new Uint32Array(shape.taskCount);
   }
 
-  /** @param targets by task; 0 for one that is to have none. */
+  /** @param targets by task; 0 for no replicas. */
   update(
     level: number,
     targets: Uint32Array,
@@ -66,7 +65,7 @@ export class ReplicaAllotment {
       let bestPart = 1;
       for (let task = 0; task < taskCount; task++) {
         const part = this.wanted[task]! / this.#limit[task]!;
-        // Of no target it is NaN, which is less than nothing.
+        // NaN without a target, for which the comparison is false.
         if (!(part < bestPart)) continue;
         const pool = this.pool[task]!;
         if (this.#free[pool] === 0 || pool !== poolByLevelTask[plan + task]) continue;

@@ -1,4 +1,4 @@
-/** Keeps what each worker does and for which task. */
+/** Tracks what each worker does and for which task. */
 import { assert } from "../assert.ts";
 import { IdleSets } from "./idle-sets.ts";
 import { NONE } from "./pipeline-shape.ts";
@@ -26,13 +26,13 @@ export class ReplicaFleet {
   readonly leavingByPool: Uint32Array;
   readonly unseenByPool: Uint32Array;
   /**
-   * [taskCount, poolCount]: replicas but for leaving ones, and those of them that are not loading.
+   * Replicas without leaving ones, [taskCount, poolCount], and those of them that are not loading.
    */
   readonly active: Uint32Array;
   readonly ready: Uint32Array;
   /**
-   * [taskCount]: replicas, the leaving ones too; those of them that hold their model; those that
-   * are ready and not leaving.
+   * Replicas including leaving ones, [taskCount]; those that hold their model; and those that are
+   * ready and not leaving.
    */
   readonly assignedByTask: Uint32Array;
   readonly holdingByTask: Uint32Array;
@@ -120,7 +120,7 @@ export class ReplicaFleet {
   }
 
   setLeaving(worker: number, isLeaving: boolean): void {
-    assert(this.state[worker] === BUSY, "only who is busy leaves later");
+    assert(this.state[worker] === BUSY, "only a busy replica leaves later");
     this.#count(worker, -1);
     this.isLeaving[worker] = isLeaving ? 1 : 0;
     this.#count(worker, 1);

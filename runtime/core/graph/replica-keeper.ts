@@ -1,4 +1,4 @@
-/** Starts the replicas that are missing and releases those that are too many. */
+/** Starts missing replicas and releases surplus ones. */
 import type { CommandBuffer } from "../command-buffer.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { ReplicaAllotment } from "./replica-allotment.ts";
@@ -7,14 +7,13 @@ import type { ReplicaShape } from "./replica-shape.ts";
 import { BUSY, IDLE, LOADING, OFF } from "./worker-fleet.ts";
 
 /**
- * Makes the replicas what they are to be: starts those that are missing and releases those that are
- * too many.
+ * Brings the replicas to their targets: starts missing ones and releases surplus ones.
  *
- * Of a task's replicas in its pool, idle ones go first while enough ready ones are left, then those
- * that still load, then busy ones once their batch is done. Replicas in another pool, where an
- * earlier plan had the task, serve on until the task has all it is to have in its pool. Where such
- * a one is in the way of a replica that has to start, it goes when its task has another that is
- * ready, or when nothing else would ever make room.
+ * Among a task's replicas in its pool, idle ones go first while enough ready ones are left, then
+ * those that still load, then busy ones once their batch is done. Replicas in another pool, left
+ * from an earlier plan, keep serving until the task has all its replicas in its pool. One that
+ * occupies the place of a replica that has to start goes once its task has another ready one, or
+ * when nothing else would free a place.
  */
 export class ReplicaKeeper {
   readonly allotment: ReplicaAllotment;
@@ -47,8 +46,8 @@ export class ReplicaKeeper {
   }
 
   /**
-   * @param targets replicas that each task is to have if there are workers.
-   * @param cores of new ones, by task; null where workers do not differ in them.
+   * @param targets replicas of each task, if there are enough workers.
+   * @param cores of new ones, by task; null if workers do not differ in them.
    */
   settle(
     level: number,
@@ -85,7 +84,7 @@ export class ReplicaKeeper {
     const isServed = wanted > 0 && ready[cell]! >= wanted;
     for (let pool = 0; pool < poolCount; pool++) {
       if (pool === home || active[task * poolCount + pool] === 0) continue;
-      // What loads there is of no use any more either way.
+      // A replica that still loads there is of no use in either case.
       this.#reduce(task, pool, isServed ? 0 : ready[task * poolCount + pool]!);
     }
   }
@@ -103,7 +102,7 @@ export class ReplicaKeeper {
     }
   }
 
-  /** Leaves at most so many replicas in a pool, the highest indices go first. */
+  /** Keeps at most this many replicas in a pool; the highest indices go first. */
   #reduce(task: number, pool: number, kept: number): void {
     const { poolCount } = this.#shape;
     const { active, ready } = this.#fleet;
@@ -116,7 +115,7 @@ export class ReplicaKeeper {
     }
   }
 
-  /** The replica of the highest index in a state, leaving ones left out; NONE if there is none. */
+  /** Returns the highest-indexed replica in a state that is not leaving, or NONE. */
   #last(task: number, pool: number, state: number): number {
     const { workerStart } = this.#shape;
     const fleet = this.#fleet;
@@ -128,7 +127,7 @@ export class ReplicaKeeper {
   }
 
   /**
-   * Starts replicas on workers that are off; the task with the smallest part of what it wants comes
+   * Starts replicas on workers that are off; the task with the smallest part of its target is
    * first.
    */
   #startMissing(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
@@ -162,7 +161,7 @@ export class ReplicaKeeper {
     return best;
   }
 
-  /** Replicas of other plans give way to those that are missing in a pool. */
+  /** Releases replicas of other plans where they block missing ones in a pool. */
   #makeRoom(pool: number, out: CommandBuffer, cores: Uint32Array | null): void {
     const fleet = this.#fleet;
     let missing = this.#missing(pool) - fleet.leavingByPool[pool]!;
@@ -190,7 +189,7 @@ export class ReplicaKeeper {
   }
 
   /**
-   * A ready replica of a task that belongs in another pool; idle ones first, then the highest
+   * Returns a ready replica whose task belongs in another pool; idle ones first, then the highest
    * index. NONE if none may go.
    */
   #inTheWay(pool: number, isStuck: boolean): number {

@@ -1,4 +1,4 @@
-/** Flattens what is the same at every load of a bundle with replicas. */
+/** Flattens the parts of a bundle with replicas that are the same at every load. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 import { NONE, starts } from "./pipeline-shape.ts";
@@ -29,7 +29,7 @@ export interface ReplicaShape {
 }
 
 /**
- * Names that queries have besides those that wait: the ones that run, and those of a batch whose
+ * Counts the names of queries beside those that wait: running ones, and those of a batch whose
  * outputs are being handed in.
  */
 export function busyNames({

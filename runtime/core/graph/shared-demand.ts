@@ -1,20 +1,20 @@
-/** The demand that one of several front ends plans for, by what all of them see. */
+/** Demand that one of several front ends plans for, derived from what all of them measure. */
 import type { LoadShare } from "../load-share.ts";
 
 /**
- * More than its part comes to a front end where the excess is so many standard deviations; until
- * there is none.
+ * Standard deviations of the excess from which a front end counts as receiving more than its share,
+ * until the excess is gone.
  */
 const UNEVEN_SIGMAS = 3;
 
 /**
- * A front end that has k of K workers plans for k/K of what all of them see together: all follow
- * the same level then, and the instances of its plan are split as the workers are. What is seen
- * here alone is noisier, and half as far up a range of levels. Where clients send more here than to
- * the others, what is seen here is what has to be carried.
+ * A front end that has k of K workers plans for k/K of the total: all follow the same level then,
+ * and the instances of its plan are split as the workers are. The local measurement is noisier, and
+ * would be half as far up a range of levels. If clients send more here than to the others, the
+ * local measurement is what has to be carried.
  */
 export class SharedDemand {
-  /** Requests per second; NaN while nothing is known. */
+  /** Requests per second; NaN while unknown. */
   qps = Number.NaN;
   /** Standard deviation of it. */
   noiseQps = Number.NaN;
@@ -26,8 +26,8 @@ export class SharedDemand {
   }
 
   /**
-   * Sets the demand anew.
-   * @param seenQps what is seen here; NaN while that is not known. @param noiseQps its deviation.
+   * Updates the demand. @param seenQps local measurement; NaN while unknown. @param noiseQps its
+   * standard deviation.
    */
   look(seenQps: number, noiseQps: number): void {
     this.qps = seenQps;

@@ -8,12 +8,12 @@ import {
 } from "../../bundle/schema.ts";
 import { assert } from "../assert.ts";
 
-/** In place of a task: the requests, which entries come from. */
+/** Stands for a task: the requests, which entries come from. */
 export const REQUESTS = -1;
 
 /**
- * What an edge does with rows: leaves them what they are, makes several of one, makes one of all
- * that were made of one, or one of each window of these.
+ * Effect of an edge on rows: keeps them, makes several of one, makes one of all that were made of
+ * one, or one of each window of these.
  */
 export const PLAIN = 0;
 export const SPREAD = 1;
@@ -47,9 +47,9 @@ export interface TaskGraph {
   readonly isExclusive: Uint8Array;
   /** [edgeCount]: PLAIN, SPREAD, GATHER or WINDOWS. */
   readonly kindByEdge: Uint8Array;
-  /** [edgeCount]: mean rows that a row which takes the edge makes; 1 where it makes none. */
+  /** Mean rows that a row which takes the edge makes, [edgeCount]; 1 for edges that make none. */
   readonly fanoutByEdge: Float64Array;
-  /** [edgeCount]: rows of a window; 0 where there are none. */
+  /** Rows of a window, [edgeCount]; 0 for edges without one. */
   readonly windowByEdge: Uint32Array;
   /** Scopes of rows; the first is of the rows of requests, and each comes after its parent. */
   readonly scopes: readonly GraphScope[];
@@ -125,7 +125,7 @@ function kindOf({ fanout, gather }: EdgeRows): number {
   return gather === "all" ? GATHER : WINDOWS;
 }
 
-/** Where each of consecutive runs begins, and where the last ends. */
+/** Returns where each of consecutive runs begins, and where the last ends. */
 function startsOf(lengths: readonly number[]): Uint32Array {
   const start = new Uint32Array(lengths.length + 1);
   for (const [index, length] of lengths.entries()) start[index + 1] = start[index]! + length;

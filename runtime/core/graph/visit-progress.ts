@@ -1,16 +1,16 @@
-/** Keeps how far each request has come through the graph. */
+/** Tracks how far each request has come through the graph. */
 import { assert } from "../assert.ts";
 import { NONE } from "./pipeline-shape.ts";
 import { PLAIN, REQUESTS, SPREAD, type TaskGraph, WINDOWS } from "./task-graph.ts";
 
-/** What is known of an edge of a row. */
+/** States of an edge of a row. */
 const UNDECIDED = 0;
 const NOT_TAKEN = 1;
 const TAKEN = 2;
 
 /**
- * What is known of a task of a row: may come, will not, is waited for, is over; or will come once
- * all edges into it are settled.
+ * States of a task for a row: undecided, skipped, awaited, done; or visited once all edges into it
+ * are settled.
  */
 const UNKNOWN = 0;
 const SKIPPED = 1;
@@ -45,7 +45,7 @@ export class VisitProgress {
   readyRow: Uint32Array;
   readyCount = 0;
   readonly #graph: TaskGraph;
-  /** Whether there are no rows but those of requests. */
+  /** Whether rows of requests are the only rows. */
   readonly #isPlain: boolean;
   readonly #requestCapacity: number;
   /** [rowCapacity, edgeCount] */
@@ -108,7 +108,7 @@ export class VisitProgress {
     this.#gathered = new Uint32Array(rowCapacity * gatherCells);
   }
 
-  /** A new request has the name; nothing of it is settled. */
+  /** Opens a request under this name; nothing of it is settled. */
   open(request: number): void {
     this.#begin(request);
     this.#openTasks[request] = this.#graph.scopes[0]!.taskCount;
@@ -133,22 +133,22 @@ export class VisitProgress {
     this.#next[request] = 0;
   }
 
-  /** Of a row, its request. */
+  /** Request of a row. */
   requestOf(row: number): number {
     return this.#isPlain ? row : this.#request[row]!;
   }
 
-  /** Of a row, the one that it was made of; NONE for that of a request. */
+  /** Row that a row was made from; NONE for that of a request. */
   parentOf(row: number): number {
     return this.#isPlain ? NONE : this.#parent[row]!;
   }
 
-  /** Of a row, its position among those that the same edge made of the same row. */
+  /** Position of a row among those that the same edge made from the same row. */
   ordinalOf(row: number): number {
     return this.#isPlain ? 0 : this.#ordinal[row]!;
   }
 
-  /** The next row of the same request, that of the request first; NONE after the last. */
+  /** Returns the next row of the same request, whose own row is first; NONE after the last. */
   nextRow(row: number): number {
     return this.#isPlain ? NONE : this.#next[row]! - 1;
   }
@@ -161,7 +161,7 @@ export class VisitProgress {
     this.#assertServed(row, edge);
     assert(
       this.#isPlain || this.#graph.kindByEdge[edge] !== SPREAD,
-      "how many rows are made is said",
+      "the number of made rows is known",
     );
     this.#settleOne(row, edge, isTaken);
     const first = this.#graph.childByEdge[edge]!;
@@ -170,8 +170,8 @@ export class VisitProgress {
   }
 
   /**
-   * Settles an edge with a fan-out: as many rows are made as are sent, and come to its task in
-   * their order. There has to be room for them.
+   * Settles an edge with a fan-out: makes as many rows as are sent, which come to its task in their
+   * order. Requires room for them.
    */
   spread(row: number, edge: number, sent: number): void {
     this.#assertServed(row, edge);
@@ -180,7 +180,9 @@ export class VisitProgress {
     this.#gatherDue();
   }
 
-  /** The query of a visited task is over. The edges away from the task are to be settled next. */
+  /**
+   * Marks the query of a visited task as answered. The edges away from the task are settled next.
+   */
   serve(row: number, task: number): void {
     const at = row * this.#graph.taskCount + task;
     assert(this.#task[at] === VISITED, "a task that is served was visited");
@@ -188,12 +190,12 @@ export class VisitProgress {
     this.#openTasks[this.requestOf(row)]!--;
   }
 
-  /** Whether nothing of the request waits, runs or is undecided. */
+  /** Whether no query of the request waits, runs or is undecided. */
   isDone(request: number): boolean {
     return this.#openTasks[request] === 0;
   }
 
-  /** Whether the edge is settled as taken; of a gather, by the row that it comes from. */
+  /** Whether the edge is settled as taken; for a gather, by the row that it comes from. */
   isTaken(row: number, edge: number): boolean {
     return this.#edge[row * this.#graph.edgeCount + edge] === TAKEN;
   }
@@ -293,7 +295,7 @@ export class VisitProgress {
     }
   }
 
-  /** Makes rows of one; gathers of their scope wait for them, or are due if there are none. */
+  /** Makes rows from one; gathers of their scope wait for them, or are due if count is 0. */
   #make(row: number, edge: number, count: number): void {
     const { edgeCount, kindByEdge, childByEdge, scopeByTask, scopes } = this.#graph;
     const task = childByEdge[edge]!;
@@ -322,7 +324,7 @@ export class VisitProgress {
     }
   }
 
-  /** A free name, which is listed with those of the request. */
+  /** Returns a free name, listed with those of the request. */
   #takeName(request: number): number {
     assert(this.freeRows > 0, "there is room for the rows that are made");
     let name = this.#free - 1;

@@ -1,10 +1,10 @@
-/** Keeps the servers of a plan, what they hold and which group they serve. */
+/** Tracks the servers of a plan, what they hold and which group they serve. */
 import type { PaceMonitor } from "../pace.ts";
 import { NONE } from "./pipeline-shape.ts";
 
 /**
- * What a worker is doing: down; up without a model that the plan knows; loading one; ready; running
- * a batch.
+ * States of a worker: down; up without a model that the plan knows; loading one; ready; running a
+ * batch.
  */
 export const DOWN = 0;
 export const OFF = 1;
@@ -13,14 +13,14 @@ export const IDLE = 3;
 export const BUSY = 4;
 
 /**
- * The workers, what they hold and which group they serve; the idle ones of each group as a stack,
- * the one that became so last on top.
+ * Workers, what they hold and which group they serve; the idle ones of each group form a stack,
+ * with the latest on top.
  */
 export class WorkerFleet {
   readonly state: Uint8Array;
-  /** Variant that is held or being loaded, NONE without. */
+  /** Variant that is held or being loaded, or NONE. */
   readonly model: Int32Array;
-  /** Instance of the current plan that a worker is for, NONE for none. */
+  /** Instance of the current plan that a worker is for, or NONE. */
   readonly target: Int32Array;
   /**
    * Group whose queries a ready worker takes, NONE unless ready. One that will leave helps out in a
@@ -50,7 +50,7 @@ export class WorkerFleet {
     this.#above = new Int32Array(workerCount).fill(NONE);
   }
 
-  /** An idle worker of a group, NONE if there is none. */
+  /** Returns an idle worker of a group, or NONE. */
   idleOf(group: number): number {
     return this.#idle[group]!;
   }

@@ -33,15 +33,15 @@ export type AssignedProcessHandlers = AssignedExecutorHandlers & ProcessExecutor
 type SharedOptions = Omit<ExecutorOptions, "standbyCount" | "isTrial">;
 
 export interface AssignedExecutorOptions extends SharedOptions {
-  /** Workers in reserve on each device, which hold what was assigned; left out for none. */
+  /** Workers in reserve on each device, which hold what was assigned; default 0. */
   readonly standbyCount?: number;
 }
 
 /**
- * Finds out, with one worker that loads every variant and ends, whether the models run on each of
- * the devices. Then every slot is ready; it has a process from its first assignment until its
- * release. One that ends by itself is lost, and ready again at once if it was healthy, else after a
- * wait that grows with every process in that row that was not.
+ * Checks, with one worker that loads every variant and ends, whether the models run on each of the
+ * devices. Then every slot is ready; it has a process from its first assignment until its release.
+ * A process that ends by itself is lost; its slot is ready again at once if it was healthy,
+ * otherwise after a wait that grows with each consecutive unhealthy process.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startAssignedExecutor(
@@ -119,11 +119,11 @@ class AssignedPool implements AssignedProcessExecutor {
   readonly #options: AssignedExecutorOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: readonly WorkerSlot[];
-  /** By the key of the device that they are on. */
+  /** Spares per device key. */
   readonly #spares = new Map<string, SpareWorkers>();
-  /** By slot the processes in a row that ended without being healthy. */
+  /** Consecutive processes per slot that ended before they were healthy. */
   readonly #failures: number[];
-  /** One for each slot that is to be ready again later. */
+  /** Pending retries, one for each slot that will be ready again later. */
   readonly #retries: Retries;
   #closing: Promise<void> | null = null;
 
@@ -137,13 +137,13 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#retries = new Retries(limits, handlers.onStartFailed);
     this.#failures = new Array<number>(options.workerCount).fill(0);
     const { onStartFailed, onStarted, onModelFacts } = handlers;
-    const told = { onStartFailed, onStarted, onFacts: onModelFacts };
-    // A device is as quick as its own kind.
+    const listeners = { onStartFailed, onStarted, onFacts: onModelFacts };
+    // Devices of one kind share their paces.
     const paces = new Map<string, WorkerPaces>();
     for (const device of distinctDevices(options.devices)) {
       const own = new WorkerPaces(limits);
       const setups = new Array(options.standbyCount ?? 0).fill(setupOf(options, device));
-      const spares = { setups, mostHeld: KEPT_MODELS, limits, paces: own, ...told };
+      const spares = { setups, mostHeld: KEPT_MODELS, limits, paces: own, ...listeners };
       this.#spares.set(deviceKey(device), new SpareWorkers(spares));
       paces.set(deviceKey(device), own);
     }
@@ -224,7 +224,7 @@ class AssignedPool implements AssignedProcessExecutor {
     this.#failures[slot] = failures;
     this.#handlers.onLost(slot, reason, isHung);
     if (isHealthy) this.#announce(slot);
-    // Who was told of the loss may have closed the executor.
+    // A listener may have closed the executor.
     else if (this.#closing === null) {
       this.#retries.later(failures, reason, () => this.#announce(slot));
     }

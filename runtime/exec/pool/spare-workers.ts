@@ -1,4 +1,4 @@
-/** Workers in reserve for slots that are assigned models: they hold what the others hold. */
+/** Workers in reserve for slots that are assigned models; they hold recently assigned models. */
 
 import { Retries } from "../limits/retries.ts";
 import type { WorkerLimits } from "../limits/worker-limits.ts";
@@ -11,7 +11,7 @@ import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts
 /** Time after the last change, in which others start and load, before spares do. */
 const CALM_MS = 500;
 
-/** A worker that has left the reserve. Whoever took it is told what becomes of it. */
+/** Worker that has left the reserve; its events go to the new owner. */
 export interface TakenSpare {
   readonly worker: WorkerProcess;
   readonly adopt: (listener: WorkerListener) => void;
@@ -30,12 +30,12 @@ interface SpareOptions {
 }
 
 /**
- * Keeps spares of a device started and, once nothing has changed for a while, has them hold what
- * was assigned to slots last. A spare that ends is followed by another, as any worker is.
+ * Keeps spares of a device started and, once nothing has changed for a while, loads the models that
+ * were assigned to slots last. A spare that ends is replaced, like any worker.
  */
 export class SpareWorkers {
   readonly #options: SpareOptions;
-  /** By place in the reserve; null while none is there. */
+  /** Worker per place in the reserve; null while the place is empty. */
   readonly #spares: (Spare | null)[];
   readonly #failures: number[];
   readonly #retries: Retries;
@@ -133,7 +133,7 @@ export class SpareWorkers {
 
 class Spare {
   readonly worker: WorkerProcess;
-  /** Who is told of the rest of its life. */
+  /** Listener for the rest of its life. */
   heir: WorkerListener | null = null;
   #isReady = false;
   #held = "";
@@ -163,7 +163,7 @@ class Spare {
     return this.#isReady && isOpen && !isSilent;
   }
 
-  /** The variants that were assigned last, on their cores; nothing if it holds them. */
+  /** Assigns the most recent variants, on their cores, unless it holds them already. */
   hold(assigned: ReadonlyMap<number, number>, most: number): void {
     if (!this.#isReady || !this.worker.isOpen) return;
     const last = [...assigned].slice(-most);
@@ -172,7 +172,7 @@ class Spare {
     const held = JSON.stringify({ variants, cores });
     if (variants.length === 0 || held === this.#held) return;
     this.#held = held;
-    // Its end says the rest.
+    // A failure is reported when its process ends.
     this.worker.assign({ variants, cores }).catch(() => {});
   }
 }

@@ -1,6 +1,5 @@
 /**
- * The executor over worker processes: their slots, the standbys, and the replacement of those that
- * are lost.
+ * Executor over worker processes: their slots, the standbys, and the replacement of lost workers.
  */
 import { availableParallelism } from "node:os";
 import { assert } from "../../core/assert.ts";
@@ -21,7 +20,7 @@ import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-
 import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
 
 export interface ProcessExecutor extends Executor {
-  /** Process ids by worker slot, undefined where a worker is missing, and those of the standbys. */
+  /** Process ids by worker slot, undefined for missing workers, and those of the standbys. */
   pids(): {
     readonly slots: readonly (number | undefined)[];
     readonly standbys: readonly number[];
@@ -29,21 +28,21 @@ export interface ProcessExecutor extends Executor {
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
-  /** A batch was given to a worker slot. */
+  /** Called when a batch was given to a worker slot. */
   readonly onRun?: (worker: number, rows: number) => void;
   /**
-   * A worker ended without being healthy; the next is started in `retryMs`. Left out, it becomes a
-   * warning of the process.
+   * Called when a worker ended without being healthy; the next is started in `retryMs`. By default
+   * it becomes a warning of the process.
    */
   readonly onStartFailed?: (reason: string, retryMs: number) => void;
   /**
-   * A worker, be it in a slot, in reserve or only tried, has loaded a model that it did not hold:
-   * told each time, at the start before the executor is there.
+   * Called each time that a worker, in a slot, in reserve or only tried, has loaded a model that it
+   * did not hold; at the start, before the executor is available.
    */
   readonly onModelFacts?: (facts: ModelFacts, on: WorkerDevice) => void;
   /**
-   * A worker is ready; told with each one, but not of workers that are only tried.
-   * @param tookMs from the start of its process, with the models that it loads then.
+   * Called for each worker that is ready, except those that are only tried.
+   * @param tookMs from the start of its process, including the models that it loads then.
    */
   readonly onStarted?: (tookMs: number) => void;
 }
@@ -53,12 +52,12 @@ const AT_A_TIME = 2 * availableParallelism();
 
 /**
  * Starts the workers and waits until all of them are ready; `onReady` is called for each slot just
- * after the promise is kept.
+ * after the promise is resolved.
  *
- * From then on each worker that ends is followed by another: at once if it was healthy, else after
- * a wait that grows with every worker in that row that was not, up to a limit, and for ever,
- * because a cluster has to heal by itself when the cause goes away. The rows are independent: a
- * broken accelerator does not hold up what is replaced on another.
+ * From then on each worker that ends is replaced: at once if it was healthy, otherwise after a wait
+ * that grows, up to a limit, with each consecutive unhealthy worker. Retries never stop, because a
+ * cluster has to heal by itself when the cause goes away. These waits are independent: a broken
+ * accelerator does not delay replacements on another.
  * @throws Error saying which variant and device failed, and why; no process is left behind.
  */
 export async function startExecutor(
@@ -80,7 +79,7 @@ export async function startExecutor(
   return pool.open();
 }
 
-/** One for each worker that is to start: those of the slots first, then those of the standbys. */
+/** Returns a device for each worker to start: slots first, then standbys. */
 function wantedDevices({ devices, standbyCount }: ExecutorOptions): WorkerDevice[] {
   const standbys = distinctDevices(devices).flatMap((device) => {
     return new Array<WorkerDevice>(standbyCount).fill(device);
@@ -92,13 +91,13 @@ class WorkerPool implements ProcessExecutor {
   readonly #options: ExecutorOptions;
   readonly #handlers: ProcessExecutorHandlers;
   readonly #limits: WorkerLimits;
-  /** By the key of their device: it is as quick as its own kind. */
+  /** Paces per device key: devices of one kind share them. */
   readonly #paces = new Map<string, WorkerPaces>();
   readonly #slots: (WorkerProcess | null)[];
   readonly #standbys: WorkerProcess[] = [];
   /** Every process that has not ended. */
   readonly #alive = new Set<WorkerProcess>();
-  /** One for each worker that is to be started later. */
+  /** Pending retries, one for each worker that will be started later. */
   readonly #retries: Retries;
   #announced = false;
   #closing: Promise<void> | null = null;
@@ -201,7 +200,7 @@ class WorkerPool implements ProcessExecutor {
     });
   }
 
-  /** Gives a worker the first slot of its device that is free, else the rank of a standby. */
+  /** Gives a worker the first free slot of its device, otherwise makes it a standby. */
   #admit(worker: WorkerProcess): void {
     const slot = this.#slots.findIndex((taken, index) => {
       return taken === null && this.#isOn(worker, index);
@@ -232,8 +231,8 @@ class WorkerPool implements ProcessExecutor {
   }
 
   /**
-   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn:
-   * nobody sees it empty. One that answers no ping just now comes last.
+   * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn,
+   * so that the slot is never seen empty. A standby that answers no ping is the last choice.
    */
   #vacate(slot: number, reason: string, isHung: boolean): void {
     const fitting = this.#standbys.filter((worker) => this.#isOn(worker, slot));
@@ -251,7 +250,7 @@ class WorkerPool implements ProcessExecutor {
   }
 
   #replace(on: WorkerDevice, failures: number): void {
-    // Who was told of the loss may have closed the executor.
+    // A listener may have closed the executor.
     if (this.#closing !== null) return;
     this.#spawn(on, failures, false).catch((error: unknown) => {
       this.#retryLater(on, failures + 1, messageOf(error));
@@ -265,9 +264,9 @@ class WorkerPool implements ProcessExecutor {
 }
 
 /**
- * Kept once all are done. @param count how many there are. @param most of them at a time.
- * @param begin told which it is, from 0.
- * @throws what the first that fails throws; those that were not begun by then are not.
+ * Runs `count` tasks, with at most `most` at a time; resolves once all are done.
+ * @param begin starts the task with this index, from 0.
+ * @throws the first failure; tasks that were not begun by then are not begun.
  */
 export async function aFewAtATime(
   count: number,

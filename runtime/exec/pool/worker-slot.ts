@@ -1,6 +1,6 @@
 /**
- * One worker slot as the executor fills and empties it: its process, what that is to hold, and on
- * how many cores its batches run.
+ * Worker slot that the executor fills and empties: its process, its assigned models, and the cores
+ * of its batches.
  */
 import { assert } from "../../core/assert.ts";
 import type { WorkerLimits } from "../limits/worker-limits.ts";
@@ -19,25 +19,26 @@ import type { WorkerSetup } from "../models/worker-setup.ts";
 import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
 import type { TakenSpare } from "./spare-workers.ts";
 
-/** Calls of a slot; none comes from within a call of its own, and none after it was closed. */
+/** Callbacks of a slot; never called from within a call of the slot, nor after it was closed. */
 export interface WorkerSlotListener {
   readonly onModelReady: (loads: number) => void;
   readonly onStarted?: ((tookMs: number) => void) | undefined;
   readonly onFacts?: ((facts: ModelFacts, on: WorkerDevice) => void) | undefined;
   readonly onResized: (cores: number) => void;
   /**
-   * Its process ended by itself, or hung; it has none, and nothing assigned.
-   * @param isHealthy whether it had shown that its kind works.
+   * Called when its process ended by itself, or hung; the slot then has no process and no
+   * assignment.
+   * @param isHealthy whether the process had been healthy.
    */
   readonly onLost: (reason: string, isHealthy: boolean, isHung: boolean) => void;
 }
 
-/** What a worker is to hold. */
+/** Variants that a worker must hold. */
 interface Assignment {
   readonly variants: readonly number[];
 }
 
-/** Cores that were asked for last, until it is told that they are in force. */
+/** Most recently requested cores, until they are in force. */
 interface Resize {
   readonly cores: number;
 }
@@ -56,12 +57,12 @@ export class WorkerSlot {
   #isProcessReady = false;
   /** Null while nothing is assigned. */
   #assigned: Assignment | null = null;
-  /** Those of the next batch. */
+  /** Cores of the next batch. */
   #cores: number;
   #resize: Resize | null = null;
   /** Core counts that the process holds, or is about to, beside the warm ones of its variants. */
   #extraCores: readonly number[] = [];
-  /** What the process was told to hold and has not answered. */
+  /** Assignments that the process has not answered. */
   #openLoads = 0;
   /** Whether the process computes a batch. */
   #isComputing = false;
@@ -145,7 +146,7 @@ export class WorkerSlot {
     await Promise.all(Array.from(this.#alive, (worker) => worker.end(reason)));
   }
 
-  /** With a spare, which may hold already what it is to hold, or with a process of its own. */
+  /** Takes a spare, which may already hold what is assigned, or starts a process. */
   #begin(assigned: Assignment): void {
     const spare = this.#takeSpare();
     const listener: WorkerListener = {
@@ -195,7 +196,7 @@ export class WorkerSlot {
         onHeld(loads);
         this.#proceed();
       },
-      // The end of its process says the rest.
+      // The end of its process reports the reason.
       () => {},
     );
   }
@@ -213,10 +214,10 @@ export class WorkerSlot {
   }
 
   /**
-   * Goes on with a resize as far as that is possible now. It waits for the batch that is computed,
-   * not for an answer that is on its way, after which there may be another at once, and for what is
-   * being loaded: so what is loaded for it, which delays the next batch, is for the last of several
-   * that were asked for, and a batch that hangs is not given the time of a load.
+   * Continues a resize as far as possible. It waits for the batch that is computed, but not for an
+   * answer in transit, after which another batch may follow at once, and for models that are being
+   * loaded. So only the last of several requests is loaded, because a load delays the next batch,
+   * and a batch that hangs is not given the time of a load.
    */
   #proceed(): void {
     const process = this.#process;
@@ -243,7 +244,7 @@ export class WorkerSlot {
     if (this.#extraCores.includes(cores)) return true;
     return variants.every((index) => {
       const variant = this.#setup.variants[index];
-      assert(variant !== undefined, "a worker is assigned variants that there are");
+      assert(variant !== undefined, "a worker is assigned known variants only");
       return warmCoresOf(variant, this.#setup.threads).includes(cores);
     });
   }

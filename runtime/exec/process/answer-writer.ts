@@ -7,24 +7,26 @@ const LEAST_BYTES = 1 << 18;
 const MOST_BYTES = 1 << 24;
 const PROGRAM = new URL("./answer-writer-thread.js", import.meta.url);
 
-/** Cells that both threads look at. */
+/** Cells that both threads use. */
 export const PENDING = 0;
 export const IS_UP = 1;
-/** In place of the bytes that are to be written: the other end of the socket is closed. */
+/** Stands in place of the number of bytes: the other end of the socket is closed. */
 export const CLOSED = -1;
 
-/** What the thread is given. */
+/** Data of the thread. */
 export interface AnswerWriterData {
   readonly fd: number;
-  /** At PENDING the bytes that are to be written, 0 for none. */
+  /** At PENDING the number of bytes to write, 0 for none. */
   readonly cells: Int32Array<SharedArrayBuffer>;
   readonly memory: Uint8Array<SharedArrayBuffer>;
 }
 
 /**
- * The answer is copied, because what a model gives may be memory that it uses again. The thread
- * starts with the first answer that is for it, and gets none before it has told that it is there:
- * one that does not start costs speed, nothing else.
+ * Writes large answers on a thread of its own.
+ *
+ * The answer is copied, because a model may reuse the memory of its outputs. The thread starts with
+ * the first answer that is large enough, and gets none before it has set IS_UP: a thread that does
+ * not start only costs speed.
  */
 export class AnswerWriter {
   readonly #fd: number;
@@ -74,7 +76,7 @@ export class AnswerWriter {
       memory: new Uint8Array(new SharedArrayBuffer(MOST_BYTES)),
     };
     const thread = new Worker(PROGRAM, { workerData: data, execArgv: [] });
-    // It never tells that it is there, then.
+    // IS_UP stays 0 then.
     thread.on("error", () => {});
     thread.unref();
     return data;

@@ -1,4 +1,4 @@
-/** Loads of models that a worker is waited for: how long they may take, and steps that hang. */
+/** Limits on the time that a worker takes to load models, and on single steps that hang. */
 import { assert } from "../../core/assert.ts";
 import { type LoadPace, OpenLimit } from "../limits/load-pace.ts";
 import { modelTimeoutMs, type WorkerLimits } from "../limits/worker-limits.ts";
@@ -7,14 +7,14 @@ import type { WorkerSetup } from "../models/worker-setup.ts";
 import type { LoadStep } from "./model-store.ts";
 
 interface LoadTerms {
-  /** Of those before it. */
+  /** Pace of earlier loads. */
   readonly pace: LoadPace;
   readonly isOnGpu: boolean;
-  /** Called at most once, with the time that it had. */
+  /** Called at most once, with the time limit. */
   readonly onLate: (limitMs: number) => void;
 }
 
-/** A start or a load that goes on. */
+/** A start or a load in progress. */
 export class AwaitedLoad {
   readonly #terms: LoadTerms;
   readonly #sinceMs = performance.now();
@@ -39,15 +39,15 @@ export class AwaitedLoad {
     this.#terms.pace.onDone(performance.now() - this.#sinceMs);
   }
 
-  /** Nobody waits for it any more. */
+  /** Stops waiting for it. */
   end(): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
   }
 
   /**
-   * Timers run before the channel is read: when the server itself has paused, what it waits for may
-   * be there already. So it looks again after reading.
+   * Timers run before the channel is read: when the server itself has paused, the awaited message
+   * may be there already. So the time is checked again after reading.
    */
   #wait(): void {
     const onDue = () => setImmediate(() => this.#onDue());
@@ -71,12 +71,14 @@ interface Assignment {
   readonly reject: (error: Error) => void;
 }
 
-/** What a worker was told to hold: it loads one after the other, and each has its own time. */
+/**
+ * Assignments that a worker works off: it loads one after the other, each with its own time limit.
+ */
 export class AssignedLoads {
   readonly #terms: LoadTerms;
-  /** Those without an answer, the oldest first. */
+  /** Assignments without an answer, the oldest first. */
   readonly #assignments: Assignment[] = [];
-  /** Of the oldest. */
+  /** Load of the oldest assignment. */
   #load: AwaitedLoad | null = null;
 
   constructor(terms: LoadTerms) {
@@ -87,7 +89,7 @@ export class AssignedLoads {
     return this.#load !== null;
   }
 
-  /** @returns how many variants the worker had to load. @throws Error if it is lost instead. */
+  /** @returns how many variants the worker had to load. @throws Error if it is lost first. */
   add(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#assignments.push({ resolve, reject });
@@ -102,7 +104,7 @@ export class AssignedLoads {
 
   onDone(loads: number): void {
     const assignment = this.#assignments.shift();
-    assert(assignment !== undefined, "a worker holds other models only when told to");
+    assert(assignment !== undefined, "a worker changes its models only on request");
     this.#load?.done();
     this.#load = this.#assignments.length === 0 ? null : new AwaitedLoad(this.#terms);
     assignment.resolve(loads);
@@ -123,7 +125,7 @@ export class LoadWatch {
   #step: LoadStep | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param onLate called at most once for a step, with what to say of it. */
+  /** @param onLate called at most once for a step, with a message about it. */
   constructor(setup: WorkerSetup, limits: WorkerLimits, onLate: (reason: string) => void) {
     this.#setup = setup;
     this.#limits = limits;
@@ -137,14 +139,14 @@ export class LoadWatch {
   onStep(step: LoadStep): number {
     this.#step = step;
     const variant = this.#setup.variants[step.variant];
-    assert(variant !== undefined, "a worker loads variants that there are");
+    assert(variant !== undefined, "a worker loads known variants only");
     const fileBytes = fileBytesOf(variant, () => 0);
     // Compilers of kernels take any time on a machine that others load too.
     const factor = this.#setup.on.provider === "cpu" ? 1 : this.#limits.busyFactor;
     const limitMs = Math.round(factor * modelTimeoutMs(fileBytes, this.#limits));
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      // What the worker wrote meanwhile is read first: the server itself may have paused.
+      // Reads first what the worker wrote meanwhile: the server itself may have paused.
       setImmediate(() => {
         if (this.#step !== step) return;
         this.#onLate(`${variant.name}: ${step.step} took more than ${limitMs} ms`);

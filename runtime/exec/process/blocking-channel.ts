@@ -1,13 +1,13 @@
 /**
- * The worker's end of the socket pair: reads and writes that block the process, because a worker
- * has nothing else to do and waking an event loop for every batch takes several times longer.
+ * Worker's end of the socket pair: reads and writes that block the process, because a worker has
+ * nothing else to do and waking an event loop for every batch takes several times longer.
  */
 import { readSync, writevSync } from "node:fs";
 import { decodeHeader, type Frame, HEADER_BYTES } from "./worker-channel.ts";
 
 /** How long to wait before another try where the descriptor turns out not to block. */
 const RETRY_MS = 1;
-/** What a closed other end looks like: the server has died or wants us gone. */
+/** Error codes of a closed other end: the server has died or ended this process. */
 const CLOSED_CODES: readonly string[] = ["EOF", "EPIPE", "ECONNRESET"];
 
 export class BlockingChannel {
@@ -64,7 +64,7 @@ function attempt(call: () => number): number {
   }
 }
 
-/** What is left of the chunks after their first `written` bytes. */
+/** Returns the chunks without their first `written` bytes. */
 function without(chunks: readonly Uint8Array[], written: number): readonly Uint8Array[] {
   let skip = written;
   for (const [index, chunk] of chunks.entries()) {

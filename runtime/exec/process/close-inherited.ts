@@ -1,12 +1,15 @@
 /**
- * Closes what a process got open from whoever started its parent: descriptors that the parent knows
- * nothing of, such as those of a shell. Node opens its own so that no child gets them.
+ * Closes descriptors that a process inherited from an ancestor of its parent, such as a shell, and
+ * that the parent does not know of. Node opens its own descriptors so that no child inherits them.
  */
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const CLOSED_ON_EXEC = 0o2000000;
 
-/** @param kept how many, from 0 on, were meant for this process. Does nothing outside of Linux. */
+/**
+ * @param kept number of descriptors, from 0 on, that are meant for this process. Does nothing
+ * outside of Linux.
+ */
 export function closeInherited(kept: number): void {
   for (const name of descriptors()) {
     const fd = Number(name);

@@ -1,4 +1,4 @@
-/** The model files that a worker is born with: open, at descriptors after those of its channel. */
+/** Model files that a worker inherits: open, at descriptors after those of its channel. */
 import { resolve } from "node:path";
 import type { VariantFile } from "../models/executor.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
@@ -10,7 +10,7 @@ interface Inheritance {
   readonly setup: WorkerSetup;
 }
 
-/** @param first descriptor of the worker for what it inherits. */
+/** @param first descriptor of the worker for inherited files. */
 export function inheritanceOf(setup: WorkerSetup, first: number): Inheritance {
   const fds: number[] = [];
   const variants = setup.variants.map((variant) => {

@@ -9,10 +9,10 @@ import {
   probeTensors,
 } from "../tensors/probe-tensors.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
-import { tellHowItEnds } from "./module-ends.ts";
+import { reportHowItEnds } from "./module-ends.ts";
 import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./worker-channel.ts";
 
-/** What is asked; the bytes of a probe follow in a frame: the model, then each input. */
+/** Request to the reader; the bytes of a probe follow in a frame: the model, then each input. */
 export type ModelRequest =
   | { readonly kind: "describe"; readonly path: string }
   | { readonly kind: "read-host"; readonly source: HostSource; readonly timeoutMs: number }
@@ -24,7 +24,7 @@ export type ModelRequest =
     }
   | {
       readonly kind: "probe";
-      /** Where the model is; null where its bytes come first. */
+      /** Path of the model; null if its bytes come first. */
       readonly path: string | null;
       readonly dtypes: readonly string[];
       readonly runs: readonly {
@@ -40,7 +40,7 @@ const CHANNEL_FD = 3;
 /** Whether code of others has run here. */
 let hasModules = false;
 
-// A terminal interrupts the whole group; who asks decides when this ends.
+// A terminal interrupts the whole group; the parent decides when this process ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
 
 await serve(new BlockingChannel(CHANNEL_FD));
@@ -62,7 +62,7 @@ async function serve(channel: BlockingChannel): Promise<void> {
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
   if (request.kind === "describe") return describeModel(request.path);
   if (request.kind === "read-host" || request.kind === "sample") {
-    if (!hasModules) tellHowItEnds(channel);
+    if (!hasModules) reportHowItEnds(channel);
     hasModules = true;
     if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
     return sampleHost(request.source, request.rows, request.seed);

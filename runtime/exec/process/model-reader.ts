@@ -1,6 +1,6 @@
 /**
  * Reads and probes models in a process of its own, under limits of memory and time: a model may ask
- * for any amount of both, and what it asks for is not to be the compiler's.
+ * for any amount of both, which must not affect the compiler.
  */
 import type { ChildProcess } from "node:child_process";
 import { Socket } from "node:net";
@@ -26,20 +26,23 @@ import { withMemoryLimit } from "./worker-memory.ts";
 import { spawnLimited } from "./worker-spawn.ts";
 
 export interface ModelLimits {
-  /** Memory of the process; null for 4 GiB, a quarter of the machine, or what the file may take. */
+  /**
+   * Memory of the process; null for the most of 4 GiB, a quarter of the machine, and the file's
+   * need.
+   */
   readonly memoryBytes: number | null;
   /** For each model; large files get a second more for each 10 MB. */
   readonly timeoutMs: number;
 }
 
 const GIB = 2 ** 30;
-/** Of one model, beside a second for each 10 MB of its file. */
+/** Time for one model, beside a second for each 10 MB of its file. */
 const TIMEOUT_MS = 60_000;
 const LEAST_BYTES = 4 * GIB;
-/** Of a model's file while a session is made of it, as for workers. */
+/** Copies of a model's file while a session is made from it, as for workers. */
 const COPIES = 6;
 const FILE_BYTES_PER_MS = 10_000;
-/** What a protobuf message holds at most. */
+/** Largest size of a protobuf message. */
 const MAX_MODEL_BYTES = 2 ** 31 - 1;
 const PROCESS_PATH = fileURLToPath(new URL("./model-reader-process.js", import.meta.url));
 const CHANNEL = 3;
@@ -72,8 +75,8 @@ export class ModelReader {
   }
 
   /**
-   * What a model file says of itself.
-   * @throws Error if it is no readable model, or goes beyond a limit; the signal's reason.
+   * Describes a model file.
+   * @throws Error if it is not a readable model, or goes beyond a limit; the signal's reason.
    */
   async describe(path: string): Promise<DescribedModel> {
     const bytes = await sizeOf(path);
@@ -81,14 +84,14 @@ export class ModelReader {
     return (await this.#ask(request, bytes, [])) as DescribedModel;
   }
 
-  /** As `probe`, of a model in a file. */
+  /** Probes a model in a file; otherwise like `probe`. */
   async probeFile(path: string, options: ProbeOptions): Promise<Probed> {
     return this.#probe(resolve(path), await sizeOf(path), [], options);
   }
 
   /**
-   * What the bundle records of a task that is no ONNX file, and what it is sampled with.
-   * @throws Error if it cannot be opened or asked, or beyond a limit; the signal's reason.
+   * Reads the bundle's record of a task that is not an ONNX file, and its samples.
+   * @throws Error if it cannot be opened or read, or beyond a limit; the signal's reason.
    */
   async readHost(source: HostSource): Promise<ModelFile> {
     const { timeoutMs } = this.#limits;
@@ -97,8 +100,8 @@ export class ModelReader {
   }
 
   /**
-   * Bytes of every input of a module for a batch; null where it has no samples.
-   * @throws Error as `readHost`, or if they are not what it declares.
+   * Returns the bytes of every input of a module for a batch; null if it has no samples.
+   * @throws Error as `readHost`, or if they do not match its declaration.
    */
   async sample(source: HostSource, rows: number, seed: number): Promise<Uint8Array[] | null> {
     const request: ModelRequest = { kind: "sample", source, rows, seed };
@@ -106,7 +109,10 @@ export class ModelReader {
     return (answer as string[] | null)?.map((text) => Buffer.from(text, "base64")) ?? null;
   }
 
-  /** As `probeTensors`. @throws Error as it does, or beyond a limit; the signal's reason. */
+  /**
+   * Probes the tensors of a model, as `probeTensors`.
+   * @throws Error as `probeTensors` does, or beyond a limit; the signal's reason.
+   */
   readonly probe = (model: Uint8Array, options: ProbeOptions): Promise<Probed> => {
     return this.#probe(null, model.length, [model], options);
   };
@@ -180,7 +186,7 @@ export class ModelReader {
     const wanted = this.#limits.memoryBytes ?? Math.max(floor, GIB + COPIES * fileBytes);
     if (this.#running !== null && this.#running.memoryBytes >= wanted) return this.#running;
     this.#end();
-    // Standard output is ours: what a library prints goes to standard error.
+    // Standard output carries our own output: output of libraries goes to standard error.
     const stdio = ["ignore", 2, 2, "pipe"] as const;
     const child = spawnLimited(PROCESS_PATH, { memoryBytes: wanted, stdio });
     const channel = child.stdio?.[CHANNEL];

@@ -1,7 +1,7 @@
 /**
- * The models that a worker holds: those it was told to and, for a quick way back, some that it held
- * before. Of each it has a session for every core count that is wanted, because a session cannot
- * change its threads. Sessions share nothing: each has its own copy of the weights.
+ * Models that a worker holds: the assigned ones and, so that they return quickly, some that it held
+ * before. Each has one session for every core count that is wanted, because a session cannot change
+ * its threads. Sessions share nothing: each has its own copy of the weights.
  */
 
 import { assert } from "../../core/assert.ts";
@@ -14,22 +14,22 @@ import { RemoteModel } from "../modules/remote-model.ts";
 import { OnnxChain } from "../onnx/onnx-chain.ts";
 import { OnnxModel } from "../onnx/onnx-session.ts";
 
-/** What a worker is told to hold; sent as JSON. */
+/** Assignment of variants to a worker; sent as JSON. */
 export interface Holding {
   readonly variants: readonly number[];
   /** Core counts beside those that each variant keeps warm. */
   readonly cores: readonly number[];
 }
 
-/** What a worker does next of what it was told to hold; sent as JSON. */
+/** Next step of an assignment; sent as JSON. */
 export interface LoadStep {
   /** Index of the variant. */
   readonly variant: number;
-  /** In words. */
+  /** Description of the step, in words. */
   readonly step: string;
 }
 
-/** By core count. */
+/** Sessions per core count. */
 type Sessions = Map<number, LoadedModel>;
 
 export class ModelStore {
@@ -40,8 +40,8 @@ export class ModelStore {
   readonly #sessionsByVariant = new Map<number, Sessions>();
 
   /**
-   * @param onStep told what comes next, which may take long.
-   * @param onFacts told of each variant that was not held, by its first session.
+   * @param onStep called before each step, which may take long.
+   * @param onFacts called for each variant that was not held, after its first session.
    */
   constructor(
     setup: WorkerSetup,
@@ -54,7 +54,7 @@ export class ModelStore {
   }
 
   /**
-   * Loads and warms what is missing of the variants, then releases what is beyond the limit.
+   * Loads and warms missing variants, then releases those beyond the limit.
    * @returns how many variants were not held at all. @throws Error naming the variant that failed.
    */
   async hold({ variants, cores }: Holding): Promise<number> {
@@ -70,7 +70,7 @@ export class ModelStore {
       this.#sessionsByVariant.set(variant, sessions);
     }
     await this.#releaseBeyond(Math.max(this.#setup.keptModels ?? 0, variants.length));
-    // The bytes of files are garbage now, which nothing would collect before JavaScript needs room.
+    // The bytes of files are garbage now, which would otherwise stay until JavaScript needs room.
     globalThis.gc?.();
     return loads;
   }
@@ -84,7 +84,7 @@ export class ModelStore {
   /** Sessions for the warm core counts of the variant and for `cores`, and for no others. */
   async #fit(variant: number, sessions: Sessions, cores: readonly number[]): Promise<void> {
     const info = this.#setup.variants[variant];
-    assert(info !== undefined, "a worker is told to hold variants that there are");
+    assert(info !== undefined, "a worker is assigned known variants only");
     const wanted = new Set([...warmCoresOf(info, this.#setup.threads), ...cores]);
     for (const [count, model] of sessions) {
       if (wanted.has(count)) continue;
@@ -108,8 +108,8 @@ export class ModelStore {
 }
 
 /**
- * Loads a variant for what it is: an ONNX file, several in a row, a module, or a remote model.
- * @param onStep called with what comes next, which may take long. @throws Error naming the variant.
+ * Loads a variant: an ONNX file, several in a row, a module, or a remote model.
+ * @param onStep called before each step, which may take long. @throws Error naming the variant.
  */
 export function loadModel(
   variant: VariantModel,

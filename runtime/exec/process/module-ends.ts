@@ -1,13 +1,13 @@
-/** A process that runs modules tells how they end it, beside its exit status. */
+/** Reports how a process that runs modules ends, beside its exit status. */
 import { oneLine } from "../models/loaded-model.ts";
 import type { BlockingChannel } from "./blocking-channel.ts";
 import { FRAME_KINDS, textFrame } from "./worker-channel.ts";
 
 /**
- * Ends the process for what a module throws outside of its runs, such as in a timer, and for a run
- * that waits for nothing.
+ * Ends the process when a module throws outside of its runs, such as in a timer, or when a run can
+ * never be settled.
  */
-export function tellHowItEnds(channel: Pick<BlockingChannel, "write">): void {
+export function reportHowItEnds(channel: Pick<BlockingChannel, "write">): void {
   process.on("uncaughtException", (error) => {
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     channel.write(textFrame(FRAME_KINDS.failed, `a module threw by itself: ${oneLine(error)}`));

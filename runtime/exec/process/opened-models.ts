@@ -1,6 +1,6 @@
 /**
- * The model files of a server, each opened once: what is checked is what workers inherit, whatever
- * becomes of its name.
+ * Model files of a server, each opened once: workers inherit exactly the file that was checked,
+ * even if its name is reused.
  */
 import { createHash } from "node:crypto";
 import { close, fstat, open, read, type Stats } from "node:fs";
@@ -10,7 +10,7 @@ import type { OpenedModel } from "../models/executor.ts";
 import { MAX_MODEL_BYTES, OPEN_FLAGS } from "../onnx/model-bytes.ts";
 import { firstAxisNames } from "../onnx/onnx-axes.ts";
 
-// Numbers, because workers inherit numbers: a file handle closes itself once nobody holds it.
+// Numbers, because workers inherit numbers: an unreferenced file handle closes itself.
 const openFd = promisify(open);
 const closeFd = promisify(close);
 const readFd = promisify(read);
@@ -21,7 +21,7 @@ const READ_BYTES = 2 ** 22;
 
 /** An opened model, and what its file says of the first dimensions of its tensors. */
 export interface CheckedModel extends OpenedModel {
-  /** By the name of the tensor; without one it is left out. */
+  /** Axis names per tensor name; tensors without one are left out. */
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
@@ -36,17 +36,16 @@ export class OpenedModels {
   readonly #files = new Map<string, OpenedFile>();
   readonly #before: OpenedModels | undefined;
 
-  /** @param before others, whose files it shares; whoever closes them last closes the file. */
+  /** @param before others whose files it shares; a file is closed with its last user. */
   constructor(before?: OpenedModels) {
     this.#before = before;
   }
 
   /**
-   * Opens a file, following links, and reads it once; the second time it is asked for it is the
-   * same.
-   * @param wantedSha256 a file of this content that was opened before is taken as it was then,
-   * whatever lies there by now.
-   * @throws Error of the file system, or if it is no file or too large.
+   * Opens a file, following links, and reads it once; later calls return the same.
+   * @param wantedSha256 reuses a file of this content that was opened before, whatever the path
+   * holds now.
+   * @throws Error of the file system, or if it is not a file or too large.
    */
   async open(path: string, wantedSha256?: string): Promise<CheckedModel> {
     const known = this.#files.get(path);
@@ -72,7 +71,7 @@ export class OpenedModels {
     }
   }
 
-  /** Paths where another content lies by now than the one that was opened, or none. */
+  /** Returns the paths whose content differs from the one that was opened, or that are gone. */
   async changed(): Promise<string[]> {
     const changed: string[] = [];
     for (const [path, file] of this.#files) {
@@ -92,7 +91,7 @@ export class OpenedModels {
   }
 }
 
-/** Only what differs as a file is read again. */
+/** Reads a file again only if its metadata differ. */
 async function isSame(path: string, now: Stats, { stats, sha256 }: OpenedFile): Promise<boolean> {
   const [is, was] = [now, stats].map(({ dev, ino, size, mtimeMs, ctimeMs }) =>
     [dev, ino, size, mtimeMs, ctimeMs].join(),

@@ -12,27 +12,27 @@ import { spawnLimited } from "./worker-spawn.ts";
 const WORKER_PATH = fileURLToPath(new URL("./worker.js", import.meta.url));
 const CHANNEL = 3;
 /**
- * Standard input closed, standard output to our standard error (what a library prints is no output
- * of ours), then the channel.
+ * Standard input closed, standard output to our standard error (output of libraries is not our
+ * output), then the channel.
  */
 const STDIO = ["ignore", 2, 2, "pipe"] as const;
-/** Of one whose device is tried: what it prints is held back. */
+/** Standard streams of a worker whose device is tried: its output is held back. */
 const TRIED_STDIO = ["ignore", 2, "pipe", "pipe"] as const;
 
 interface SpawnedWorker {
   readonly child: ChildProcess;
-  /** Null where the operating system refused the process, which "error" tells. */
+  /** Null if the operating system refused the process; "error" reports that. */
   readonly socket: Socket | null;
-  /** What it prints, where its device is tried. */
+  /** Output of the worker while its device is tried. */
   readonly printed: HeldOutput | null;
-  /** What it is to be told first. */
-  readonly told: WorkerSetup;
+  /** First message to the worker. */
+  readonly firstMessage: WorkerSetup;
   /** Folders that it may make. */
   readonly scratch: readonly string[];
 }
 
 /**
- * @param memoryBytes that it may have of its own; null for no limit.
+ * @param memoryBytes private memory that it may have; null for no limit.
  * @throws Error if the operating system refuses another process at once.
  */
 export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): SpawnedWorker {
@@ -44,7 +44,7 @@ export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): Spa
   const channel = child.stdio?.[CHANNEL];
   const socket = channel instanceof Socket ? channel : null;
   const scratch = setup.on.provider === "cpu" ? [] : scratchPaths();
-  return { child, socket, printed, told: { ...inherited, scratch }, scratch };
+  return { child, socket, printed, firstMessage: { ...inherited, scratch }, scratch };
 }
 
 const MOST_BYTES = 64 * 1024;
@@ -56,7 +56,7 @@ export class HeldOutput {
   #heldBytes = 0;
   #isOpen = false;
 
-  /** @param sink where it goes once it is let through. */
+  /** @param sink receives the output once it is let through. */
   constructor(source: Readable, sink: Writable = process.stderr) {
     this.#source = source;
     this.#sink = sink;
@@ -64,14 +64,14 @@ export class HeldOutput {
     source.on("error", () => {});
   }
 
-  /** What was held, and all that comes, goes on. */
+  /** Passes on what was held and all that follows. */
   letThrough(): void {
     this.#isOpen = true;
     for (const chunk of this.#held) this.#sink.write(chunk);
     this.#held = [];
   }
 
-  /** Nobody reads it any more. */
+  /** Stops reading. */
   close(): void {
     this.#source.destroy();
   }

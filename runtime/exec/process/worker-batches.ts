@@ -30,8 +30,8 @@ interface OpenBatch {
 }
 
 /**
- * A worker writes the answer of a batch as a whole before it reads the next batch, so answers come
- * in the order of batches, and there are two of them at most.
+ * A worker writes the whole answer of a batch before it reads the next batch, so answers arrive in
+ * the order of batches, and at most two are open.
  */
 export class OpenBatches {
   /** Limit of the memory of the worker, bytes; null for none. */
@@ -53,19 +53,20 @@ export class OpenBatches {
   }
 
   /**
-   * The answer begins to come: the worker has computed its batch, which is told apart from this
-   * call, but before the answer is. @param ranMs time of its run.
+   * Called when an answer begins to arrive: its worker has computed the batch and is free for the
+   * next, while the rest of the answer is still to come.
+   * @param ranMs time of its run.
    */
   onAnswerHead(ranMs: number): void {
     const batch = this.#computing;
-    assert(batch !== null && this.#answering === null, "a worker answers what it was asked");
+    assert(batch !== null && this.#answering === null, "a worker answers one batch at a time");
     this.#answering = batch;
     this.#computing = null;
     const { onComputed } = batch;
     if (onComputed !== undefined) queueMicrotask(() => onComputed(ranMs));
   }
 
-  /** Settles the batch that the frame answers. @throws Error if it answers none. */
+  /** Settles the batch that the frame answers. @throws Error if the frame answers no batch. */
   settle(frame: Frame): void {
     const batch = this.#answering ?? this.#computing;
     assert(batch !== null, `a worker sends a frame of kind ${frame.kind} only when asked`);
@@ -75,7 +76,7 @@ export class OpenBatches {
     settle();
   }
 
-  /** The worker was lost; the batch that was given to it first is rejected first. */
+  /** Rejects the open batches of a lost worker, in the order in which they were given to it. */
   reject(reason: string): void {
     const batches = [this.#answering, this.#computing];
     this.#answering = null;
@@ -84,7 +85,7 @@ export class OpenBatches {
   }
 }
 
-/** How the answer settles the batch. @throws Error if it is none. */
+/** Returns how the answer settles the batch. @throws Error if it is not an answer. */
 function settlement(batch: OpenBatch, frame: Frame, memoryBytes: number | null): () => void {
   if (frame.kind === FRAME_KINDS.result) {
     const result = decodeResult(frame.payload);
@@ -100,14 +101,14 @@ function settlement(batch: OpenBatch, frame: Frame, memoryBytes: number | null):
   return () => batch.reject(error);
 }
 
-/** A timer that comes so late says that the server itself was held up. */
+/** A timer that is this late shows that the server itself was held up. */
 const HELD_UP_MS = 50;
 /** Pings in a row without an answer after which an idle worker counts as hung. */
 const MOST_MISSED = 2;
 
 interface Watched {
   readonly pid: number | undefined;
-  /** Whether it loads models, which has a limit of its own. */
+  /** Whether it loads models, which have a limit of their own. */
   readonly isLoading: () => boolean;
   /** Asks it to answer; it is idle. */
   readonly ping: () => void;
@@ -126,9 +127,9 @@ export class WorkerWatch {
   readonly #limits: WorkerLimits;
   readonly #pace: BatchPace;
   readonly #worker: Watched;
-  /** The one that was given to the worker first, of those without an answer. */
+  /** Oldest batch without an answer. */
   #batch: RunningBatch | null = null;
-  /** Given to the worker while the answer of that one is on its way. */
+  /** Batch that was given to the worker while the answer of the older one is in transit. */
   #next: TimedBatch | null = null;
   #batchTimer: NodeJS.Timeout | undefined;
   #pulse: NodeJS.Timeout | undefined;
@@ -154,13 +155,13 @@ export class WorkerWatch {
     this.#pulse = setInterval(onPulse, this.#limits.pingMs).unref();
   }
 
-  /** A batch is given to it: its time counts once the answer of the one before is here. */
+  /** Called when a batch is given to it: its time counts once the previous answer has arrived. */
   start(timed: TimedBatch): void {
     if (this.#batch === null) this.#begin(timed);
     else this.#next = timed;
   }
 
-  /** A batch is computed. Its answer may take as long again: the timer looks when it comes. */
+  /** Called when a batch is computed. Its answer may take as long again: the timer checks that. */
   onComputed(): void {
     const batch = this.#batch;
     if (batch === null) return;
@@ -212,7 +213,7 @@ export class WorkerWatch {
 
   /**
    * Timers run before the channel is read: when the server itself has paused, the answer may be
-   * there already. So whoever waits looks again after reading.
+   * there already. So the time is checked again after reading.
    */
   #wait(batch: RunningBatch, wantedMs: number): void {
     const waitMs = Math.min(wantedMs, LONGEST_TIMER_MS);
@@ -223,8 +224,9 @@ export class WorkerWatch {
   }
 
   /**
-   * The time for which the server itself was held up does not count, nor that of a load which the
-   * batch waits for; the limit may have become wider since; and who computes has longer.
+   * Checks the limit. Time for which the server itself was held up does not count, nor the time of
+   * a load which the batch waits for; the limit may have become wider since; and a worker that
+   * still computes gets more time.
    */
   #onDue(batch: RunningBatch, dueMs: number): void {
     if (this.#batch !== batch) return;
@@ -246,7 +248,7 @@ export class WorkerWatch {
     }
   }
 
-  /** Asks a worker that has nothing to do whether it is there; limits watch those that have. */
+  /** Asks an idle worker whether it is alive; limits watch the busy ones. */
   #onPulse(): void {
     const { pingMs } = this.#limits;
     const nowMs = performance.now();
@@ -264,8 +266,8 @@ export class WorkerWatch {
 }
 
 /**
- * Whether a thread of a process runs or wants to: then it computes, or waits for a core, and is
- * neither stopped nor asleep. False where the system does not say, as elsewhere than on Linux.
+ * Whether a thread of a process is running or runnable: then it computes, or waits for a core, and
+ * is neither stopped nor asleep. False if the system does not report it, as outside of Linux.
  */
 function hasRunnableThread(pid: number | undefined): boolean {
   const tasks = `/proc/${pid}/task`;

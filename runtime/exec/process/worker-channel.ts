@@ -62,9 +62,9 @@ export interface ReceivedBatch {
   readonly inputs: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** Of a `refusedRows` frame. */
+/** Payload of a `refusedRows` frame. */
 export interface RefusedRows {
-  /** Of the batch. */
+  /** Row indices in the batch. */
   readonly rows: readonly number[];
   readonly message: string;
 }
@@ -105,7 +105,7 @@ export function decodeText(payload: Uint8Array): string {
 }
 
 /**
- * The chunks of a run frame, those of the requests uncopied.
+ * Returns the chunks of a run frame; those of the requests are not copied.
  * @throws RangeError if the batch does not fit a frame.
  */
 export function runFrame(batch: Batch, cores: number): Uint8Array[] {
@@ -271,7 +271,7 @@ interface ChannelListener {
   /** A frame of that kind begins, with these bytes; the rest may take a while. */
   readonly onHead: OnHead;
   readonly onFrame: (frame: Frame) => void;
-  /** What came is no frame, or none that was to come; there may be more of it. */
+  /** Called for bytes that are no frame, or a frame that was not expected; more may follow. */
   readonly onMistake: (reason: string) => void;
   /** The other end has gone. */
   readonly onClose: () => void;
@@ -299,7 +299,7 @@ export class WorkerChannel {
     this.send(textFrame(kind, text));
   }
 
-  /** One system call for all chunks of a frame, none of them copied. */
+  /** Sends all chunks of a frame in one system call, without copying them. */
   send(chunks: readonly Uint8Array[]): void {
     const [only] = chunks;
     if (chunks.length === 1 && only !== undefined) {
@@ -311,7 +311,7 @@ export class WorkerChannel {
     this.#socket.uncork();
   }
 
-  /** Nothing goes out or comes any more. */
+  /** Closes the channel in both directions. */
   close(): void {
     this.#socket.destroy();
   }
@@ -319,17 +319,18 @@ export class WorkerChannel {
 
 /** Larger chunks cost less to write by themselves than to copy. */
 const MAX_SMALL_BYTES = 1 << 15;
-/** Of small chunks of one frame; what is beyond is written as it is. */
+/** Total of small chunks of one frame that are copied; the rest is written as it is. */
 const CAPACITY_BYTES = 1 << 19;
 
 /**
- * A chunk that a stream of Node is given takes several times what it takes to copy a few KB. The
- * copies are in memory that is used again, so a frame has to be gone before the next is gathered.
+ * Writing a chunk to a Node stream takes several times as long as copying a few KB, so small chunks
+ * are copied together. The copies are in reused memory, so a frame must be sent before the next is
+ * gathered.
  */
 export class GatheredChunks {
   #memory: Uint8Array | undefined;
 
-  /** @returns the same bytes in the same order; chunks in a row that are small are one. */
+  /** @returns the same bytes in the same order, with consecutive small chunks merged. */
   gather(chunks: readonly Uint8Array[]): readonly Uint8Array[] {
     this.#memory ??= new Uint8Array(new ArrayBuffer(CAPACITY_BYTES));
     const memory = this.#memory;

@@ -1,4 +1,4 @@
-/** How much memory a worker may have, and how messages tell that it wanted more. */
+/** Memory limits of workers, and how error messages mention them. */
 import { statSync } from "node:fs";
 import { totalmem } from "node:os";
 import { type VariantModel, warmCoresOf } from "../models/executor.ts";
@@ -11,21 +11,21 @@ const GIB = 2 ** 30;
 /** Node and onnxruntime without a model take 0.2 GiB. */
 const BASE_BYTES = GIB;
 /**
- * Copies of a model's file while a session is made of it, and more where onnxruntime lays weights
- * out anew: the file, what is parsed of it, the weights, the weights laid out.
+ * Copies of a model's file while a session is made from it, and more if onnxruntime changes the
+ * layout of weights: the file, its parsed form, the weights, and the new layout.
  */
 const COPIES = 4;
-/** Of the inputs of a batch: what lies between the layers is larger than the inputs. */
+/** Memory per byte of a batch's inputs: tensors between the layers are larger than the inputs. */
 const BATCH_FACTOR = 64;
 const MAX_ELEMENT_BYTES = 8;
 const FLOOR_BYTES = 4 * GIB;
 const FLOOR_SHARE = 1 / 4;
 
 /**
- * The limit where nobody stated one: what models and their warm batches may need, but at least
- * 4 GiB, or a quarter of the machine if that is more. A limit keeps one model from taking the
- * machine; it sets nothing aside. On accelerators there is none, because drivers map what they
- * like.
+ * Default memory limit: an estimate of what models and their warm batches need, but at least 4 GiB,
+ * or a quarter of the machine if that is more. The limit keeps one model from taking the machine;
+ * it reserves nothing. Workers on accelerators have no limit, because drivers map large address
+ * ranges.
  */
 export function workerMemoryBytes(setup: WorkerSetup): number | null {
   if (setup.on.provider !== "cpu") return null;
@@ -49,15 +49,15 @@ function needBytes(variant: VariantModel, threads: number): number {
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
 }
 
-/** 0 where there is no file: the worker says so. */
+/** Returns 0 without a file: the worker reports that. */
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** What onnxruntime and V8 say when memory is refused, and signals that end a process then. */
+/** Errors of onnxruntime and V8 when memory is refused, and signals that end a process then. */
 const OUT_OF_MEMORY = /bad[_ ]?alloc|allocat|out of memory|signal SIG(ABRT|TRAP|ILL|SEGV|BUS)/i;
 
-/** How V8 ends a process whose heap is full. */
+/** Signals with which V8 ends a process whose heap is full. */
 const HEAP_SIGNALS = /signal SIG(ABRT|TRAP|ILL)/;
 
 /** The reason, with the limit where that may be the cause. */

@@ -40,8 +40,8 @@ export interface WorkerListener {
   /** Called at most once, before `onEnd`. */
   readonly onReady: (worker: WorkerProcess) => void;
   /**
-   * It was ready and takes no batches any more: called once, after those who wait for a batch have
-   * seen it fail, and as soon as it is given up; its process may still be there.
+   * Called once when a ready worker takes no more batches, after its open batches have failed; its
+   * process may still exist.
    */
   readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
   /** Its process has ended. Called once, after `onLost`. */
@@ -58,26 +58,26 @@ export class WorkerProcess {
   readonly pid: number | undefined;
   readonly #end: ProcessEnd;
   readonly #channel: WorkerChannel | null;
-  /** What it prints, where its device is tried. */
+  /** Output of the worker while its device is tried. */
   readonly #printed: HeldOutput | null;
   /** Folders that it may have made. */
   readonly #scratch: readonly string[];
   readonly #batches: OpenBatches;
   readonly #starting: AwaitedLoad;
   readonly #assigned: AssignedLoads;
-  /** Of its start, and of what it was told to hold. */
+  /** Steps of its start and of its assignments. */
   readonly #steps: LoadWatch;
   #readyMs: number | null = null;
   #hasAnswered = false;
   readonly #watch: WorkerWatch;
-  /** Of the batch that it computes: the worker has read it before it answers. */
+  /** Chunks of the batch that it computes: the worker has read them before it answers. */
   readonly #gathered = new GatheredChunks();
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
   readonly #seenKinds = new Set<string>();
   #isHung = false;
   #isToldLost = false;
-  /** Why it ended or will, as far as it is known; the exit status says it otherwise. */
+  /** Why it ended or will, if known; otherwise the exit status gives the reason. */
   #reason: string | null = null;
 
   /**
@@ -97,7 +97,7 @@ export class WorkerProcess {
     this.#memoryBytes = limits.memoryBytes ?? workerMemoryBytes(setup);
     this.#batches = new OpenBatches(this.#memoryBytes);
     this.#steps = new LoadWatch(setup, limits, (reason) => this.#abort(reason));
-    const { child, socket, printed, told, scratch } = spawnWorker(setup, this.#memoryBytes);
+    const { child, socket, printed, firstMessage, scratch } = spawnWorker(setup, this.#memoryBytes);
     this.pid = child.pid;
     this.#watch = this.#watched();
     this.#printed = printed;
@@ -113,7 +113,7 @@ export class WorkerProcess {
       onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, true),
     });
     this.#channel = socket === null ? null : this.#open(socket);
-    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(told));
+    this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(firstMessage));
   }
 
   get phase(): WorkerPhase {
@@ -127,19 +127,19 @@ export class WorkerProcess {
     return this.#readyMs === null ? Number.NaN : this.#readyMs - this.#startMs;
   }
 
-  /** Whether it has not answered lately, though it had nothing to do. */
+  /** Whether it has not answered lately, though it was idle. */
   get isSilent(): boolean {
     return this.#watch.isSilent;
   }
 
-  /** Whether it may still answer, as far as is known. */
+  /** Whether it may still answer. */
   get isOpen(): boolean {
     return this.#openChannel !== null;
   }
 
   /**
    * Runs a batch on behalf of a worker slot; the worker must not be computing another.
-   * @param cores for which it holds sessions. @param onComputed as `Executor.run`.
+   * @param cores a count for which it holds sessions. @param onComputed as in `Executor.run`.
    */
   async run(
     slot: number,
@@ -162,9 +162,9 @@ export class WorkerProcess {
   }
 
   /**
-   * Has the worker hold these variants, with sessions for their warm core counts and for those
-   * said, after the batch that it may be running.
-   * @returns how many variants it had to load. @throws Error if it ended instead.
+   * Assigns variants to the worker, with sessions for their warm core counts and the given ones,
+   * after the batch that it may be running.
+   * @returns how many variants it had to load. @throws Error if it ended first.
    */
   assign(holding: Holding): Promise<number> {
     assert(this.#readyMs !== null, "a worker is assigned models once it is ready");
@@ -175,8 +175,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Ends the process: at once if it is still starting, else by closing its channel, and by force if
-   * that does not help.
+   * Ends the process: at once if it is still starting, otherwise by closing its channel, and by
+   * force if that does not help.
    */
   async end(reason: string): Promise<void> {
     this.#cutOff(reason);
@@ -275,7 +275,7 @@ export class WorkerProcess {
   }
 
   #onEnd(reason: string): void {
-    // A driver that crashed has left nothing else.
+    // The output is all that a crashed driver leaves.
     if (this.#reason === null) this.#printed?.letThrough();
     this.#printed?.close();
     this.#watch.end();
@@ -284,15 +284,15 @@ export class WorkerProcess {
     this.#reason ??= withMemoryLimit(reason, this.#memoryBytes);
     const finalReason = this.#reason;
     this.#rejectAll(finalReason);
-    // Promise callbacks run before it, so whoever awaits the batch knows its fate before the slot
-    // is refilled.
+    // Promise callbacks run before it, so callers that await the batch know its fate before the
+    // slot is refilled.
     setImmediate(() => {
       this.#reportLost();
       this.#listener.onEnd(this, finalReason);
     });
   }
 
-  /** Nothing is waited for any more but its end. */
+  /** Rejects everything that is awaited, except its end. */
   #rejectAll(reason: string): void {
     this.#starting.end();
     this.#watch.forget();
@@ -311,11 +311,11 @@ function frameOf(variant: string, batch: Batch, cores: number): Uint8Array[] {
   }
 }
 
-/** Time a worker that was told to end has for its batch. */
+/** Time for the open batch of a worker that was asked to end. */
 const END_GRACE_MS = 1000;
 /**
- * Time one that was killed has to go. What is stuck in a driver stays for good, and nobody is to
- * wait for it.
+ * Time that a killed process has to go. A process stuck in a driver never goes, so the wait must
+ * have an end.
  */
 const KILL_GRACE_MS = 5000;
 
@@ -340,7 +340,8 @@ export class ProcessEnd {
       };
     });
     child.once("error", (error) => this.#end(error.message));
-    // Unlike "exit" it waits for what the worker wrote last: its result, or why it could not start.
+    // Unlike "exit", "close" follows the worker's last message: a result, or why it could not
+    // start.
     child.once("close", (code, signal) =>
       this.#end(signal === null ? `exit code ${code}` : `signal ${signal}`),
     );
@@ -350,7 +351,7 @@ export class ProcessEnd {
     return this.#hasEnded;
   }
 
-  /** By force, if it does not end by itself soon. */
+  /** Kills the process if it does not end by itself soon. */
   killLater(): void {
     this.#wait(END_GRACE_MS, () => this.kill());
   }

@@ -5,22 +5,22 @@ import { setPriority } from "node:os";
 import { modelEnvironment } from "../../devices/model-environment.ts";
 
 /**
- * JavaScript objects are few: tensors and models lie outside of this heap. What read a model can
- * give its bytes back at once.
+ * JavaScript objects are few: tensors and models lie outside of this heap. Memory of a reader can
+ * be returned at once.
  */
 export const HEAP_MIB = 512;
 const NODE_FLAGS = [`--max-old-space-size=${HEAP_MIB}`, "--expose-gc"];
 
 /**
- * How far these processes stand back where cores are short (nice): whoever takes requests in, and
- * refuses them, does not wait for those who compute.
+ * Niceness of these processes: where cores are short, the process that accepts and rejects requests
+ * does not wait for those that compute.
  */
 const STANDS_BACK = 5;
 
 const SHELL = "/bin/sh";
 /**
- * `ulimit` counts KiB. A limit that is there already and lower stays, and the shell says so; "no"
- * stands for none.
+ * `ulimit` counts KiB. A lower limit that is already set stays, and the shell reports it; "no"
+ * stands for no limit.
  */
 const LIMITED = [
   "umask 077",
@@ -32,24 +32,23 @@ const LIMITED = [
 
 interface SpawnOptions {
   /**
-   * Bytes that the process may have of its own: its heaps, its stacks and what libraries map to
-   * write to, used or not; the code range of Node comes on top. What goes beyond is refused to it.
-   * Null for no limit.
+   * Private memory of the process, bytes: its heaps, its stacks and writable mappings of libraries,
+   * used or not; Node's code range is added. Allocations beyond it fail. Null for no limit.
    */
   readonly memoryBytes: number | null;
-  /** By descriptor; there are no others. Numbers are those of this process. */
+  /** Indexed by descriptor; all others are closed. Numbers are descriptors of this process. */
   readonly stdio: readonly ("ignore" | "pipe" | number)[];
-  /** Arguments of the script; none if left out. */
+  /** Arguments of the script; default none. */
   readonly args?: readonly string[];
-  /** Variables beside those of `modelEnvironment`, which they replace. */
+  /** Variables that extend and override those of `modelEnvironment`. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
- * Starts Node with a script that runs models: in the root folder, what it writes for its own user
- * only, without core dumps, with a heap of 512 MiB.
- * @param script path of a built file.
- * @throws Error if the operating system refuses at once; else "error" is emitted.
+ * Starts Node with a script that runs models: in the root folder, with files private to its user,
+ * without core dumps, with a heap of 512 MiB.
+ * @param script path of a built file. @throws Error if the operating system refuses at once;
+ * otherwise "error" is emitted.
  */
 export function spawnLimited(script: string, options: SpawnOptions): ChildProcess {
   const { memoryBytes, stdio, args = [], env = {} } = options;
@@ -72,8 +71,8 @@ const LEAST_CODE_RANGE = 2 ** 26;
 let codeRange: number | undefined;
 
 /**
- * What Node keeps for compiled code, as this process sees its own: newer ones map half a GiB to
- * write to as they start, which the system counts as theirs though next to nothing is used.
+ * Returns the bytes that Node reserves for compiled code, measured in this process: newer versions
+ * map half a GiB as writable at the start, which the system counts although little is used.
  */
 export function codeRangeBytes(): number {
   codeRange ??= process.platform === "linux" ? writableCodeBytes() : 0;
@@ -85,12 +84,12 @@ function writableCodeBytes(): number {
   try {
     maps = readFileSync("/proc/self/maps", "utf8");
   } catch {
-    // Where nothing tells, the limit is taken as it is.
+    // The limit is used as given if there is no /proc.
   }
   let bytes = 0;
   for (const [, from = "", to = ""] of maps.matchAll(/^([0-9a-f]+)-([0-9a-f]+) rwxp /gm)) {
     const size = Number.parseInt(to, 16) - Number.parseInt(from, 16);
-    // Older ones reserve the range, and map what they use.
+    // Older versions reserve the range, and map what they use.
     if (size >= LEAST_CODE_RANGE) bytes += Math.ceil(size / LEAST_CODE_RANGE) * LEAST_CODE_RANGE;
   }
   return bytes;
@@ -108,8 +107,8 @@ function standBack({ pid }: ChildProcess): void {
 let answer: boolean | undefined;
 
 /**
- * Whether limits of memory are in force: on Linux, where there is a shell. Elsewhere the system
- * knows none that fits, and processes go without.
+ * Whether memory limits are in force: on Linux, if there is a shell. Other systems have no suitable
+ * limit, and processes run without.
  */
 export function hasLimits(): boolean {
   answer ??=

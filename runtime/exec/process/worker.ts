@@ -1,6 +1,6 @@
 /**
- * Entry of a worker process: loads variants, at its start or as it is told, and runs one batch
- * after the other until its channel closes.
+ * Entry of a worker process: loads variants, at its start or on request, and runs one batch after
+ * the other until its channel closes.
  */
 import { assert } from "../../core/assert.ts";
 import { BadRowsError, oneLine } from "../models/loaded-model.ts";
@@ -11,7 +11,7 @@ import { AnswerWriter } from "./answer-writer.ts";
 import { BlockingChannel } from "./blocking-channel.ts";
 import { closeInherited } from "./close-inherited.ts";
 import { type Holding, ModelStore } from "./model-store.ts";
-import { tellHowItEnds } from "./module-ends.ts";
+import { reportHowItEnds } from "./module-ends.ts";
 import {
   decodeRun,
   decodeText,
@@ -35,13 +35,13 @@ process.exit(await serve(new BlockingChannel(CHANNEL_FD)));
 async function serve(channel: BlockingChannel): Promise<number> {
   const first = channel.read();
   if (first === null) return 0;
-  assert(first.kind === FRAME_KINDS.load, "a worker is told first what to load");
+  assert(first.kind === FRAME_KINDS.load, "the first message to a worker says what to load");
   const setup: WorkerSetup = JSON.parse(decodeText(first.payload));
   closeInherited(1 + Math.max(CHANNEL_FD, ...inheritedFds(setup)));
   if (setup.trying) env.logLevel = "fatal";
   const answers = new AnswerWriter(CHANNEL_FD);
   const write = (chunks: readonly Uint8Array[]) => answers.settle() && channel.write(chunks);
-  if (setup.variants.some(({ module }) => module !== undefined)) tellHowItEnds({ write });
+  if (setup.variants.some(({ module }) => module !== undefined)) reportHowItEnds({ write });
   const tell = (kind: number, what: object): void => {
     write(textFrame(kind, JSON.stringify(what)));
   };
@@ -111,7 +111,7 @@ async function run(
   }
 }
 
-/** What a module has taken it does not give back: whoever is told so starts another process. */
+/** Memory that a module has grown to is never returned, so the process must be replaced. */
 function isOutOfMemory(error: unknown): boolean {
   return error instanceof RangeError && /allocation failed/i.test(error.message);
 }

@@ -1,4 +1,4 @@
-/** Keeps in sight the places that queries of high priority need to be on time after all. */
+/** Tracks the places that high-priority queries need to be on time after all. */
 import { ForetoldPlaces } from "./foretold-places.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
@@ -7,11 +7,11 @@ import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
 /**
- * A query of high priority that runs and will be late as it is, but would not with more places, has
- * a claim on them: on the fewest that are foretold to be free by the last moment at which they
- * help, those of the earliest deadline first. Whoever else is to get places leaves as many claims
- * kept as there were: otherwise small queries would take one by one the places that a large one has
- * to have at once. Beyond the paper.
+ * A running high-priority query that will be late, but would be on time with more places, has a
+ * claim on them: on the fewest that are predicted to be free by the last moment at which they help,
+ * in order of deadline. Places go to another query only if as many claims are kept as before:
+ * otherwise small queries would take one by one the places that a large one needs at once. Beyond
+ * the paper.
  */
 export class Claims {
   readonly #runs: QueryRuns;
@@ -68,7 +68,7 @@ export class Claims {
     return this.#claimant[index]!;
   }
 
-  /** Finds out who has claims and which of them are kept; to be asked after every change. */
+  /** Updates who has claims and which of them are kept; must be called after every change. */
   look(nowMs: number): void {
     this.#count = 0;
     this.#otherCount = 0;
@@ -86,7 +86,7 @@ export class Claims {
   }
 
   /**
-   * Whether as many claims are kept, besides its own, if a query has a shape from now on.
+   * Whether as many claims are kept, besides its own, if a query gets a shape now.
    * @param query that waits or runs. @param endMs when it is done then.
    * @param shrinks that are carried out for it; null for none.
    */
@@ -120,7 +120,7 @@ export class Claims {
     return nowMs + this.#reconfigurationMs + quickestMs <= deadlineMs;
   }
 
-  /** Behind those of the same deadline. */
+  /** Inserts behind claims of the same deadline. */
   #insert(query: number): void {
     const deadlineMs = this.#runs.deadlineMs(query);
     let at = this.#count++;
@@ -130,7 +130,7 @@ export class Claims {
     this.#claimant[at] = query;
   }
 
-  /** As if a query had no places, and others had given some up; no claim is kept yet. */
+  /** Sets up the places as if one query had none and others had shrunk; no claim is kept yet. */
   #suppose(without: number, shrinks: Shrinks | null, nowMs: number): void {
     const runs = this.#runs;
     this.#kept.clear();
@@ -152,9 +152,9 @@ export class Claims {
 }
 
 /**
- * There is no claim on a shape on which a query takes up more than so many times the time of one
- * place, for what is waste there is taken from many others. No depth of the paper's models comes to
- * that; what does are queries of few instances, which pipelines make hardly faster.
+ * Claims exclude shapes on which a query takes more than this many times the time of one place,
+ * because what is wasted there is taken from many others. No depth of the paper's models reaches
+ * that; it is reached by queries of few instances, which pipelines hardly speed up.
  */
 const MOST_COST = 2.5;
 
@@ -164,8 +164,8 @@ interface KeptClaimsOptions {
 }
 
 /**
- * Claims that are kept together: each has a shape, a last moment at which that helps, and the
- * places that it then has to get beside its own, which nobody before it needs.
+ * Set of claims that can all be kept: each has a shape, a last moment at which that helps, and the
+ * places that it needs then beside its own and beside those of earlier claims.
  */
 class KeptClaims {
   readonly #table: PipelineTable;
@@ -174,7 +174,7 @@ class KeptClaims {
   readonly #places: ForetoldPlaces;
   readonly #reconfigurationMs: number;
   readonly #byMs: Float64Array;
-  /** [count, classCount]: places that are needed by then, and what is spare beside these. */
+  /** Places that are needed by then, [count, classCount], and what is spare beside these. */
   readonly #need: Int32Array;
   readonly #spare: Int32Array;
   #count = 0;
@@ -201,8 +201,8 @@ class KeptClaims {
   }
 
   /**
-   * Keeps the claim of a running query, on the first shape for which there are places.
-   * @returns whether there is one.
+   * Keeps the claim of a running query, on the first shape with enough places.
+   * @returns whether one was found.
    */
   add(query: number, nowMs: number): boolean {
     const own = this.#runs.shape(query);
@@ -220,7 +220,9 @@ class KeptClaims {
     return false;
   }
 
-  /** Whether the places are there by a moment, beside those of other claims; noted at the end. */
+  /**
+   * Whether enough places are free by a moment, beside those of other claims; recorded at the end.
+   */
   #fits(shape: number, own: number, byMs: number): boolean {
     const { classCount } = this.#table;
     for (let placeClass = 0; placeClass < classCount; placeClass++) {
@@ -238,7 +240,7 @@ class KeptClaims {
     return true;
   }
 
-  /** What others have to spare then or later is less by what the one at the end needs. */
+  /** Adds the claim at the end, and subtracts its need from what is spare then or later. */
   #enter(byMs: number): void {
     const { classCount } = this.#table;
     for (let index = 0; index < this.#count; index++) {

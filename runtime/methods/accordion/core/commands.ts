@@ -1,6 +1,6 @@
 /**
- * Command kinds: a query begins on its places; a running one goes on with other places; a query is
- * given up.
+ * Kinds of commands: a query begins on its places; a running one goes on with other places; a query
+ * is given up.
  */
 export const START = 0;
 export const RESHAPE = 1;
@@ -15,7 +15,7 @@ export const DROP_NO_PLACE = 1;
 export const DROP_PLACES_LOST = 2;
 
 /**
- * What the scheduler wants done, in order; reused for every event: the driver reads it by index,
+ * Commands of the scheduler, in order; reused for every event: the driver reads it by index,
  * carries it out, and clears it.
  */
 export class AccordionCommands {
@@ -24,7 +24,7 @@ export class AccordionCommands {
   readonly #shape: number[] = [];
   readonly #resumeAt: number[] = [];
   readonly #reason: number[] = [];
-  /** Where the places of a command begin, in `#places`. */
+  /** Start of a command's places in `#places`. */
   readonly #first: number[] = [];
   readonly #places: number[] = [];
   #count = 0;
@@ -70,22 +70,22 @@ export class AccordionCommands {
     return this.#query[command]!;
   }
 
-  /** Of a start or reshape. */
+  /** Shape of a start or reshape. */
   shape(command: number): number {
     return this.#shape[command]!;
   }
 
-  /** Of a start or reshape: instances that are done, and are not run again. */
+  /** Instances that are done and are not run again, for a start or reshape. */
   resumeAt(command: number): number {
     return this.#resumeAt[command]!;
   }
 
-  /** Of a drop. */
+  /** Reason of a drop. */
   reason(command: number): number {
     return this.#reason[command]!;
   }
 
-  /** Of a start or reshape: one place for each stage. */
+  /** Number of places of a start or reshape: one for each stage. */
   placeCount(command: number): number {
     const end = command + 1 < this.#count ? this.#first[command + 1]! : this.#placeCount;
     return end - this.#first[command]!;

@@ -1,24 +1,27 @@
-/** Foretells when a new query would be done, and gives up those too late. */
+/** Predicts when a new query would be done, and gives up those too late. */
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import { type DropWindow, windowMs } from "./turn-dropout.ts";
 
 /**
- * Foretells when a query that comes would be done: by when enough places have finished what is
- * before it, and its own time. Those of low priority that would be too late are given up. Source:
- * Accordion §3.2, Algorithm 1.
+ * Predicts when a new query would be done: when enough places have finished the queries before it,
+ * plus its own time. Low-priority queries that would be too late are given up. Source: Accordion
+ * §3.2, Algorithm 1.
  */
 export class DropoutPredictor {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
   readonly #window: DropWindow;
-  /** When each place has done what runs and waits; of places that are down it means nothing. */
+  /**
+   * When each place has finished its running and waiting queries; undefined for places that are
+   * down.
+   */
   readonly #finishMs: Float64Array;
   /** The earliest places of the class at hand. */
   readonly #earliest: Int32Array;
-  /** Those of all classes, for the query at hand. */
+  /** Places of all classes, for the query at hand. */
   readonly #chosen: Int32Array;
 
   constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, window: DropWindow) {
@@ -31,7 +34,7 @@ export class DropoutPredictor {
     this.#chosen = new Int32Array(table.maxDepth);
   }
 
-  /** Begins again with what runs: nothing waits. */
+  /** Starts again from the running queries: none waits. */
   resume(nowMs: number): void {
     this.#finishMs.fill(nowMs);
     for (let index = 0; index < this.#runs.activeCount; index++) {
@@ -45,9 +48,8 @@ export class DropoutPredictor {
   }
 
   /**
-   * Counts with a query that has come.
-   * @param shape that it is foretold to have.
-   * @returns whether it is taken.
+   * Accounts for a new query.
+   * @param shape predicted for it. @returns whether it is accepted.
    */
   admits(query: number, shape: number, nowMs: number): boolean {
     let waitMs = 0;
@@ -72,7 +74,7 @@ export class DropoutPredictor {
     return true;
   }
 
-  /** The places of a class that are up and done first, as many as `count`. */
+  /** Finds the `count` places of a class that are up and done first. */
   #findEarliest(placeClass: number, count: number): void {
     const { classOfPlace, placeCount } = this.#ledger;
     let found = 0;

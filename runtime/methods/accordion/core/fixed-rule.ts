@@ -33,7 +33,7 @@ export class FixedRule implements PlaceRule {
     return this.#choice.freeAs(query, shape, longestMs);
   }
 
-  /** Counts with the SLO as a whole, not with what waiting has left of it. */
+  /** Uses the whole SLO, not what waiting has left of it. */
   foretoldShape(query: number): number {
     if (this.#depth === "one-stage") return this.#choice.single(query);
     if (this.#depth === "fastest") return this.#choice.fastest(query);

@@ -1,12 +1,12 @@
-/** Adds up which places are foretold to be free by when. */
+/** Counts the places that are predicted to be free by a moment. */
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 
-/** Places that are free, and those that are held until a moment each; as things are or might be. */
+/** Free places, and places held until a moment each, in the current state or a hypothetical one. */
 export class ForetoldPlaces {
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
-  /** By class. */
+  /** Free places per class. */
   readonly #free: Int32Array;
   readonly #shape: Int32Array;
   readonly #untilMs: Float64Array;
@@ -21,7 +21,7 @@ export class ForetoldPlaces {
     this.#untilMs = new Float64Array(ledger.placeCount + 1);
   }
 
-  /** Only what is free now; nobody holds anything yet. */
+  /** Resets to what is free now, with no places held. */
   reset(): void {
     this.#holderCount = 0;
     for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {

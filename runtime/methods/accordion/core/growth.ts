@@ -4,7 +4,7 @@ import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
-/** Who gets more places: a running query and its larger shape. */
+/** Running query and the larger shape that it gets. */
 interface Larger {
   readonly query: number;
   readonly shape: number;
@@ -36,8 +36,8 @@ export class Growth {
   }
 
   /**
-   * The query that gains the most time at no claim's cost, and the shape that gains it; null if
-   * none gains any.
+   * Returns the query that gains the most time without harm to a claim, and the shape that gains
+   * it; null if none gains.
    */
   find(nowMs: number): Larger | null {
     const runs = this.#runs;

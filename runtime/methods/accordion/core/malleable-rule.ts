@@ -14,7 +14,7 @@ interface MalleableOptions {
 /**
  * Accordion: a query starts on as many free places as help it, if those are enough for its
  * deadline. If not, running queries that meet theirs with fewer places give up what is missing,
- * those with the most slack first; unless all together have enough, nobody is touched. Source:
+ * those with the most slack first; unless all together have enough, none is changed. Source:
  * Accordion §3.3, Algorithm 2, as docs/decisions/0010-malleable-pipelines.md settles it.
  */
 export class MalleableRule implements PlaceRule {
@@ -24,7 +24,7 @@ export class MalleableRule implements PlaceRule {
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #options: MalleableOptions;
-  /** Shapes by index among the active queries, less what these give up so far. */
+  /** Shapes by index among the active queries, less what these have given up so far. */
   readonly #shape: Int32Array;
   /**
    * Slack of active queries with one place less of the class at hand; −1 where they cannot give it.
@@ -84,7 +84,7 @@ export class MalleableRule implements PlaceRule {
     return this.#choice.fastest(query);
   }
 
-  /** When no places could make it meet its deadline any more: then it takes those that are free. */
+  /** When no places could make it meet its deadline any more; then it starts on free ones. */
   startsAtMs(query: number): number {
     const fastest = this.#choice.fastest(query);
     if (fastest === NONE) return Number.POSITIVE_INFINITY;
@@ -92,9 +92,9 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * The smallest shape that meets the deadline and for which others can give up what is missing,
-   * which `shrinks` then says; else NONE.
-   * @param own shape of a query that runs, NONE of one that waits.
+   * Returns the smallest shape that meets the deadline and for which others can give up what is
+   * missing, as listed in `shrinks`; otherwise NONE.
+   * @param own shape of a query that runs; NONE if it waits.
    */
   #gather(query: number, own: number, budgetMs: number, nowMs: number): number {
     const table = this.#table;
@@ -106,7 +106,7 @@ export class MalleableRule implements PlaceRule {
         const isFree = own === NONE && this.shrinks.count === 0;
         if (!isFree || this.#runs.timeLeftFreeMs(query, shape) <= budgetMs) return shape;
       }
-      // With one class, more places are harder to come by.
+      // A larger shape is no easier to place with one class.
       if (table.classCount === 1) return NONE;
     }
     return NONE;
@@ -116,7 +116,7 @@ export class MalleableRule implements PlaceRule {
   #findShrinks(wanted: number, own: number, nowMs: number): boolean {
     const { activeCount } = this.#runs;
     const others = own === NONE ? activeCount : activeCount - 1;
-    // Whoever runs keeps one place at least.
+    // A running query keeps at least one place.
     if (this.#table.sizeOf(wanted) > this.#ledger.readyCount - others) return false;
     for (let index = 0; index < activeCount; index++) {
       this.#shape[index] = this.#runs.shape(this.#runs.active(index));
@@ -136,7 +136,7 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * Takes places of a class one by one from whoever then has the most slack.
+   * Takes places of a class one by one from the query that then has the most slack.
    * @returns whether there were enough.
    */
   #findGivers(placeClass: number, missing: number, nowMs: number): boolean {
@@ -160,7 +160,7 @@ export class MalleableRule implements PlaceRule {
   }
 
   /**
-   * Slack of an active query with one place of a class less than it is left with so far, ms; −1 if
+   * Returns the slack of an active query with one place of a class less than it has left, ms; −1 if
    * it has none to give, or would be late.
    */
   #slackWithout(index: number, placeClass: number, nowMs: number): number {

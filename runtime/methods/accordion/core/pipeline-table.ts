@@ -2,7 +2,7 @@
 import type { AccordionBundle, Slo } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
-/** In place of a shape or query: there is none. */
+/** Stands for "no shape" or "no query". */
 export const NONE = -1;
 
 /** Part of the SLO that times are rounded to. */
@@ -25,15 +25,15 @@ export class PipelineTable {
   /** [shapeCount, classCount] */
   readonly #counts: Uint16Array;
   readonly #sizes: Uint16Array;
-  /** [maxDepth + 1]: shapes of so many places at most. */
+  /** Number of shapes with so many places at most, [maxDepth + 1]. */
   readonly #shapesUpTo: Uint16Array;
   /**
-   * [shapeCount, classCount]: the shape with one place of the class less, NONE where there is none.
+   * Shape with one place of the class less, [shapeCount, classCount]; NONE without such a shape.
    */
   readonly #less: Int32Array;
   /**
-   * How many times as long as measured queries are foretold to take, since all places may run at
-   * once; 1 where the bundle was planned without that.
+   * Factor of predicted over measured times, since all places may run at once; 1 if the bundle was
+   * planned without it.
    */
   readonly stretch: number;
   /** [modelCount, shapeCount, maxBatch] */
@@ -79,7 +79,7 @@ export class PipelineTable {
     return this.#sizes[shape]!;
   }
 
-  /** How many shapes have so many places at most: they are the first ones. */
+  /** Returns the number of shapes with so many places at most: they come first. */
   shapesUpTo(places: number): number {
     return this.#shapesUpTo[Math.min(places, this.maxDepth)]!;
   }
@@ -90,16 +90,16 @@ export class PipelineTable {
   }
 
   /**
-   * The shape with one place of a class less, NONE where it has none of it or that would be no
-   * place at all.
+   * Returns the shape with one place of a class less; NONE if it has none of the class or no place
+   * would be left.
    */
   less(shape: number, placeClass: number): number {
     return this.#less[shape * this.classCount + placeClass]!;
   }
 
   /**
-   * Foretold time of a query of 1 to `maxBatch` instances, ms; Infinity where the model has no
-   * pipeline of the shape.
+   * Returns the predicted time of a query of 1 to `maxBatch` instances, ms; Infinity if the model
+   * has no pipeline of the shape.
    */
   latencyMs(model: number, shape: number, batch: number): number {
     return this.#latencyMs[(model * this.shapeCount + shape) * this.maxBatch + batch - 1]!;

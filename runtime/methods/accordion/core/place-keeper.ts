@@ -11,7 +11,7 @@ export class PlaceKeeper {
   readonly #ledger: PlaceLedger;
   readonly #runs: QueryRuns;
   readonly #paces: PlacePaces;
-  /** Of the query at hand, those it keeps. */
+  /** Places that the query at hand keeps. */
   readonly #kept: Int32Array;
 
   constructor(table: PipelineTable, ledger: PlaceLedger, runs: QueryRuns, paces: PlacePaces) {
@@ -30,8 +30,8 @@ export class PlaceKeeper {
   }
 
   /**
-   * Gives a running query another shape, of whose places it keeps those that it has. Places that
-   * are down are not its own any more.
+   * Gives a running query another shape, and keeps its places as far as the shape has them. Places
+   * that are down no longer belong to it.
    * @param startMs when it goes on.
    */
   reshape(query: number, shape: number, startMs: number, out: AccordionCommands): void {
@@ -56,7 +56,7 @@ export class PlaceKeeper {
     runs.run(next, shape, nowMs, true);
   }
 
-  /** A running query runs no more: its places are free, those that are not down. */
+  /** Stops a running query: its places that are not down become free. */
   stop(query: number): void {
     const size = this.#table.sizeOf(this.#runs.shape(query));
     for (let stage = 0; stage < size; stage++) {
@@ -66,7 +66,7 @@ export class PlaceKeeper {
     this.#runs.stop(query);
   }
 
-  /** Finds a place for each stage: one that is kept, else a free one. */
+  /** Finds a place for each stage: a kept one, otherwise a free one. */
   #fill(query: number, shape: number, keptCount: number, out: AccordionCommands): void {
     const model = this.#runs.model(query);
     for (let stage = 0; stage < this.#table.sizeOf(shape); stage++) {
@@ -105,7 +105,7 @@ export class PlaceKeeper {
     return keptCount;
   }
 
-  /** Takes the first kept place of a class, NONE if there is none left. */
+  /** Takes the first kept place of a class; NONE if no kept place is left. */
   #nextKept(keptCount: number, placeClass: number): number {
     for (let index = 0; index < keptCount; index++) {
       const place = this.#kept[index]!;

@@ -1,4 +1,4 @@
-/** Keeps who has which place. */
+/** Tracks which query has which place. */
 import { assert } from "../../../core/assert.ts";
 import { IdleSets } from "../../../core/graph/idle-sets.ts";
 import { NONE } from "./pipeline-table.ts";
@@ -7,11 +7,11 @@ import { NONE } from "./pipeline-table.ts";
 const FREE = -1;
 const DOWN = -2;
 
-/** Who has which place: each is down, free, or held by one query. */
+/** Assignment of places: each is down, free, or held by one query. */
 export class PlaceLedger {
   readonly placeCount: number;
   readonly classOfPlace: Uint8Array;
-  /** By place a query, FREE or DOWN. */
+  /** Query per place, FREE or DOWN. */
   readonly #holder: Int32Array;
   readonly #free: IdleSets;
   /** Places that are up, by class. */
@@ -52,19 +52,19 @@ export class PlaceLedger {
     return this.#holder[place] === FREE;
   }
 
-  /** Query that holds a place, NONE if none does. */
+  /** Returns the query that holds a place, or NONE. */
   holder(place: number): number {
     return Math.max(this.#holder[place]!, NONE);
   }
 
   comeUp(place: number): void {
-    assert(this.#holder[place] === DOWN, "a place comes up that was down");
+    assert(this.#holder[place] === DOWN, "a place that comes up was down");
     this.#readyByClass[this.classOfPlace[place]!]!++;
     this.#readyCount++;
     this.#setFree(place);
   }
 
-  /** @returns the query that held it, NONE if none did. */
+  /** @returns the query that held it, or NONE. */
   goDown(place: number): number {
     assert(this.isUp(place), "a place goes down that was up");
     const holder = this.holder(place);

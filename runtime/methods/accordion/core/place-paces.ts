@@ -11,17 +11,17 @@ import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 
 export interface PlacePaceOptions {
-  /** Whether decisions follow the pace; true unless said otherwise. */
+  /** Whether decisions follow the pace; default true. */
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
-  /** Whether places take processors from each other as the bundle says; true if left out. */
+  /** Whether places compete for processors as the bundle says; default true. */
   readonly contends?: boolean;
 }
 
-/** A run counts half as much when the next one ends after so many beats. */
+/** Beats until the end of the next run after which a run counts half. */
 const MEMORY = 0.5;
-/** A place that has run nothing for so many beats is taken to be as profiled. */
+/** Beats without a run after which a place counts as profiled. */
 const IDLE = 2;
 /** Below this a place is as profiled. */
 const LEAST_PACE = 1.1;
@@ -36,11 +36,11 @@ export class PlacePaces {
   readonly monitor: PaceMonitor;
   readonly #table: PipelineTable;
   readonly #ledger: PlaceLedger;
-  /** [modelCount, shapeCount]: mean of what instances take over what the table says. */
+  /** Ratio of the mean time of instances to the table, [modelCount, shapeCount]. */
   readonly #means: Float64Array;
   readonly #variance: number;
   readonly #contention: readonly number[];
-  /** [maxDepth + 1]: pace of the slowest of so many places, the fastest that are up. */
+  /** Pace of the slowest of so many places, the fastest that are up, [maxDepth + 1]. */
   readonly #bySize: Float64Array;
   readonly #adapts: boolean;
   readonly #beatMs: number;
@@ -106,7 +106,7 @@ export class PlacePaces {
     return this.on(Math.max(1, pace), model, shape);
   }
 
-  /** The free place of a class with the lowest pace, of equals the first; there is one. */
+  /** Returns the free place of a class with the lowest pace; ties go to the first. Requires one. */
   fastestFree(placeClass: number): number {
     const { placeCount, classOfPlace } = this.#ledger;
     let fastest = -1;
@@ -130,7 +130,7 @@ export class PlacePaces {
     return count > rank ? fromPace : next;
   }
 
-  /** Time of a model in a shape on places whose slowest has a pace. */
+  /** Returns the time of a model in a shape on places whose slowest has a pace. */
   on(pace: number, model: number, shape: number): number {
     return pace * this.monitor.correctionOf(this.#cellOf(model, shape));
   }
@@ -172,7 +172,7 @@ export class PlacePaces {
     this.#refresh();
   }
 
-  /** Lets paces of places that run nothing go back. Called before decisions. */
+  /** Lets paces of idle places decay. Called before decisions. */
   look(nowMs: number): void {
     this.monitor.look(nowMs);
     if (this.#isEven) return;

@@ -3,30 +3,27 @@ import { NONE } from "./pipeline-table.ts";
 
 export interface PlaceRule {
   /**
-   * The shape in which the first query that waits starts now, NONE if it has to wait. The places of
-   * the shape are free once what `shrinks` says has been done.
+   * Returns the shape in which the first waiting query starts now; NONE if it has to wait. The
+   * places of the shape are free once `shrinks` has been carried out.
    */
   shapeFor(query: number, nowMs: number): number;
   /**
-   * The free places with which a query that waits behind another may start before it, NONE if it
-   * may not.
+   * Returns the free places with which a waiting query may start before the one ahead of it, or
+   * NONE.
    */
   passingShape(query: number, nowMs: number): number;
-  /** The shape that a query is foretold to have when it comes, NONE if no place is up. */
+  /** Returns the shape predicted for a new query; NONE if no place is up. */
   foretoldShape(query: number, nowMs: number): number;
   /**
-   * The larger shape with which a running query that will be late is on time, NONE if there is
-   * none. Its places beyond those of the query are free once what `shrinks` says has been done.
+   * Returns the larger shape with which a running query that will be late is on time, or NONE. Its
+   * places beyond those of the query are free once `shrinks` has been carried out.
    */
   rescueShape(query: number, nowMs: number): number;
   /** The shape in which a query would be done first, if its places were free. */
   quickestShape(query: number): number;
-  /**
-   * When a query that has to wait would start all the same, without anything else happening;
-   * Infinity if never.
-   */
+  /** When a waiting query would start without any other event; Infinity if never. */
   startsAtMs(query: number): number;
-  /** Queries that have to give up places for the shape that was just named. */
+  /** Queries that give up places for the shape that was just returned. */
   readonly shrinks: Shrinks;
 }
 
@@ -48,7 +45,7 @@ export class Shrinks {
     return this.#shapes[index]!;
   }
 
-  /** The smaller shape of a query, NONE if it is not among them. */
+  /** Returns the smaller shape of a query; NONE if it is not among them. */
   shapeOf(query: number): number {
     for (let index = 0; index < this.#count; index++) {
       if (this.#queries[index] === query) return this.#shapes[index]!;

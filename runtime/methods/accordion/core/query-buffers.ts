@@ -4,17 +4,17 @@ import { NONE } from "./pipeline-table.ts";
 import type { QueryRuns } from "./query-runs.ts";
 
 /**
- * BBS: queries that wait for the places of a running query of the same model, and get them one
- * after the other, those of high priority first. A set of places goes by its first one. Source:
+ * Buffers of BBS: queries that wait for the places of a running query of the same model, and get
+ * them one after the other, high priority first. A set of places is named by its first one. Source:
  * Accordion §4.2 (3).
  */
 export class QueryBuffers {
   readonly #runs: QueryRuns;
   /** Two for each set: high, then low priority. */
   readonly #queues: LinkedQueues;
-  /** Time of all that is buffered for a set, ms. */
+  /** Total time of the queries buffered for a set, ms. */
   readonly #backlogMs: Float64Array;
-  /** By query the set that it waits for, and its time there. */
+  /** Set that a query waits for, and its time there. */
   readonly #set: Uint16Array;
   readonly #timeMs: Float64Array;
 
@@ -32,7 +32,7 @@ export class QueryBuffers {
 
   /**
    * Buffers a query behind the running one of its model whose places are free first.
-   * @returns whether there is one.
+   * @returns whether there was one.
    */
   buffer(query: number, nowMs: number): boolean {
     const runs = this.#runs;
@@ -55,7 +55,7 @@ export class QueryBuffers {
     return true;
   }
 
-  /** The next query for the places of a set, taken out; NONE if none waits for them. */
+  /** Removes and returns the next query for the places of a set, or NONE. */
   take(set: number): number {
     const high = this.#queues.first(2 * set);
     const query = high === NONE ? this.#queues.first(2 * set + 1) : high;

@@ -3,7 +3,7 @@ import { assert } from "../../../core/assert.ts";
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlacePaces } from "./place-paces.ts";
 
-/** What is asked for: a query of a model. */
+/** Query of a model. */
 export interface AccordionQuery {
   /** Index among the variants. */
   readonly model: number;
@@ -25,13 +25,10 @@ export class QueryRuns {
   readonly #isKnown: Uint8Array;
   readonly #openedMs: Float64Array;
   readonly #deadlineMs: Float64Array;
-  /** Instances that are done, and those that were when the present run began. */
+  /** Instances that are done, now and when the present run began. */
   readonly #done: Uint16Array;
   readonly #from: Uint16Array;
-  /**
-   * When it will be done, as told by the last instance of the run that was or, before that, by when
-   * it began.
-   */
+  /** When it will be done, predicted at its last instance or, before the first, at its start. */
   readonly #finishMs: Float64Array;
   /** When its last instance was done, or its run began; NaN where the next is not measured. */
   readonly #sinceMs: Float64Array;
@@ -94,7 +91,7 @@ export class QueryRuns {
     return this.#isHigh[query] === 1;
   }
 
-  /** When it came. */
+  /** When the query arrived. */
   openedMs(query: number): number {
     return this.#openedMs[query]!;
   }
@@ -139,9 +136,9 @@ export class QueryRuns {
   }
 
   /**
-   * The query begins to run, or goes on with other places, which are set.
+   * Called when the query begins to run, or goes on with other places, which are set.
    * @param startMs when its next instance begins.
-   * @param isMeasured whether the time of its first instance speaks for the places.
+   * @param isMeasured whether the time of its first instance shows the places' pace.
    */
   run(query: number, shape: number, startMs: number, isMeasured: boolean): void {
     if (this.#shape[query] === NONE) {
@@ -184,22 +181,19 @@ export class QueryRuns {
     this.#isKnown[query] = 0;
   }
 
-  /** @returns how many losses of places it has seen. */
+  /** @returns the number of its losses of places. */
   countLoss(query: number): number {
     return ++this.#losses[query]!;
   }
 
-  /**
-   * Time of what is left of a query on a shape, from a new start on the fastest places that are up,
-   * ms.
-   */
+  /** Time left for a query on a shape, restarted on the fastest places that are up, ms. */
   timeLeftMs(query: number, shape: number): number {
     const model = this.#model[query]!;
     const profiledMs = this.#table.latencyMs(model, shape, this.left(query));
     return profiledMs * this.#paces.ofShape(model, shape);
   }
 
-  /** The same on the fastest places that are free. */
+  /** Time left on the fastest free places, ms. */
   timeLeftFreeMs(query: number, shape: number): number {
     if (this.#paces.isEven) return this.timeLeftMs(query, shape);
     const model = this.#model[query]!;

@@ -1,4 +1,4 @@
-/** Keeps a query that waits on time while others pass it. */
+/** Keeps a waiting query on time while others pass it. */
 import { ForetoldPlaces } from "./foretold-places.ts";
 import type { PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
@@ -6,9 +6,9 @@ import type { QueryRuns } from "./query-runs.ts";
 import type { ShapeChoice } from "./shape-choice.ts";
 
 /**
- * Which places a query that waits counts on: those that are free, and those of running queries that
- * are foretold to end in time. Whoever passes it leaves it one shape at least with which it is on
- * time, or has its own places back by then. Beyond the paper, after the backfilling of EASY, where
+ * Places that a waiting query counts on: free ones, and those of running queries that are predicted
+ * to end in time. A query may pass only if it leaves at least one shape with which the waiting one
+ * is on time, or returns its places by then. Beyond the paper, after the backfilling of EASY, where
  * jobs have one size instead of several.
  */
 export class Reservation {
@@ -16,7 +16,7 @@ export class Reservation {
   readonly #runs: QueryRuns;
   readonly #choice: ShapeChoice;
   readonly #places: ForetoldPlaces;
-  /** Shapes with which it is foretold to be on time: when it has to start on each at the latest. */
+  /** Latest start, for each shape with which it is predicted to be on time. */
   readonly #latestMs: Float64Array;
   /** [shapeCount, classCount]: places that are free by then beyond those of the shape. */
   readonly #spare: Int32Array;
@@ -33,7 +33,7 @@ export class Reservation {
 
   /**
    * Looks ahead for a query that waits.
-   * @returns whether it is foretold to be on time if nobody passes it.
+   * @returns whether it is predicted to be on time if no query passes it.
    */
   open(query: number, nowMs: number): boolean {
     this.#shapeCount = 0;
@@ -48,7 +48,7 @@ export class Reservation {
     return this.#shapeCount > 0;
   }
 
-  /** Whether the query is on time all the same if another has a shape until a moment. */
+  /** Whether the query is still on time if another has a shape until a moment. */
   allows(shape: number, endMs: number): boolean {
     for (let index = 0; index < this.#shapeCount; index++) {
       if (endMs <= this.#latestMs[index]! || this.#has(index, shape)) return true;
@@ -80,7 +80,7 @@ export class Reservation {
   }
 
   /**
-   * Counts, as the next shape, what is spare of it at a moment.
+   * Records the spare places of the next shape at a moment.
    * @returns whether its places are free by then.
    */
   #count(shape: number, latestMs: number): boolean {
@@ -94,7 +94,7 @@ export class Reservation {
     return true;
   }
 
-  /** Whether the places of a shape are spare beside those of an index. */
+  /** Whether the places of a shape are spare at an index. */
   #has(index: number, shape: number): boolean {
     const { classCount } = this.#table;
     for (let placeClass = 0; placeClass < classCount; placeClass++) {

@@ -25,12 +25,12 @@ import { TurnDropout } from "./turn-dropout.ts";
 /** Queues: high before low priority, first in first out within each. */
 const HIGH = 0;
 const LOW = 1;
-/** Queries behind the first one that are looked at when it has to wait. */
+/** Maximum number of queries behind a waiting first one that may pass it. */
 const MOST_PASSING = 64;
 /**
- * Share of its time that a query of high priority waits for the sake of claims, at most. Where
- * there is more of high priority than there are places, all would come to be late and need more of
- * them.
+ * Largest share of its time that a high-priority query waits for the sake of claims. Where
+ * high-priority queries need more places than exist, all would otherwise become late and need still
+ * more.
  */
 const PATIENCE = 0.25;
 
@@ -60,7 +60,7 @@ export class AccordionScheduler {
   readonly #rule: PlaceRule;
   readonly #predictor: DropoutPredictor | null;
   readonly #dropout: TurnDropout | null;
-  /** Null where nobody passes. */
+  /** Null if no query may pass another. */
   readonly #reservation: Reservation | null;
   readonly #buffers: QueryBuffers | null;
   readonly #growth: Growth | null;
@@ -148,12 +148,12 @@ export class AccordionScheduler {
     return this.#growCount;
   }
 
-  /** When `onWake` is to be called unless another event comes first; Infinity if it need not. */
+  /** When to call `onWake` unless another event comes first; Infinity if not needed. */
   get wakeMs(): number {
     return this.#wakeMs;
   }
 
-  /** A place has come up, for the first time or again. */
+  /** Called when a place has come up, for the first time or again. */
   onPlaceReady(place: number, nowMs: number, out: AccordionCommands): void {
     this.#ledger.comeUp(place);
     this.#paces.comeUp(place);
@@ -161,8 +161,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * A place has gone down. Its query goes on with the others it has or, without any, waits again
-   * before all others; once, and unless it is late.
+   * Called when a place has gone down. Its query goes on with its other places or, without any,
+   * waits again before all others; once, and unless it is late.
    */
   onPlaceLost(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
@@ -173,8 +173,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * A place has gone down and another has taken its place at once: what ran there is run again, and
-   * nobody is given up for want of places.
+   * Called when a place has gone down and another has taken over at once: what ran there is run
+   * again, and no query is given up for lack of places.
    */
   onPlaceReplaced(place: number, nowMs: number, out: AccordionCommands): void {
     const query = this.#ledger.goDown(place);
@@ -225,14 +225,14 @@ export class AccordionScheduler {
     this.#dispatch(nowMs, out);
   }
 
-  /** The time has come that `wakeMs` named. */
+  /** Called at the time that `wakeMs` named. */
   onWake(nowMs: number, out: AccordionCommands): void {
     this.#dispatch(nowMs, out);
   }
 
   /**
-   * Saves who runs, starts who waits and can, gives up who is too late, and spends what is left on
-   * who runs.
+   * Rescues running queries, starts waiting ones, gives up those that are too late, and spends the
+   * remaining places on running ones.
    */
   #dispatch(nowMs: number, out: AccordionCommands): void {
     this.#paces.look(nowMs);
@@ -241,13 +241,13 @@ export class AccordionScheduler {
     do {
       this.#wakeMs = Number.POSITIVE_INFINITY;
       this.#startWaiting(nowMs, out);
-      // Whoever is behind one that is given up may be able to start.
+      // Queries behind one that is given up may be able to start.
     } while (this.#dropTooLate(nowMs, out));
     if (this.#queues.waiting === 0) this.#grow(nowMs, out);
   }
 
   /**
-   * Starts queries in order as long as the first that waits can start; then those behind it of the
+   * Starts queries in order until the first waiting one cannot start; then those behind it of the
    * same priority that may pass.
    */
   #startWaiting(nowMs: number, out: AccordionCommands): void {
@@ -271,7 +271,9 @@ export class AccordionScheduler {
     }
   }
 
-  /** The shape in which the first that waits starts, and `shrinks` for it; NONE if it waits. */
+  /**
+   * Returns the shape in which the first waiting query starts, with `shrinks`; NONE if it waits.
+   */
   #shapeFor(query: number, nowMs: number): number {
     const rule = this.#rule;
     const shape = rule.shapeFor(query, nowMs);
@@ -289,7 +291,7 @@ export class AccordionScheduler {
     return this.#claims?.allows(query, shape, endMs, this.#rule.shrinks, nowMs) ?? true;
   }
 
-  /** From when on no claim holds a query up that waits; Infinity for those of low priority. */
+  /** Time from which no claim delays a waiting query; Infinity for low priority. */
   #impatientAtMs(query: number): number {
     if (!this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
     const openedMs = this.#runs.openedMs(query);
@@ -297,9 +299,9 @@ export class AccordionScheduler {
   }
 
   /**
-   * Nobody makes the first one late that would be on time. One that would not be is passed freely
-   * if it is of low priority, which is given up in the end; nobody passes one of high priority, for
-   * which running queries may yet give places up.
+   * Starts queries behind the first, unless they make it late. If the first will be late anyway, it
+   * is passed freely if it is of low priority, and given up in the end; one of high priority is
+   * never passed, because running queries may still give places up for it.
    */
   #startPassing(first: number, nowMs: number, out: AccordionCommands): void {
     if (this.#reservation === null) return;
@@ -332,8 +334,8 @@ export class AccordionScheduler {
   }
 
   /**
-   * The first of low priority is told as soon as it is certain, even while those of high priority
-   * keep it from its turn.
+   * Gives up the first low-priority query as soon as it is certain to be late, even while
+   * high-priority queries delay its turn.
    * @returns whether it is given up.
    */
   #dropTooLate(nowMs: number, out: AccordionCommands): boolean {
@@ -367,7 +369,7 @@ export class AccordionScheduler {
     }
   }
 
-  /** Gives who has a claim the places that make it be on time, once there are enough. */
+  /** Gives queries with claims the places that make them on time, once there are enough. */
   #rescue(nowMs: number, out: AccordionCommands): void {
     if (this.#claims === null) return;
     for (let index = 0; index < this.#claims.count; index++) {
@@ -379,7 +381,7 @@ export class AccordionScheduler {
       this.#rescuedMs[query] = nowMs;
       this.#carryOutShrinks(nowMs, out);
       this.#growTo(query, shape, nowMs, out);
-      // It has none any more, and the others may have others.
+      // This claim is gone, and the other claims may have changed.
       index = -1;
     }
   }
@@ -427,7 +429,7 @@ export class AccordionScheduler {
     this.#keeper.reshape(query, shape, nowMs + this.#reconfigurationMs, out);
   }
 
-  /** A running query is over: its places go to whoever is buffered for them, or are free. */
+  /** Ends a running query: its places go to the query that is buffered for them, or become free. */
   #end(query: number, nowMs: number, out: AccordionCommands): void {
     const next = this.#nextBuffered(this.#runs.place(query, 0), nowMs, out);
     if (next === NONE) this.#keeper.stop(query);

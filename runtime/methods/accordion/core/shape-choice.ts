@@ -1,4 +1,4 @@
-/** Chooses the best shape for what is left of a query. */
+/** Chooses the best shape for the rest of a query. */
 import { NONE, type PipelineTable } from "./pipeline-table.ts";
 import type { PlaceLedger } from "./place-ledger.ts";
 import type { QueryRuns } from "./query-runs.ts";
@@ -19,9 +19,9 @@ export class ShapeChoice {
   }
 
   /**
-   * The fewest places with which the query takes no longer than the budget, NONE if none do; of
-   * shapes with as many the fastest.
-   * @param mostPlaces to look at.
+   * Returns the shape with the fewest places that takes no longer than the budget, or NONE; ties go
+   * to the fastest.
+   * @param mostPlaces to consider.
    */
   least(query: number, budgetMs: number, mostPlaces = this.#table.maxDepth): number {
     const table = this.#table;
@@ -38,7 +38,10 @@ export class ShapeChoice {
     return least;
   }
 
-  /** The shape in which the query takes the least time; NONE if no place is up that can run it. */
+  /**
+   * Returns the shape in which the query takes the least time; NONE if no place that can run it is
+   * up.
+   */
   fastest(query: number): number {
     const table = this.#table;
     let fastest = NONE;
@@ -52,7 +55,7 @@ export class ShapeChoice {
     return fastest;
   }
 
-  /** As `fastest`, among places that are free. */
+  /** Returns the fastest shape among places that are free. */
   fastestFree(query: number): number {
     const shapeCount = this.#table.shapesUpTo(this.#ledger.freeCount);
     let fastest = NONE;
@@ -67,8 +70,8 @@ export class ShapeChoice {
   }
 
   /**
-   * The fastest of the shapes that have as many places as another, are free and take no longer than
-   * the budget; NONE if there are none.
+   * Returns the fastest of the free shapes with as many places as another that take no longer than
+   * the budget, or NONE.
    */
   freeAs(query: number, shape: number, budgetMs: number): number {
     const table = this.#table;
@@ -114,8 +117,8 @@ export class ShapeChoice {
   }
 
   /**
-   * The first shape that has too many places for who has those of another and could have all that
-   * are free.
+   * Returns the first shape with too many places for a query that has those of another and could
+   * have all free ones.
    */
   endOfLarger(shape: number): number {
     return this.#table.shapesUpTo(this.#table.sizeOf(shape) + this.#ledger.freeCount);
@@ -130,7 +133,7 @@ export class ShapeChoice {
     return true;
   }
 
-  /** Whether who has the places of a shape could have those of a larger one too. */
+  /** Whether a query with the places of a shape could have those of a larger one too. */
   isFreeBeyond(larger: number, shape: number): boolean {
     for (let placeClass = 0; placeClass < this.#table.classCount; placeClass++) {
       const more = this.#table.countOf(larger, placeClass) - this.#table.countOf(shape, placeClass);

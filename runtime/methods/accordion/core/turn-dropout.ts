@@ -1,4 +1,4 @@
-/** Gives up queries whose turn comes too late to be in time. */
+/** Gives up queries whose turn comes too late for their deadline. */
 import { NONE } from "./pipeline-table.ts";
 import type { PlaceRule } from "./place-rule.ts";
 import type { QueryRuns } from "./query-runs.ts";
@@ -7,20 +7,19 @@ import type { QueryRuns } from "./query-runs.ts";
 export interface DropWindow {
   readonly sloMs: number;
   /**
-   * The window in times the SLO, or in times what a query has until a deadline of its own that is
-   * tighter.
+   * Window as a multiple of the SLO, or of the time until a tighter deadline of the query's own.
    */
   readonly slos: number;
 }
 
-/** @param budgetMs what a query has until its deadline when it comes. */
+/** @param budgetMs time until the query's deadline when it arrives. */
 export function windowMs({ sloMs, slos }: DropWindow, budgetMs: number): number {
   return slos * Math.min(sloMs, budgetMs);
 }
 
 /**
- * Gives queries of low priority up when their turn comes and they would be too late: what waiting
- * cost is known by then, not foretold. Beyond the paper.
+ * Gives low-priority queries up when their turn comes and they would be too late: the cost of
+ * waiting is known by then, not predicted. Beyond the paper.
  */
 export class TurnDropout {
   readonly #runs: QueryRuns;
@@ -34,8 +33,8 @@ export class TurnDropout {
   }
 
   /**
-   * The last moment at which a query that waits can start and not be too late; Infinity for those
-   * of high priority.
+   * Last moment at which a waiting query can start without being too late; Infinity for high
+   * priority.
    */
   givenUpAtMs(query: number): number {
     if (this.#runs.isHigh(query)) return Number.POSITIVE_INFINITY;
@@ -44,7 +43,7 @@ export class TurnDropout {
     return this.#untilMs(query) - this.#runs.timeLeftMs(query, shape);
   }
 
-  /** Whether a query that started now would be done too late, on time for nobody. */
+  /** Whether a query that started now would be done too late to be of use. */
   isFutile(query: number, shape: number, nowMs: number): boolean {
     if (this.#runs.isHigh(query)) return false;
     const endMs = nowMs + this.#runs.timeLeftMs(query, shape);

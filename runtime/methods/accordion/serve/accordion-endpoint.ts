@@ -17,7 +17,7 @@ import { AccordionMetrics } from "./metrics.ts";
 import type { AccordionRecorder } from "./recording.ts";
 import { accordionServedModels } from "./served-models.ts";
 
-/** What stays the same while a bundle is served. */
+/** Parts of a bundle that must stay the same while it is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "policy", "shapes"] as const;
 
 interface AccordionEndpointOptions {

@@ -26,10 +26,10 @@ import type { AccordionModel } from "./served-models.ts";
 interface AccordionDriverOptions {
   /** In the order of the bundle. */
   readonly models: readonly AccordionModel[];
-  /** Of the bundle; nothing has been told to it. */
+  /** Scheduler of the bundle, without any events yet. */
   readonly scheduler: AccordionScheduler;
   /**
-   * Rows of requests that have no answer yet, at most; so many queries, too, the scheduler has room
+   * Maximum number of rows of open requests; also the number of queries that the scheduler has room
    * for.
    */
   readonly maxPending: number;
@@ -37,10 +37,10 @@ interface AccordionDriverOptions {
   readonly beatMs: number;
   readonly nowMs: () => number;
   readonly recorder?: AccordionRecorder | undefined;
-  /** What the way of requests has of their deadlines; left out for nothing. */
+  /** Parts of the deadline that the path of requests takes; default 0. */
   readonly path?: PathTimes | undefined;
   readonly observer: AccordionObserver;
-  /** Told what stages take; left out where nobody asks. */
+  /** Records how long stages take; left out if not needed. */
   readonly times?: ServiceTimes | undefined;
   /** The pool of a place. */
   readonly kindOf?: ((place: number) => number) | undefined;
@@ -61,9 +61,7 @@ export class AccordionDriver {
   readonly #observer: AccordionObserver;
   readonly #places: readonly ExecutionPlace[];
   readonly #load: LoadMonitor;
-  /**
-   * Queries that wait or run, by the scheduler's names, of which those in `#free` are not in use.
-   */
+  /** Waiting and running queries, by the scheduler's names; names in `#free` are not in use. */
   readonly #runByQuery: (PipelineRun | undefined)[];
   readonly #free: number[];
   #executor: Executor | undefined;
@@ -92,7 +90,7 @@ export class AccordionDriver {
     return this.#hasStarted && this.#scheduler.readyPlaceCount > 0;
   }
 
-  /** Measured arrivals of queries, per second; NaN until it is known. */
+  /** Measured arrivals of queries, per second; NaN until known. */
   get loadQps(): number {
     return this.#load.loadQps(this.#now());
   }
@@ -140,12 +138,15 @@ export class AccordionDriver {
     this.#carryOut(commands, nowMs);
   }
 
-  /** The query that had the place goes on as the scheduler tells; told nothing, it waits again. */
+  /**
+   * Handles the loss of a worker: its query goes on as the scheduler decides, or waits again
+   * without a decision.
+   */
   onWorkerLost(worker: number, isHung = false): void {
     this.#lose(worker, isHung, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
   }
 
-  /** As `onWorkerLost`, but another worker has taken the place. */
+  /** Handles the loss of a worker whose place another has taken. */
   onWorkerReplaced(worker: number, isHung = false): void {
     const place = at(this.#places, worker);
     if (!place.isUp) this.onWorkerReady(worker);
@@ -177,7 +178,7 @@ export class AccordionDriver {
     this.#carryOut(commands, nowMs);
   }
 
-  /** Fails every request that is still open. */
+  /** Fails every open request. */
   abort(): void {
     this.#isClosed = true;
     this.#recorded.stop();
@@ -188,7 +189,7 @@ export class AccordionDriver {
     }
   }
 
-  /** @returns undefined if the request was refused, or given up at once. */
+  /** @returns undefined if the request was rejected, or given up at once. */
   #open(request: AccordionRequest): PipelineRun | undefined {
     const { model, rows: batch, isHigh, deadlineMs, arrivalMs: nowMs } = request;
     if (this.#isClosed) {
@@ -216,8 +217,8 @@ export class AccordionDriver {
   }
 
   /**
-   * Marks all that the commands are about before acting on any: what is done may bring the next
-   * event.
+   * Marks everything that the commands change before carrying any out, since that may bring the
+   * next event.
    */
   #carryOut(commands: readonly AccordionCommand[], nowMs: number): void {
     if (commands.length === 0) return;
@@ -269,7 +270,7 @@ export class AccordionDriver {
   #place(run: PipelineRun, command: PlacesCommand, nowMs: number): void {
     const { request, placeCount: placesBefore } = run;
     const { places, shape, resumeAt } = command;
-    assert(resumeAt === request.doneRows, "a query goes on where it is");
+    assert(resumeAt === request.doneRows, "a query resumes at its first open row");
     const stages = at(request.ofModel.stagesByShape, shape);
     assert(stages !== null, "a query gets a shape that its model has");
     const given = places.map((place) => at(this.#places, place));
@@ -283,7 +284,7 @@ export class AccordionDriver {
   }
 
   /**
-   * Tells the scheduler first, so that places have their next query before an answer is written.
+   * Notifies the scheduler first, so that places have their next query before an answer is written.
    */
   #onInstance(run: PipelineRun): void {
     const nowMs = this.#now();
@@ -320,7 +321,7 @@ export class AccordionDriver {
     else request.fail("late", `${name}: of low priority, and too late for its deadline`);
   }
 
-  /** Fails a request that is still open, and lets the scheduler forget its query. */
+  /** Fails an open request, and removes its query from the scheduler. */
   #giveUp(run: PipelineRun, reason: FailureReason, message: string): void {
     const { query, request } = run;
     if (request.isSettled || this.#runByQuery[query] !== run) return;

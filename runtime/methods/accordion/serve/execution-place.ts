@@ -2,19 +2,17 @@
 import { assert } from "../../../core/assert.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../../../exec/models/executor.ts";
 
-/**
- * Who may run on a place. It is told of its own runs only, and only as long as it has the place.
- */
+/** Query that has a place. It is notified of its own runs only, and only while it has the place. */
 export interface Tenant {
   onResult(result: BatchResult): void;
   onRefused(error: unknown): void;
-  /** What ran there before, for another, has ended. */
+  /** The run of an earlier tenant has ended. */
   onVacant(): void;
 }
 
 /**
- * One worker. A run on it cannot be interrupted: whoever gets the place while another's run is
- * under way waits for its end, and nobody hears of the result of that.
+ * One worker. A run on it cannot be interrupted: a tenant that gets the place during another's run
+ * waits for its end, and the result of that run is discarded.
  */
 export class ExecutionPlace {
   readonly index: number;
@@ -22,9 +20,9 @@ export class ExecutionPlace {
   #tenant: Tenant | null = null;
   #isRunning = false;
   #isUp = false;
-  /** Whether a run told that the worker ended before the executor did. */
+  /** Whether a run reported the end of the worker before the executor did. */
   #isBroken = false;
-  /** Counts how often it came up. */
+  /** Number of times that it came up. */
   #epoch = 0;
 
   constructor(index: number, execute: (batch: Batch) => Promise<BatchResult>) {
@@ -32,7 +30,7 @@ export class ExecutionPlace {
     this.#execute = execute;
   }
 
-  /** Whether its worker is up, as far as the executor has told. */
+  /** Whether its worker is up, according to the executor. */
   get isUp(): boolean {
     return this.#isUp;
   }
@@ -42,7 +40,7 @@ export class ExecutionPlace {
     return this.#isUp && !this.#isBroken && !this.#isRunning;
   }
 
-  /** Whether something runs on it, whoever has it. */
+  /** Whether something runs on it, for any tenant. */
   get isRunning(): boolean {
     return this.#isRunning;
   }
@@ -62,7 +60,7 @@ export class ExecutionPlace {
     this.#tenant = tenant;
   }
 
-  /** Nothing if another has it already. */
+  /** Does nothing if another tenant has it already. */
   leave(tenant: Tenant): void {
     if (this.#tenant === tenant) this.#tenant = null;
   }
@@ -82,7 +80,7 @@ export class ExecutionPlace {
       (error: unknown) => {
         this.#isRunning = false;
         const isLost = error instanceof WorkerLostError;
-        // The executor tells that the worker is gone, or has told it.
+        // The executor reports the loss of the worker, before or after this.
         if (isLost && epoch === this.#epoch) this.#isBroken = true;
         else if (this.#tenant !== tenant) this.#tenant?.onVacant();
         if (!isLost && this.#tenant === tenant) tenant.onRefused(error);

@@ -24,7 +24,7 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
   [DROP_PLACES_LOST, "worker-lost"],
 ];
 
-/** How the places of a query change; after a loss, before `restart`, it may have had none left. */
+/** Changes of a query's places; before `restart`, after a loss, it may have had none left. */
 type Change = "down" | "up" | "move" | "restart";
 
 /** State of the server at the time it is asked. */
@@ -34,7 +34,7 @@ interface AccordionGauges extends ApplicationGauges {
   readonly busyPlaces: number;
   readonly activeQueries: number;
   readonly waitingQueries: number;
-  /** Of the lowest level that is not below the load. */
+  /** Promise of the lowest level that is not below the load. */
   readonly promisedViolationRate: number;
 }
 
@@ -62,12 +62,12 @@ export class AccordionMetrics implements AccordionObserver {
     this.#models = modelNames.map((name) => new ModelCounters(name));
   }
 
-  /** What is counted of the requests of a model. */
+  /** Counters of a model's requests. */
   requests(model: number): RequestMetrics {
     return at(this.#models, model).requests;
   }
 
-  /** Of all models by what became of them, since the start. */
+  /** Rows of all models by outcome, since the start. */
   get rows(): Readonly<Record<RowsOutcome, number>> {
     const sum = (outcome: RowsOutcome) =>
       this.#models.reduce((total, { rows }) => total + rows[outcome], 0);

@@ -4,14 +4,17 @@ import { RuntimeError } from "../../../base/errors.ts";
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import type { WantedModel } from "../../wanted-models.ts";
 
-/** One for each stage. @throws RuntimeError RUNTIME_MODEL if a variant has nothing to run. */
+/**
+ * Returns the models, one for each stage. @throws RuntimeError RUNTIME_MODEL if a variant has no
+ * model.
+ */
 export function accordionModels(bundle: AccordionBundle): WantedModel[] {
   checkStages(bundle);
   return bundle.tasks.flatMap(({ variants }) =>
     variants.flatMap(({ name, model: whole, stages }) => {
       const given = new Set(whole?.inputs.map((input) => input.name));
       return stages.map(({ from, to, model }) => {
-        // Zeros may be none of the indices or sizes that a stage before gives.
+        // Zeros may be invalid indices or sizes that an earlier stage never gives.
         const made = model.inputs.filter((input) => !given.has(input.name));
         const isSafe = made.every(({ dtype }) => dtype.startsWith("float"));
         const refusal = isSafe ? {} : { mayRefuseZeros: true };
@@ -23,7 +26,7 @@ export function accordionModels(bundle: AccordionBundle): WantedModel[] {
   );
 }
 
-/** @throws RuntimeError if a variant has nothing to run. */
+/** @throws RuntimeError if a variant has no model. */
 function checkStages({ tasks }: AccordionBundle): void {
   for (const { name, layerCount, stages } of tasks.flatMap(({ variants }) => variants)) {
     if (stages.length > 0) continue;

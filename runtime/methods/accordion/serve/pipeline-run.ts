@@ -5,7 +5,7 @@ import type { ExecutionPlace, Tenant } from "./execution-place.ts";
 import type { AccordionRequest, InstanceValue } from "./request.ts";
 import type { AccordionStage } from "./served-models.ts";
 
-/** What a run tells; it may be given other places in the call. */
+/** Events of a run, which may be given other places in the call. */
 interface RunListener {
   /** The next row of the request is done. */
   onInstance(run: PipelineRun): void;
@@ -18,16 +18,16 @@ type Instance = Map<string, InstanceValue>;
 
 /**
  * A query whose instances stream through the stages of its pipeline, in order: each stage runs one
- * at a time, and goes on while no more than one that is done waits for the next stage, so that
- * stages whose times vary do not keep one another waiting. Given other stages it goes on with the
- * first row that is not done; what was on its way is forgotten.
+ * at a time, and goes on while at most one finished instance waits for the next stage, so that
+ * stages whose times vary do not block one another. After a change of stages it resumes with the
+ * first row that is not done; instances in progress are discarded.
  */
 export class PipelineRun {
   /** The scheduler's name for it. */
   readonly query: number;
   readonly request: AccordionRequest;
   readonly #listener: RunListener;
-  /** In the order of the stages; none while it waits. */
+  /** Seats in the order of the stages; empty while it waits. */
   #seats: readonly Seat[] = [];
   /** Row that enters next. */
   #next = 0;
@@ -66,7 +66,7 @@ export class PipelineRun {
     this.#next = this.request.doneRows;
   }
 
-  /** Lets every stage run that can: the last first, which makes room for those before. */
+  /** Runs every stage that can: the last first, which makes room for those before. */
   pump(): void {
     const seats = this.#seats;
     for (let stage = seats.length - 1; stage >= 0; stage--) {
@@ -75,7 +75,7 @@ export class PipelineRun {
       if (seat === undefined || !seat.canRun) continue;
       const instance = before === undefined ? this.#entering() : before.hand();
       if (instance !== null) seat.run(instance);
-      // What it has begun may have brought other places.
+      // The call may have changed the places.
       if (this.#seats !== seats) return;
     }
   }
@@ -125,7 +125,7 @@ class Seat implements Tenant {
     return this.done.length < 2 && this.#running === null && this.place.isVacant;
   }
 
-  /** Gives the first that is done away. */
+  /** Passes the first finished instance on. */
   hand(): Instance | null {
     return this.done.shift() ?? null;
   }

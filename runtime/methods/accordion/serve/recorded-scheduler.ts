@@ -6,7 +6,7 @@ import type { AccordionScheduler } from "../core/scheduler.ts";
 import type { AccordionCommand, AccordionRecorder } from "./recording.ts";
 
 interface RecordedSchedulerOptions {
-  /** Nothing has been told to it. */
+  /** Scheduler without any events yet. */
   readonly scheduler: AccordionScheduler;
   readonly recorder: AccordionRecorder | undefined;
   /** Called when the scheduler wants to be asked again. */
@@ -14,8 +14,8 @@ interface RecordedSchedulerOptions {
 }
 
 /**
- * A scheduler of places whose events and commands are recorded. Commands are copied out: what is
- * done about one may bring the next event.
+ * Scheduler whose events and commands are recorded. Commands are copied, because carrying one out
+ * may bring the next event.
  */
 export class RecordedScheduler {
   readonly #scheduler: AccordionScheduler;

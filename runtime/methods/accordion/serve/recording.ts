@@ -1,6 +1,6 @@
 /**
- * The log of running execution places: what their scheduler was told and what it answered.
- * Replaying the events gives the same commands.
+ * Log of running execution places: events of their scheduler and its commands. Replaying the events
+ * gives the same commands.
  */
 
 interface Timed {

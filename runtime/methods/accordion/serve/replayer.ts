@@ -43,7 +43,7 @@ export class AccordionReplayer implements Replayer {
   readonly #scheduler: AccordionScheduler;
   readonly #commands = new AccordionCommands();
 
-  /** @param scheduler nothing has been told to it. */
+  /** @param scheduler without any events yet. */
   constructor(scheduler: AccordionScheduler) {
     this.#scheduler = scheduler;
   }

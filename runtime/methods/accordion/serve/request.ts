@@ -20,7 +20,7 @@ import type { AccordionModel } from "./served-models.ts";
 export interface InstanceValue {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
-  /** Where it is, of one that only stages take: it has no bytes here. */
+  /** Place of a tensor that stays on a worker between stages: it has no bytes here. */
   readonly stayed?: StayedTensor;
 }
 
@@ -46,12 +46,12 @@ export class AccordionRequest {
   startMs = Number.NaN;
   /** When that was handed to its place. */
   handedMs = Number.NaN;
-  /** The places that it had, one after another. */
+  /** Places that it has had, one after another. */
   readonly #runs: BatchRun[] = [];
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
   readonly #settle: (outcome: Outcome) => void;
-  /** Of each output of the model the rows that are done. */
+  /** Finished rows of each output of the model. */
   readonly #partsByOutput: Uint8Array[][];
   readonly #rowShapes: (readonly number[])[] = [];
   #doneRows = 0;
@@ -120,8 +120,8 @@ export class AccordionRequest {
   }
 
   /**
-   * Takes the answer of the next row.
-   * @returns as text, what is wrong with it; the row is not done then.
+   * Takes the answer of the next row. @returns what is wrong with it, as text; the row is not done
+   * then.
    */
   take(values: ReadonlyMap<string, InstanceValue>): string | undefined {
     assert(this.#doneRows < this.rows, "a request takes as many answers as it has rows");
@@ -145,7 +145,7 @@ export class AccordionRequest {
     return undefined;
   }
 
-  /** Settles the request, all of whose rows are done. */
+  /** Settles the request once all its rows are done. */
   answer(nowMs: number): void {
     assert(!this.#isSettled && this.#doneRows === this.rows, "what is answered is done");
     const [variant] = this.ofModel.signature.variants;

@@ -27,7 +27,7 @@ export interface AccordionModel {
 export interface AccordionStage {
   /** Index among the stage models of all models, in the order of the bundle. */
   readonly stageModel: number;
-  /** What one instance takes in it, as profiled; undefined where that is not known. */
+  /** Profiled p99 time of one instance; undefined if unknown. */
   readonly p99Ms: number | undefined;
   /** Values by name, in the order of the stage model. */
   readonly inputs: readonly string[];

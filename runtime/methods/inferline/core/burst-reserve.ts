@@ -1,4 +1,4 @@
-/** Holds replicas for bursts that came too fast for replicas that start when they come. */
+/** Holds replicas for bursts that are too fast for replicas to start in time. */
 import type { StagePlan } from "../../../bundle/schema.ts";
 import { wholeOf } from "./staffing.ts";
 
@@ -21,35 +21,35 @@ export interface BurstReserveOptions {
 /** Rates of the newest traffic, requests per second. */
 interface LeapLook {
   readonly nowMs: number;
-  /** What it surely is, and what it is over a beat and over the time that replicas take. */
+  /** Load that is certain, load over a beat, and over the time that replicas take to come up. */
   readonly sureQps: number;
   readonly lastQps: number;
   readonly meanQps: number;
-  /** What replicas carry that are ready, with batches that are in time. */
+  /** Load that the ready replicas carry with batches that are in time. */
   readonly carriedQps: number;
   /** How long a request may wait and be in time. */
   readonly waitMs: number;
 }
 
-/** Traffic that surely was more than what was ready carried, until it is no more than that. */
+/** Traffic that certainly exceeded what the ready replicas carried, until it no longer does. */
 interface Leap {
   readonly startMs: number;
   readonly fromQps: number;
   /** Highest rate over the time that replicas take to come up, while too few were ready. */
   toQps: number;
-  /** Requests since it began, and those of them that had to wait for too long. */
+  /** Requests since it began, and those of them that waited too long. */
   requests: number;
   lost: number;
   isOver: boolean;
 }
 
 /**
- * What comes beyond the ready replicas while others come up is late whatever is done then; only
- * replicas that are there beforehand help. They are held where a leap has shown that the traffic
- * needs them: one that was over so soon that more of its own requests were lost than the SLO
- * allows, for which a steady load does not make up. For some time after it every stage has replicas
- * that just carry the rate it had, with the slack of a count. A leap to a load that stays is none
- * of these, and nothing is paid for it.
+ * Holds replicas for bursts: what exceeds the ready replicas while others come up is late in any
+ * case, so only replicas held beforehand help. They are held once a leap has shown that the traffic
+ * needs them: one that ended so soon that more of its own requests were lost than the SLO allows,
+ * which a steady load does not make up for. For some time after it every stage has replicas that
+ * just carry the leap's rate, with the slack of a count. A leap to a load that stays needs no
+ * reserve and costs nothing.
  */
 export class BurstReserve {
   readonly #options: BurstReserveOptions;
@@ -57,7 +57,7 @@ export class BurstReserve {
   readonly #leaps: Leap[] = [];
   /** The last one while too little is ready for it; null otherwise. */
   #rising: Leap | null = null;
-  /** Requests that came beyond what was carried, and may still be in time. */
+  /** Requests beyond what was carried that may still be in time. */
   #waiting = 0;
   #lookedMs = Number.NaN;
 
@@ -65,7 +65,7 @@ export class BurstReserve {
     this.#options = options;
   }
 
-  /** The rate that there have to be replicas for; 0 for none. */
+  /** Rate that needs replicas; 0 for none. */
   get qps(): number {
     const { ceiling, slack, dispersion, activationMs } = this.#options;
     let most = 0;
@@ -90,7 +90,7 @@ export class BurstReserve {
     }
   }
 
-  /** Of what comes beyond what is carried, as much as is carried while one waits can wait. */
+  /** Returns the requests lost: those beyond what is carried, and beyond what can wait in time. */
   #lostIn(seconds: number, { lastQps, carriedQps, waitMs }: LeapLook): number {
     const waiting = Math.max(0, this.#waiting + (lastQps - carriedQps) * seconds);
     this.#waiting = Math.min(waiting, (carriedQps * waitMs) / 1000);
@@ -105,7 +105,7 @@ export class BurstReserve {
     }
   }
 
-  /** The leap goes on where the one before is not over. */
+  /** Begins a leap, or continues the previous one if it is not over. */
   #begin({ nowMs, carriedQps }: LeapLook): Leap {
     const last = this.#leaps.at(-1);
     if (last !== undefined && !last.isOver) return last;
@@ -143,7 +143,7 @@ export function carriedQpsOf(
   return least;
 }
 
-/** The other way: so many replicas of each stage carry a rate, at least 1. */
+/** Returns the replicas of each stage that carry a rate, at least 1. */
 export function replicasFor(
   qps: number,
   { scaleFactor }: StagePlan,

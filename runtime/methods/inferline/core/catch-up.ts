@@ -1,4 +1,4 @@
-/** Says how many replicas it takes for a while to serve what has come to wait after a jump. */
+/** Computes the temporary replicas that serve a backlog after a jump. */
 import type { InferlineBundle, StagePlan } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
@@ -7,16 +7,16 @@ import { wholeOf } from "./staffing.ts";
 
 /** Part of the SLO for which requests may wait without being more than a plan makes wait. */
 const USUAL_WAIT = 0.5;
-/** What waits is to be served within this part of the time that replicas take to come up ... */
+/** The backlog must be served within this part of the time that replicas take to come up ... */
 const DRAIN_PART = 0.25;
 /** ... and within this part of a beat at least. */
 const LEAST_DRAIN = 0.5;
-/** Beats after its beginning that a wave may still grow, at most half of the time to come up. */
+/** Beats after its start in which a wave may still grow, at most half of the time to come up. */
 const GROWTH = 1;
 
 interface CatchUpLook {
   readonly nowMs: number;
-  /** Load that the newest traffic surely is, and the best guess of it, requests per second. */
+  /** Load that the newest traffic certainly has, and its best estimate, requests per second. */
   readonly sureQps: number;
   readonly likelyQps: number;
   /** [taskCount]: times the queries of a request that the plan counts with. */
@@ -24,23 +24,26 @@ interface CatchUpLook {
 }
 
 /**
- * Replicas beyond what the traffic needs, for as long as more waits than a plan makes wait.
+ * Replicas beyond what the traffic needs, while the backlog is larger than a plan expects.
  *
- * Where the load is surely more than what is ready carries, it is known when replicas that are
- * asked for now are up, and so is what will wait until then: what waits already, and what comes
- * beyond what is carried. With the load itself it is to be served within a quarter of the time that
- * they take to come up. All of this wave is asked for within its first beat, so that it is up
- * together, and goes once nothing waits any more. A task has to serve what waits before any task
+ * If the load certainly exceeds what the ready replicas carry, the backlog at the time when
+ * replicas requested now are up is known: what waits already, and what comes beyond what is
+ * carried. Beside the load itself, it must be served within a quarter of the time that replicas
+ * take to come up. All replicas of this wave are requested within its first beat, so that they are
+ * up together, and go once nothing waits any more. A task has to serve the backlog of the tasks
  * before it as well.
  */
 export class CatchUp {
-  /** [taskCount]: 0 while there is nothing to catch up with. */
+  /** Replicas, [taskCount]; 0 without a backlog. */
   readonly replicas: Uint32Array;
   readonly #parents: readonly (readonly number[])[];
   readonly #activationMs: number;
   readonly #beatMs: number;
   readonly #usualSeconds: number;
-  /** [taskCount], in requests per second and requests: what is carried up to a task and with it. */
+  /**
+   * Throughput up to and including a task, and its backlog, [taskCount]: requests per second,
+   * requests.
+   */
   readonly #carriedQps: Float64Array;
   readonly #promisedQps: Float64Array;
   readonly #behind: Float64Array;
@@ -64,12 +67,12 @@ export class CatchUp {
     return this.#isOn;
   }
 
-  /** When the next look is due at the latest. */
+  /** Latest time of the next look. */
   get dueMs(): number {
     return this.#isOn ? this.#growsUntilMs : Number.POSITIVE_INFINITY;
   }
 
-  /** @param targets [taskCount]: replicas that there are to be. */
+  /** @param targets [taskCount]: replicas that the tasks should have. */
   look(
     look: CatchUpLook,
     stages: readonly StagePlan[],
@@ -108,7 +111,7 @@ export class CatchUp {
     }
   }
 
-  /** Nothing waits for longer than usual, and what is ready carries what comes. */
+  /** Whether no request waits longer than usual, and the ready replicas carry the load. */
   #isCaughtUp(likelyQps: number): boolean {
     for (let task = 0; task < this.#behind.length; task++) {
       const carried = this.#carriedQps[task]!;
@@ -124,8 +127,8 @@ export class CatchUp {
   }
 
   /**
-   * A wave begins where more will wait than usual by the time that it is up. As long as there is
-   * none, that is what comes beyond what is ready; after one, beyond what there is to be.
+   * Begins a wave if more than usual will wait by the time that it is up. Without a wave, the
+   * backlog grows by the load beyond the ready replicas; with one, by the load beyond its targets.
    */
   #begin({ nowMs, sureQps }: CatchUpLook): void {
     const seconds = this.#activationMs / 1000;

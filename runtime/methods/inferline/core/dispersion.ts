@@ -1,4 +1,4 @@
-/** Tells how bursty recorded arrivals are. */
+/** Measures how bursty recorded arrivals are. */
 import type { ArrivalModel } from "../../../bundle/schema.ts";
 
 /** Variance over mean of the requests in a window; of gamma gaps, that of a long one. */

@@ -15,8 +15,8 @@ const HORIZON = 60;
 /** Time between two evaluations; the paper says "continuously". */
 const TICK = 1;
 /**
- * No replicas go while the last change is not longer ago than this. Source: InferLine §5, 15 s,
- * three times what a replica takes to come up.
+ * Beats after the last change during which no replicas go. Source: InferLine §5, 15 s, three times
+ * the start of a replica.
  */
 const SETTLE = 15;
 /** A product that exceeds a whole number by this part of it is that number. */
@@ -30,23 +30,24 @@ type TunerRule = "relative" | "paper";
  *
  * Relative: a task gets its planned replicas times the excess, the largest ratio of an observed
  * count to the sample's, at once; and the most of this and the planned replicas times the ratio of
- * recent to sample peak rate once things have been settled for 15 beats. Below the plan an excess
- * is under 1. A count may exceed the sample's by `policy.tolerance` standard deviations of a count
- * of that size before it is an excess. With none the same traffic exceeds its sample at some window
- * for three quarters of the time or more, and plans of few replicas cost 14 to 36 % more; with one
- * they cost 5 to 14 % more, but an increase of the burstiness alone is noticed later.
+ * recent to sample peak rate once the targets have not changed for 15 beats. Below the plan an
+ * excess is under 1. A count may exceed the sample's by `policy.tolerance` standard deviations of a
+ * count of that size before it is an excess. Without tolerance the same traffic exceeds its sample
+ * at some window for three quarters of the time or more, and plans of few replicas cost 14 to 36 %
+ * more; with a tolerance of one they cost 5 to 14 % more, but an increase of the burstiness alone
+ * is noticed later.
  *
- * Where fan-outs make more queries of a request than the plan counts with, for sure, the replicas
- * of the tasks behind them are those times as many.
+ * If fan-outs certainly make more queries of a request than the plan counts with, the replicas of
+ * the tasks behind them are multiplied by the same factor.
  *
- * Paper: InferLine's Algorithms 3 and 4 as printed, but that a task keeps a replica and that none
- * go before there are 30 beats of history. What they get wrong, and the other rule does not:
+ * Paper: InferLine's Algorithms 3 and 4 as printed, except that a task keeps at least one replica
+ * and that none go before there are 30 beats of history. Their weaknesses, which the other rule
+ * avoids:
  * - a rate of a short window counts against the mean that the plan carries, so that ordinary bursts
  *   call for a multiple of the plan;
  * - once replicas have gone, traffic that comes back calls for them only if it exceeds the sample;
  * - what goes after 15 beats comes back at the next tick while the burst that called for it is in
- * the
- *   envelope.
+ *   the envelope.
  */
 export class EnvelopeTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -65,7 +66,7 @@ export class EnvelopeTuner implements ReplicaTuner {
   #sampleRequests: Float64Array;
   /** [windowCount]: counts up to here are no excess: the sample's and the tolerance. */
   #tolerated: Float64Array;
-  /** [windowCount]: what a count has to exceed before a target rises. */
+  /** Counts that must be exceeded before a target rises, [windowCount]. */
   #limits: Float64Array;
   /** [taskCount]: workers of the pools that the plan has the tasks on. */
   readonly #most: Uint32Array;
@@ -214,8 +215,8 @@ export class EnvelopeTuner implements ReplicaTuner {
   }
 
   /**
-   * Algorithm 3, lines 2 to 6: the highest rate of the windows that exceed the sample's; 0 if none
-   * does.
+   * Returns the highest rate of the windows that exceed the sample's; 0 if none does. Algorithm 3,
+   * lines 2 to 6.
    */
   #excessiveQps(): number {
     const { maxima, windowMs } = this.#envelope;
@@ -261,9 +262,9 @@ export class EnvelopeTuner implements ReplicaTuner {
     }
   }
 
-  /** Rounded up, at least 1 and at most what the task's pool has. */
+  /** Rounds up, to at least 1 and at most the workers of the task's pool. */
   #whole(replicas: number, task: number): number {
-    // A task that no request reaches is provisioned for nothing: 0 / 0.
+    // A task that no request reaches gives 0 / 0.
     if (!(replicas > 1)) return 1;
     return Math.min(Math.ceil(replicas * (1 - ROUNDING)), this.#most[task]!);
   }

@@ -1,4 +1,4 @@
-/** Foretells the rate for when replicas are up that are asked for now. */
+/** Predicts the rate for the time when replicas requested now are up. */
 import {
   type Forecaster,
   type ForecasterName,
@@ -9,7 +9,7 @@ import type { RateHistory } from "../../../core/rate-history.ts";
 import { sureMean } from "./sure-load.ts";
 import { sureRise } from "./sure-rise.ts";
 
-/** How the rate surely rises, or a forecaster of its highest beat. */
+/** Certain rise of the rate, or a forecaster of its highest beat. */
 export type Foreteller = "rise" | ForecasterName;
 
 interface ForetoldOptions {
@@ -22,16 +22,16 @@ interface ForetoldOptions {
   readonly slack: number;
 }
 
-/** It lies so many standard deviations of a Poisson count above the rate. */
+/** Standard deviations of a Poisson count by which the peak lies above the rate. */
 const PEAK_DEVIATIONS = 1.54;
 
-/** The rate for when replicas are up, by one who foretells it. */
+/** Predicted rate for the time when replicas requested now are up. */
 export class ForetoldRate {
   readonly #options: ForetoldOptions;
   readonly #hasRise: boolean;
   readonly #forecaster: Forecaster | null;
 
-  /** @param foreteller null for nobody. */
+  /** @param foreteller null for no prediction. */
   constructor(foreteller: Foreteller | null, options: ForetoldOptions) {
     this.#options = options;
     this.#hasRise = foreteller === "rise";
@@ -39,7 +39,7 @@ export class ForetoldRate {
     this.#forecaster = isNamed ? forecasterOf(foreteller) : null;
   }
 
-  /** What is sure of it; 0 where nothing is. */
+  /** Returns the rate that is certain; 0 if none is. */
   qpsOf(history: RateHistory): number {
     return (1000 * this.#countOf(history)) / this.#options.beatMs;
   }

@@ -1,4 +1,4 @@
-/** Decides what starts where: the core of InferLine. */
+/** Dispatcher of InferLine. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { beatMsOf } from "../../../core/beat.ts";
@@ -29,27 +29,19 @@ import { replicaTunerOf } from "./replica-tuner-of.ts";
 import { StageQueues } from "./stage-queues.ts";
 
 export interface InferlineDispatcherOptions extends PipelineDispatcherOptions {
-  /**
-   * Replaces the tuner that the bundle asks for; it has to start with the level that is followed
-   * first.
-   */
+  /** Replaces the bundle's tuner; it must start with the level that is followed first. */
   readonly tuner?: ReplicaTuner;
-  /** Index of a level that is followed whatever the traffic is. */
+  /** Index of a level to follow regardless of the traffic. */
   readonly level?: number;
 }
 
-/**
- * How many replicas the tasks have, for the eyes of whoever runs the cluster. Arrays are by task,
- * in force, not copies.
- */
+/** Numbers of replicas, for operators of the cluster. Arrays are by task, live, not copies. */
 export interface InferlineGauges {
   /** Replicas that the tuner wants. */
   readonly targetsByTask: Uint32Array;
-  /**
-   * Replicas that there are, those that come up and those that leave after a last batch included.
-   */
+  /** Replicas, including those that come up and those that leave after a last batch. */
   readonly assignedByTask: Uint32Array;
-  /** Those of them that hold their model. */
+  /** Replicas that hold their model. */
   readonly readyByTask: Uint32Array;
 }
 
@@ -68,12 +60,12 @@ export function inferlineDispatcherOf(
 
 /**
  * InferLine's serving side: a central queue for each task, first in first out, whose idle replicas
- * take what waits at once, in batches up to the planned size; and as many replicas as the tuner
- * says. Nothing is dropped for being late; with a tuner that says so, what is late waits for what
- * is not. Source: InferLine §4.2, §5, §6; the latter is ours.
+ * take waiting queries at once, in batches up to the planned size; and as many replicas as the
+ * tuner decides. No query is dropped for being late; with some tuners, late queries wait for the
+ * others. Source: InferLine §4.2, §5, §6; the latter is ours.
  *
- * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks,
- * the idle worker of the lowest index first.
+ * Batches start in `onWake` only, after all events of one time, in the order of the tasks, the idle
+ * worker of the lowest index first.
  */
 class StageDispatcher implements InferlineDispatcher {
   readonly workerCount: number;
@@ -87,18 +79,18 @@ class StageDispatcher implements InferlineDispatcher {
   readonly #follower: InferlineLevelFollower;
   readonly #tuner: ReplicaTuner;
   readonly #isLevelFixed: boolean;
-  /** What plans are chosen by; replicas are tuned by what comes here. */
+  /** Demand that plans are chosen by; replicas are tuned by the demand at this front end. */
   readonly #shared = new SharedDemand();
   /** Variance of the recent mean, for each request per second of it. */
   readonly #variancePerQps: number;
   readonly #state: StageState;
   readonly #paces: PipelinePaces;
   /**
-   * [taskCount]: whether the task has a replica, or will have one of the workers that are up or
-   * have yet to come up for the first time.
+   * Whether the task has a replica, or will have one of the workers that are up or have yet to come
+   * up for the first time, [taskCount].
    */
   readonly #isServable: Uint8Array;
-  /** Whether targets or the level have changed since replicas were last seen to. */
+  /** Whether targets or the level have changed since replicas were last adjusted. */
   #isUnsettled = false;
   #wakeMs = Number.POSITIVE_INFINITY;
 
@@ -109,9 +101,9 @@ class StageDispatcher implements InferlineDispatcher {
     this.#shape = shape;
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
-    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns
-    // or releases every worker.
+    assert(this.waitingCapacity > 0, "query names remain beside those of running queries");
+    // One event may drop or start every waiting query, each in a command of its own, and assign or
+    // release every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 2 * workerCount;
     this.#fleet = new ReplicaFleet(shape);
     this.#keeper = new ReplicaKeeper(shape, this.#fleet);
@@ -196,7 +188,7 @@ class StageDispatcher implements InferlineDispatcher {
     else if (this.#queues.length(task) > 0) this.#wakeMs = nowMs;
   }
 
-  /** The tuner goes by requests and by the queries themselves. */
+  /** Unused: the tuner counts requests and queries itself. */
   onFanout(): void {}
 
   onWake(nowMs: number, out: CommandBuffer): void {
@@ -259,14 +251,13 @@ class StageDispatcher implements InferlineDispatcher {
     this.#paces.monitor.share(share.workers);
   }
 
-  /**
-   * Does what the tuner wants done from time to time, and looks whether another plan is called for.
-   */
+  /** Runs the tuner's periodic work, and checks whether another plan is needed. */
   #tick(nowMs: number): void {
     if (this.#tuner.tick(nowMs, this.#state)) this.#isUnsettled = true;
     const { recentMeanQps } = this.#tuner;
     this.#shared.look(recentMeanQps, Math.sqrt(this.#variancePerQps * recentMeanQps));
-    // A tuner that chooses plans itself provides for what comes here, whatever the others see.
+    // A tuner that chooses plans itself provides for the local load, regardless of other front
+    // ends.
     if (this.#tuner.level !== undefined || this.#isLevelFixed) return;
     const { poolPace } = this.#paces.monitor;
     if (!this.#follower.update(this.#shared.qps * poolPace, nowMs)) return;

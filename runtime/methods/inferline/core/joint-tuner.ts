@@ -1,4 +1,4 @@
-/** Follows levels, envelope and forecast together: the tuner that comes down as it goes up. */
+/** Follows levels, envelope and forecast together, and scales down by the same rule as up. */
 import {
   type InferlineBundle,
   MICROS,
@@ -19,23 +19,23 @@ import { SureLoad, sureMean } from "./sure-load.ts";
 import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 import { TrailingEnvelope } from "./traffic-envelope.ts";
 
-/** What of the tuner was chosen by simulation, on days that judge nothing. */
+/** Parameters of the tuner that were chosen by simulation, on days not used for evaluation. */
 export interface JointTunerOptions {
   /** Deviations of a window's count above the most of the sample that are no other load yet. */
   readonly slack: number;
-  /** How many beats the traffic is remembered, and with it what it called for. */
+  /** Beats for which the traffic, and the need that it showed, is remembered. */
   readonly memoryBeats: number;
-  /** Who foretells the rate when replicas are up that are asked for now; null for nobody. */
+  /** Predicts the rate for when replicas requested now are up; null for no prediction. */
   readonly forecaster: Foreteller | null;
-  /** Whether what has come to wait is caught up with. */
+  /** Whether extra replicas work off a backlog. */
   readonly catchesUp: boolean;
-  /** Whether what is late already is served after what is not. */
+  /** Whether late queries are served after the others. */
   readonly lateLast: boolean;
-  /** How many beats a burst is remembered that came too fast, and provided for; 0 for none. */
+  /** Beats for which a burst that was too fast is remembered and provided for; 0 for none. */
   readonly burstMemoryBeats: number;
 }
 
-/** `npm run experiment -- inferline choice` tells how they were chosen. */
+/** Chosen as `npm run experiment -- inferline choice` describes. */
 export const JOINT_DEFAULTS: JointTunerOptions = {
   slack: 2.5,
   memoryBeats: 40,
@@ -47,7 +47,7 @@ export const JOINT_DEFAULTS: JointTunerOptions = {
 
 // Times are in beats.
 
-/** Time between two looks at the traffic; what exceeds it is looked at once it comes. */
+/** Beats between two looks at the traffic; an excess is handled when it arrives. */
 const TICK = 1;
 /** The recent mean is over this time. */
 const RECENT = 30;
@@ -55,27 +55,28 @@ const RECENT = 30;
 const LEAST_WINDOW = 0.01;
 /** Another plan takes over once it has been cheaper by this part ... */
 const LEAST_SAVING = 0.05;
-/** ... for this long, since its replicas may have to be started all anew. */
+/** ... for this many beats, since all its replicas may have to be started anew. */
 const SWITCH = 10;
 /** For bursts a stage has a replica to spare that costs at most this part of the plan. */
 const CHEAP_PART = 0.05;
 /** Windows that end now over which a rate may show to be too high. */
 const NOW_WINDOWS = [0.2, 0.5, 1, 2];
-/** Standard deviations that such a count has above a load to be sure that it is more. */
+/** Standard deviations by which such a count must exceed a load to be certainly more. */
 const NOW_SIGMAS = 3.5;
 
 /**
- * Replicas, and the plan, for the load that the traffic of the last 40 beats surely is.
+ * Tunes the replicas, and the plan, to the load that the traffic of the last 40 beats certainly
+ * has.
  *
- * Of every window there is a count that a load still allows for: the most of the sample, scaled to
- * the load, and a slack of some deviations. The least load that allows for all that came is the
- * need, both ways: above what is provided for, replicas are asked for at the arrival that shows it;
- * below, they go once the traffic that called for them is forgotten. A forecast for the time when
- * replicas are up counts as a window that has not come yet, with the same slack. Two plans can
- * carry a need: that of the lowest level which allows for it, with fewer replicas, and that of the
- * level below, with more. The cheaper one is followed; where another is so for a while, it takes
- * over. What came to wait before replicas were up is caught up with by more of them, and for bursts
- * that were over too soon for that replicas are held from then on.
+ * For every window a load allows a largest count: the most of the sample, scaled to the load, and a
+ * slack of some deviations. The least load that allows all counts is the need, both ways: above
+ * what is provided for, replicas are requested at the arrival that shows it; below, they go once
+ * the traffic that called for them is forgotten. A forecast for the time when replicas are up
+ * counts as a future window with the same slack. Two plans can carry a need: that of the lowest
+ * level which allows for it, with fewer replicas, and that of the level below, with more. The
+ * cheaper one is followed; another takes over once it has been cheaper for a while. A backlog from
+ * before replicas were up is caught up with by more of them, and for bursts that ended too soon for
+ * that, replicas are held from then on.
  */
 export class JointTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
@@ -93,13 +94,13 @@ export class JointTuner implements ReplicaTuner {
   readonly #staffing: Staffing;
   readonly #catchUp: CatchUp;
   readonly #reserve: BurstReserve;
-  /** By level. */
+  /** Timely batches per level. */
   readonly #timely: readonly TimelyBatches[];
-  /** By level. */
+  /** Load estimates per level. */
   readonly #loads: readonly SureLoad[];
-  /** [taskCount]: replicas for the need, without what is to be caught up with. */
+  /** Replicas for the need, [taskCount], without those that catch up with a backlog. */
   readonly #wanted: Uint32Array;
-  /** [windowCount]: counts that what is provided for allows for. */
+  /** Counts that the current targets allow for, [windowCount]. */
   readonly #limits: Float64Array;
   readonly #own;
   readonly #other;
@@ -113,7 +114,7 @@ export class JointTuner implements ReplicaTuner {
 
   /**
    * @param level index of the level that is followed first.
-   * @param isFixed whether it is followed whatever comes.
+   * @param isFixed whether it is followed regardless of the traffic.
    */
   constructor(
     bundle: InferlineBundle,
@@ -170,7 +171,7 @@ export class JointTuner implements ReplicaTuner {
     return this.#history.knownBeats < RECENT ? Number.NaN : this.#meanQps(RECENT);
   }
 
-  /** The load that the traffic surely is over that of the level. */
+  /** Certain load of the traffic, relative to that of the level. */
   get excess(): number {
     return this.#loads[this.#level]!.ratioOf(this.#envelope.maxima);
   }
@@ -231,7 +232,7 @@ export class JointTuner implements ReplicaTuner {
     return false;
   }
 
-  /** Replicas for the need, by the plan that is followed or by another that is cheaper. */
+  /** Sets the replicas for the need, by the current plan or by another that is cheaper. */
   #provide(nowMs: number): void {
     const { factors } = this.#fanouts;
     const foretold = this.#foretold.qpsOf(this.#history);
@@ -246,12 +247,12 @@ export class JointTuner implements ReplicaTuner {
     this.#setLimits();
   }
 
-  /** Before as much has come as is remembered, less traffic may be traffic that is yet to come. */
+  /** Until the memory is full, less traffic may only mean traffic that is yet to come. */
   #isKnown(nowMs: number): boolean {
     return nowMs - this.#firstMs >= this.#options.memoryBeats * this.#beatMs;
   }
 
-  /** Changes to another level once that has been better for a while; `#own` is then its staff. */
+  /** Changes to another level once it has been better for a while; `#own` is then its staff. */
   #compare(nowMs: number, foretold: number, mayFall: boolean): void {
     const upper = this.#lowestFor(foretold);
     const candidate = this.#cheaperOf(upper, foretold);
@@ -259,8 +260,8 @@ export class JointTuner implements ReplicaTuner {
     const isOther = candidate > this.#level || (candidate < this.#level && mayFall);
     const isRelief = isOther && other.lacking < own.lacking;
     const isAsGood = isOther && other.lacking === own.lacking;
-    // A plan for far more traffic may seem cheap with few of its replicas, but one that is for less
-    // is proven, and is followed whatever it costs.
+    // A plan for far more traffic may seem cheap with few of its replicas, but a plan for less is
+    // proven, and is followed regardless of its cost.
     const isFar = this.#level > upper || this.#level < upper - 1;
     const isBetter = isFar || other.micros < own.micros * (1 - LEAST_SAVING);
     if (!isRelief && !(isAsGood && isBetter)) {
@@ -275,11 +276,11 @@ export class JointTuner implements ReplicaTuner {
     this.#level = candidate;
     this.#better = -1;
     own.replicas.set(other.replicas);
-    // Replicas of the plan before say nothing of this one.
+    // Replicas of the previous plan say nothing about this one.
     this.#wanted.set(other.replicas);
   }
 
-  /** The lowest level whose load the need may be; the highest where none is. */
+  /** Returns the lowest level whose load the need may be; the highest if no level has it. */
   #lowestFor(foretold: number): number {
     let level = 0;
     while (level < this.#loads.length - 1 && this.#needAt(level, foretold) > 1) level++;
@@ -287,8 +288,8 @@ export class JointTuner implements ReplicaTuner {
   }
 
   /**
-   * A level or the one below it, where that has the need cheaper; `#other` is then its staff. What
-   * may be the load of the level is what its plan was made for.
+   * Returns a level, or the one below it if that meets the need at a lower cost; `#other` is then
+   * its staff. A plan is made for anything that may be the load of its level.
    */
   #cheaperOf(upper: number, foretold: number): number {
     const { factors } = this.#fanouts;
@@ -306,8 +307,8 @@ export class JointTuner implements ReplicaTuner {
   }
 
   /**
-   * As a ratio to the load of a level: what came, and what is foretold, times the pace of the
-   * workers.
+   * Returns the need as a ratio to the load of a level: measured and predicted load, times the pace
+   * of the workers.
    */
   #needAt(level: number, foretold: number): number {
     const came = this.#loads[level]!.needOf(this.#envelope.maxima);
@@ -331,18 +332,18 @@ export class JointTuner implements ReplicaTuner {
     this.#reserve.look({ nowMs, sureQps, lastQps: likelyQps, meanQps, carriedQps, waitMs });
   }
 
-  /** As long as rates are known for, in whole tenths. */
+  /** Activation time in beats; as long as rates are known for, in whole tenths. */
   get #activationBeats(): number {
     const tenths = Math.round((10 * this.#bundle.policy.activationMs) / this.#beatMs);
     return Math.min(Math.max(tenths / 10, 1), HISTORY_BEATS);
   }
 
-  /** Over the last beats; NaN if nothing is known. */
+  /** Returns the mean rate over the last beats; NaN if unknown. */
   #meanQps(beats: number): number {
     return (1000 * this.#history.meanOver(beats)) / this.#beatMs;
   }
 
-  /** The rate that the newest traffic surely is. */
+  /** Returns the rate that the newest traffic certainly has. */
   #sureQps(): number {
     const deviations = NOW_SIGMAS * Math.sqrt(this.#dispersion);
     let sure = 0;
@@ -385,7 +386,7 @@ export class JointTuner implements ReplicaTuner {
   }
 }
 
-/** Those of the level with the shortest, doubled again and again, as long as is remembered. */
+/** Doubles the shortest window of the levels until it is as long as the memory. */
 function windowsOf({ levels }: InferlineBundle, memoryMs: number, leastMs: number): Float64Array {
   const shortest = levels.map(({ sample }) => sample.envelope.windowMs.data[0]!);
   const windows: number[] = [];

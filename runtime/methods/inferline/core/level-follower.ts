@@ -1,11 +1,11 @@
-/** Chooses the plan that is followed while the traffic changes for good. */
+/** Chooses the plan to follow as the traffic changes permanently. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { dispersionOf } from "./dispersion.ts";
 import { RECENT } from "./recent-rates.ts";
 
-/** A plan for more traffic takes over when it has been wanted for so many beats without a break. */
+/** Beats without a break after which a plan for more traffic takes over. */
 const RISE = 15;
 /** One for less traffic, which only saves money. */
 const FALL = 60;
@@ -16,19 +16,20 @@ const FALL = 60;
 const NOISE_SIGMAS = 3;
 
 /**
- * Which plan is followed while the traffic changes for good: the lowest for the mean rate of the
- * last 30 beats, or the highest.
+ * Chooses the plan to follow as the traffic changes permanently: the lowest for the mean rate of
+ * the last 30 beats, or the highest.
  *
  * The paper plans again offline when the traffic stays away from the sample (InferLine §5); here
- * the plans are at hand. Bursts are the tuner's, and what a level's own traffic does by chance is
- * no reason to leave it: a change is wanted for a while, and upwards only beyond noise.
+ * the plans are precomputed. Bursts are handled by the tuner, and chance variation of a level's own
+ * traffic is no reason to leave it: a change must be needed for a while, and upwards only beyond
+ * noise.
  */
 export class InferlineLevelFollower {
   level: number;
   readonly #loadQps: Float64Array;
-  /** By level: the highest rate that is still its load. */
+  /** Highest rate per level that is still its load. */
   readonly #mostQps: Float64Array;
-  /** Sign of the change that is wanted, and since when. */
+  /** Sign of the needed change, and when the need began. */
   #direction = 0;
   #sinceMs = Number.NaN;
   readonly #beatMs: number;
@@ -61,8 +62,8 @@ export class InferlineLevelFollower {
   }
 
   /**
-   * Upwards the lowest level whose load this may be; downwards the lowest whose load it does not
-   * exceed at all.
+   * Upwards, the lowest level whose load this may be; downwards, the lowest whose load it does not
+   * exceed.
    */
   #wantedLevel(qps: number): number {
     if (qps > this.#mostQps[this.level]!) return lowestFor(this.#mostQps, qps);
@@ -70,7 +71,7 @@ export class InferlineLevelFollower {
   }
 }
 
-/** The highest where none is enough. */
+/** Returns the lowest sufficient level, or the highest. */
 function lowestFor(limits: Float64Array, qps: number): number {
   const found = limits.findIndex((limit) => limit >= qps);
   return found < 0 ? limits.length - 1 : found;

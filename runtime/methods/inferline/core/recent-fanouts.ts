@@ -7,23 +7,23 @@ import { RATE_WINDOW } from "./recent-rates.ts";
 /** Windows that are remembered: 30 beats. */
 const WINDOW_COUNT = 6;
 /**
- * Standard deviations by which queries have to exceed what the plan counts with, were the queries
- * of each request there by chance all together or not at all.
+ * Standard deviations by which queries must exceed the plan's count, assuming that each request has
+ * either all of its queries or none.
  */
 const SIGMAS = 3;
 
 /**
- * Queries of each task behind a fan-out per request, over what the plan counts with, in tumbling
- * windows of five beats. The first window begins with the first call of `advance`.
+ * Ratio of queries per request behind each fan-out to the plan's count, in tumbling windows of five
+ * beats. The first window begins with the first call of `advance`.
  */
 export class RecentFanouts {
   /**
-   * [taskCount]: times the queries that the plan counts with; 1 where no fan-out is, where that is
-   * not known yet, where the difference may be chance, and where there are fewer: they may still
-   * wait before.
+   * Factors relative to the plan's count of queries, [taskCount]; 1 without a fan-out, while
+   * unknown, if the difference may be chance, and if there are fewer: they may still wait in an
+   * earlier task.
    */
   readonly factors: Float64Array;
-  /** Whether there is a fan-out at all. */
+  /** Whether the pipeline has a fan-out. */
   readonly isUsed: boolean;
   readonly #isMade: readonly boolean[];
   /** [WINDOW_COUNT, taskCount + 1], requests last. */

@@ -14,7 +14,7 @@ export const RECENT = WINDOW_COUNT * RATE_WINDOW;
 export class RecentRates {
   /** Highest rate of the last six whole windows, requests per second; NaN before there are six. */
   recentPeakQps = Number.NaN;
-  /** Rate of all of them together; NaN before there are six. */
+  /** Rate over all six windows; NaN before there are six. */
   recentMeanQps = Number.NaN;
   /** When the window at hand is whole; infinite before the first call. */
   windowEndMs = Number.POSITIVE_INFINITY;
@@ -41,7 +41,7 @@ export class RecentRates {
     assert(idle >= 0 && idle < Number.POSITIVE_INFINITY, "times are finite");
     this.#close(this.#requests);
     this.#requests = 0;
-    // Beyond the last six, empty windows change nothing but their number.
+    // Beyond the last six, empty windows only change their number.
     for (let window = 0; window < Math.min(idle, WINDOW_COUNT); window++) this.#close(0);
     this.windowCount += Math.max(idle - WINDOW_COUNT, 0);
     this.windowEndMs += (idle + 1) * this.#windowMs;

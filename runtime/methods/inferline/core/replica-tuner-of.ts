@@ -7,9 +7,9 @@ import { RecentRates } from "./recent-rates.ts";
 import type { ReplicaTuner } from "./replica-tuner.ts";
 
 /**
- * The tuner that a bundle asks for.
+ * Returns the tuner of a bundle.
  * @param firstLevel index of the level that is followed first.
- * @param isFixed whether that is followed whatever comes.
+ * @param isFixed whether it is followed regardless of the traffic.
  */
 export function replicaTunerOf(
   bundle: InferlineBundle,
@@ -22,10 +22,7 @@ export function replicaTunerOf(
   return new EnvelopeTuner(bundle, tuner, firstLevel);
 }
 
-/**
- * Replicas as planned, whatever comes; the rates are measured all the same, for the choice of the
- * level.
- */
+/** Keeps the planned replicas; the rates are still measured, for the choice of the level. */
 class FixedTuner implements ReplicaTuner {
   readonly targets: Uint32Array;
   readonly #rates: RecentRates;

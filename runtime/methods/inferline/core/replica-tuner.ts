@@ -1,43 +1,43 @@
-/** What decides how many replicas there are, and what it may look at. */
+/** Interface of tuners, which decide the number of replicas, and the state that they see. */
 
-/** What of the stages a tuner may look at. */
+/** State of the stages that a tuner sees. */
 export interface StageState {
   /** Queries of a task that wait. */
   waiting(task: number): number;
   /** [taskCount]: replicas that hold their model. */
   readonly readyByTask: Uint32Array;
-  /** Pace of the workers: what batches take, relative to their profile; left out for 1. */
+  /** Pace of the workers: batch times relative to their profile; default 1. */
   readonly pace?: number;
 }
 
 /**
- * How many replicas each task is to have from now on. Pure: times are arguments, in order.
+ * Decides the number of replicas of each task. Pure: times are arguments, in order.
  *
- * Targets count replicas that are still coming up, so a tuner that is asked again before they are
- * there asks for no more.
+ * Targets count replicas that are still coming up, so repeated calls before they are up request no
+ * more.
  */
 export interface ReplicaTuner {
   /** [taskCount], at least 1: replicas that each task is to have. */
   readonly targets: Uint32Array;
   /**
-   * Index of the level that is followed, of tuners that choose it; left out where the mean rate
-   * chooses, and `follow` tells.
+   * Index of the level that is followed, for tuners that choose it; otherwise the mean rate
+   * chooses, through `follow`.
    */
   readonly level?: number | undefined;
-  /** Whether what is late already is served after what is not; left out for no. */
+  /** Whether late queries are served after the others; default no. */
   readonly isLateLast?: boolean | undefined;
   /**
    * Mean rate of the last 30 beats, requests per second; NaN before they are over.
    */
   readonly recentMeanQps: number;
-  /** When `tick` is to be called next. */
+  /** When to call `tick` next. */
   readonly wakeMs: number;
-  /** A request comes. @returns whether a target has changed. */
+  /** Called when a request arrives. @returns whether a target has changed. */
   onArrival(nowMs: number): boolean;
-  /** A query of a task has come to be; left out by tuners that go by requests alone. */
+  /** Called for each query of a task; left out by tuners that count requests alone. */
   onQuery?(task: number): void;
   /**
-   * The time that `wakeMs` names, or a later one, has come.
+   * Called at the time that `wakeMs` names, or later.
    * @returns whether a target, or the level of a tuner that chooses it, has changed.
    */
   tick(nowMs: number, state: StageState): boolean;

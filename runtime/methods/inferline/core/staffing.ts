@@ -1,4 +1,4 @@
-/** Says how many replicas a plan has at another load than its own. */
+/** Computes the replicas of a plan at another load than its own. */
 import type { InferlineBundle, InferlineLevel, StagePlan } from "../../../bundle/schema.ts";
 import { priceMicros } from "../../../bundle/schema.ts";
 
@@ -6,15 +6,15 @@ import { priceMicros } from "../../../bundle/schema.ts";
 const ROUNDING = 1e-9;
 
 /**
- * Replicas at a ratio of the planned load, not rounded: the part that works grows as the load does,
- * the part that is there for chance as its square root. At 1 they are those of the plan.
+ * Replicas at a ratio of the planned load, not rounded: the busy part grows in proportion to the
+ * load, the reserve for chance with its square root. At 1 they are those of the plan.
  */
 export function replicasAt({ replicas, provisioningRatio }: StagePlan, ratio: number): number {
   const busy = Math.min(provisioningRatio, 1);
   return replicas * (busy * ratio + (1 - busy) * Math.sqrt(ratio));
 }
 
-/** The ratio up to which so many replicas are enough: the inverse of `replicasAt`. */
+/** Returns the ratio up to which so many replicas are enough: the inverse of `replicasAt`. */
 export function ratioFor({ replicas, provisioningRatio }: StagePlan, count: number): number {
   const busy = Math.min(provisioningRatio, 1);
   const part = count / replicas;
@@ -24,17 +24,17 @@ export function ratioFor({ replicas, provisioningRatio }: StagePlan, count: numb
   return root * root;
 }
 
-/** What a level has at another load. */
+/** Replicas and cost of a level at another load. */
 interface Staff {
   /** [taskCount], at least 1. */
   readonly replicas: Uint32Array;
-  /** Of all of them, in an hour. */
+  /** Cost of all replicas, millionths per hour. */
   micros: number;
   /** Replicas that its pools lack. */
   lacking: number;
 }
 
-/** The plans of a bundle at loads that are not their own. */
+/** Plans of a bundle at loads other than their own. */
 export class Staffing {
   readonly #levels: readonly InferlineLevel[];
   readonly #workers: Float64Array;
@@ -76,8 +76,8 @@ export class Staffing {
   }
 
   /**
-   * Ratio of the load of a level beyond which some task needs more than it has, of those that can
-   * have more.
+   * Returns the ratio of a level's load beyond which some task needs more than it has, among those
+   * that can have more.
    */
   enoughFor(level: number, factors: Float64Array, targets: Uint32Array): number {
     const { stages } = this.#levels[level]!.plan;
@@ -93,7 +93,7 @@ export class Staffing {
 
 /** Rounded up, at least 1. */
 export function wholeOf(replicas: number): number {
-  // A task that no request reaches is provisioned for nothing: 0 / 0.
+  // A task that no request reaches gives 0 / 0.
   if (!(replicas > 1)) return 1;
   return Math.ceil(replicas * (1 - ROUNDING));
 }

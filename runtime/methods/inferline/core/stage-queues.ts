@@ -1,4 +1,6 @@
-/** What waits at each task: first in, first out, but what is late already can wait for the rest. */
+/**
+ * Queues of the tasks: first in, first out, except that queries already late may wait for the rest.
+ */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
@@ -6,15 +8,15 @@ import { RATIO_GRID, UNIT } from "../../../core/ratio-tracker.ts";
 import { type TimelyBatches, timelyBatches } from "./timely-batches.ts";
 
 /**
- * A queue for each task, and where late ones wait another for those that cannot be in time any
- * more: not even if they start now and wait nowhere again. They are served all the same, whenever
- * nothing waits that can be in time. So what comes while too few replicas are up does not have to
- * wait for what is lost.
+ * Queue for each task and, where late queries wait for others, a second one for queries that cannot
+ * be in time even if they start now and wait nowhere again. These are still served, whenever no
+ * query that can be in time waits. So new queries do not wait behind lost ones while too few
+ * replicas are up.
  */
 export class StageQueues {
   readonly #queues: LinkedQueues;
   readonly #taskCount: number;
-  /** By query; null where all is first in, first out. */
+  /** Deadline per query; null if all queues are first in, first out. */
   readonly #deadlineMs: Float64Array | null;
   /** Rows by level and, in it, by the grid of paces. */
   readonly #timely: readonly (readonly TimelyBatches[])[];
@@ -56,12 +58,12 @@ export class StageQueues {
     this.#queues.append(task, query);
   }
 
-  /** A query that has waited before is first; its deadline is known. */
+  /** Puts a query back at the head; its deadline is known. */
   putFirst(task: number, query: number): void {
     this.#queues.insertAfter(NONE, task, query);
   }
 
-  /** Those at the head of a task that cannot be in time any more wait for the others. */
+  /** Moves queries at the head of a task that cannot be in time any more behind the others. */
   setBack(task: number, level: number, nowMs: number): void {
     if (this.#deadlineMs === null) return;
     const { restMs } = this.#timely[level]![this.#paceIndex]!;
@@ -75,8 +77,9 @@ export class StageQueues {
   }
 
   /**
-   * Largest batch with which the first of a task can be in time, and no smaller than what leaves
-   * time for those behind it; the planned one where nobody waits who can be.
+   * Returns the largest batch with which the first query of a task can be in time, but no smaller
+   * than the batch that leaves time for those behind it; the planned one if no query can be in
+   * time.
    */
   mostOf(task: number, level: number, planned: number, nowMs: number): number {
     const query = this.#queues.first(task);

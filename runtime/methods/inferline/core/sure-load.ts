@@ -1,7 +1,9 @@
-/** Says which load recent traffic surely is, by the sample that a plan was made with. */
+/**
+ * Estimates the load that recent traffic certainly has, by the sample that a plan was made with.
+ */
 import type { InferlineLevel } from "../../../bundle/schema.ts";
 
-/** What a level's own traffic does by chance, and how much more of it is no other load yet. */
+/** Chance variation of a level's own traffic, and the slack before it counts as another load. */
 interface SlackOptions {
   /** Variance over mean of the requests in a window. */
   readonly dispersion: number;
@@ -43,15 +45,15 @@ export class SureLoad {
   }
 
   /**
-   * The ratio that a plan has to carry: what counts surely are, and no less than 1 unless they
-   * surely are less than that.
+   * Returns the ratio that a plan has to carry: the proven one, and at least 1 unless the load is
+   * certainly lower.
    * @param counts [windowCount]: most requests in a window of the recent traffic.
    */
   needOf(counts: Uint32Array): number {
     return Math.max(this.ratioOf(counts), Math.min(this.#enoughFor(counts), 1));
   }
 
-  /** What counts surely are. @param counts as above. */
+  /** Returns the ratio that counts prove. @param counts as above. */
   ratioOf(counts: Uint32Array): number {
     let ratio = 0;
     for (let window = 0; window < counts.length; window++) {
@@ -87,7 +89,7 @@ export function sureMean(count: number, deviations: number): number {
   return root * root;
 }
 
-/** Most requests of the sample in a window of any length, on lines between those that it has. */
+/** Returns the most requests of the sample in a window of any length, by linear interpolation. */
 function sampleAt({ sample }: InferlineLevel, ms: number): number {
   const windowMs = sample.envelope.windowMs.data;
   const requests = sample.envelope.requests.data;

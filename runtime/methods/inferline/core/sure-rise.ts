@@ -1,17 +1,17 @@
-/** Foretells a rate that surely rises, for when replicas are up that are asked for now. */
+/** Predicts a certainly rising rate for the time when replicas requested now are up. */
 
-/** A rise has to show over this many beats, and to go on over the last half of them. */
+/** Beats over which a rise must show; it must also continue over the last half of them. */
 const BEATS = 20;
 const HALF = BEATS / 2;
-/** Standard deviations that a slope has to be above 0 to be no chance. */
+/** Standard deviations by which a slope must exceed 0 to be no chance. */
 const SIGMAS = 2.5;
 
 /**
- * Requests per beat so many beats from now, if it goes on to rise as it surely did; 0 where it did
- * not, or not enough is known. The slope is that of the least squares less its deviations, and no
- * more than that of the last half, so that a leap is not taken for a rise once it is over.
- * @param perBeat of whole beats, oldest first, NaN where there was nothing yet.
- * @param dispersion variance over mean of a count.
+ * Returns the requests per beat in this many beats, if the rise continues; 0 without a certain
+ * rise, or if too little is known. The slope is that of least squares less its deviations, and at
+ * most that of the last half, so that a leap that is over does not count as a rise.
+ * @param perBeat of whole beats, oldest first, NaN before the start. @param dispersion variance
+ * over mean of a count.
  */
 export function sureRise(perBeat: Float64Array, aheadBeats: number, dispersion: number): number {
   const mean = meanOf(perBeat, BEATS);
@@ -22,7 +22,7 @@ export function sureRise(perBeat: Float64Array, aheadBeats: number, dispersion: 
   return rise > 0 ? mean + rise * ((BEATS - 1) / 2 + aheadBeats) : 0;
 }
 
-/** Mean of the last beats; NaN where one is not known. */
+/** Returns the mean of the last beats; NaN if one is unknown. */
 function meanOf(perBeat: Float64Array, beats: number): number {
   let sum = 0;
   for (let at = perBeat.length - beats; at < perBeat.length; at++) {
@@ -41,7 +41,7 @@ function slopeOf(perBeat: Float64Array, beats: number): number {
   return sum / spreadOf(beats);
 }
 
-/** Sum of the squares of so many whole numbers in a row, less their mean. */
+/** Returns the sum of squared deviations from the mean of this many consecutive integers. */
 function spreadOf(count: number): number {
   return (count * (count * count - 1)) / 12;
 }

@@ -1,33 +1,37 @@
-/** Says how large batches may be while requests wait that can be in time. */
+/** Limits batch sizes while requests wait that can be in time. */
 import type { InferlineBundle, InferlineLevel } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 
 type Frame = Pick<InferlineBundle, "tasks" | "cluster" | "slo">;
 
-/** What ways whose batches have to be smaller than planned take of the SLO; the rest is to wait. */
+/**
+ * Share of the SLO for ways whose batches must be smaller than planned; the rest is for waiting.
+ */
 const WAY_PART = 0.6;
 
 /** A level's batches that leave time for the way from their task on. All by task. */
 export interface TimelyBatches {
   readonly batches: readonly number[];
-  /** From the start of such a batch to the end of the longest way from there, if nothing waits. */
+  /**
+   * Time from the start of such a batch to the end of the longest way from there, without waiting.
+   */
   readonly restMs: readonly number[];
-  /** What the longest way leaves of the SLO. */
+  /** Time of the SLO that the longest way leaves for waiting. */
   readonly waitMs: number;
-  /** Of one replica with such batches. */
+  /** Throughput of one replica with such batches. */
   readonly throughputQps: readonly number[];
-  /** What a batch of b takes lies at b − 1. */
+  /** Times by batch size: that of b is at b − 1. */
   readonly batchMs: readonly Float64Array[];
 }
 
 /**
- * The plan's batches, and smaller ones where a way takes longer than the SLO with those.
+ * Returns the plan's batches, made smaller where a way takes longer than the SLO with them.
  *
- * A plan may have such batches, since under its own load hardly any is whole; after a leap all are,
- * and nobody in them is in time. So on ways that are too long the longest batch gets smaller, again
- * and again, until two fifths of the SLO are left to wait.
- * @param pace of the workers, as if they had so much less time; the times are as profiled.
+ * A plan may have such batches, since under its own load hardly any is full; after a leap all are,
+ * and no query in them is in time. So on ways that are too long the longest batch is reduced
+ * repeatedly, until two fifths of the SLO are left for waiting.
+ * @param pace of the workers, which shortens the SLO instead; the times are as profiled.
  */
 export function timelyBatches(
   bundle: Frame,
@@ -81,7 +85,9 @@ function waysOf({ tasks, cluster }: Frame, ms: readonly number[]) {
   return { restMs, wayMs: restMs.map((rest, task) => startMs[task]! + rest) };
 }
 
-/** The task of the longest batch of those that may be shorter, the first; −1 where none may. */
+/**
+ * Returns the task of the longest batch that may be shortened, the first on ties; −1 if none may.
+ */
 function longestOf(ms: readonly number[], mayShorten: (task: number) => boolean): number {
   let longest = -1;
   for (let task = 0; task < ms.length; task++) {

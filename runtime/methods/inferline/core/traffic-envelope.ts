@@ -29,7 +29,7 @@ export class TrailingEnvelope {
   #arrivalMs = new Float64Array(INITIAL_CAPACITY);
   /** Number of the oldest arrival of the horizon ... */
   #first = FIRST_NUMBER;
-  /** ... and of the next one to come. */
+  /** ... and of the next arrival. */
   #next = FIRST_NUMBER;
   readonly #horizonMs: number;
 
@@ -76,7 +76,7 @@ export class TrailingEnvelope {
     this.#forget();
   }
 
-  /** Goes on with windows of other lengths; what is remembered is counted again. */
+  /** Changes the lengths of the windows; remembered arrivals are counted again. */
   setWindows(windowMs: Float64Array): void {
     assert(windowMs.length > 0, "an envelope has a window");
     this.#windowMs = Float64Array.from(windowMs);
@@ -137,7 +137,7 @@ class SlidingWindow {
     this.#open = first;
   }
 
-  /** The arrival of a number has come. @returns the most in a window. */
+  /** Called when an arrival has come. @returns the most in a window. */
   extend(arrivalMs: Float64Array, number: number): number {
     const mask = arrivalMs.length - 1;
     const nowMs = arrivalMs[number & mask]!;
@@ -150,10 +150,7 @@ class SlidingWindow {
     return this.#most((number + 1) | 0);
   }
 
-  /**
-   * Windows that begin before the arrival `first` are over.
-   * @returns the most in those that are left.
-   */
+  /** Removes windows that begin before the arrival `first`. @returns the most in the others. */
   forget(first: number, next: number): number {
     const mask = this.#starts.length - 1;
     while (this.#size > 0 && ((this.#starts[this.#head]! - first) | 0) < 0) {
@@ -183,7 +180,7 @@ class SlidingWindow {
     this.#size = size + 1;
   }
 
-  /** Doubles the rings. They hold arrivals of the horizon at most, so those bound them. */
+  /** Doubles the rings. They hold at most the arrivals of the horizon, which bound them. */
   #grow(): void {
     const capacity = this.#starts.length;
     const starts = new Int32Array(2 * capacity);

@@ -1,4 +1,4 @@
-/** Hosts a pipeline whose plans say what each task runs on. */
+/** Hosts a pipeline whose plans fix the variant, pool and batch of each task. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import type { Application } from "../../../server/applications/application.ts";
 import {

@@ -1,4 +1,4 @@
-/** What a server of pipelines needs of a bundle of inferline. */
+/** Adapter between an inferline bundle and the server of pipelines. */
 
 import { type MetricLine, metric } from "../../../base/exposition.ts";
 import { scalingLines, taskWorkerLines } from "../../../base/metric-families.ts";
@@ -24,7 +24,7 @@ import {
 import type { ReplicaTuner, StageState } from "../core/replica-tuner.ts";
 import { replicaTunerOf } from "../core/replica-tuner-of.ts";
 
-/** What stays the same while a bundle is served. */
+/** Parts of a bundle that must stay the same while it is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
 /**
@@ -40,7 +40,7 @@ export function inferlinePipeline(
   const signature = pipelineSignatureOf(bundle, axisNames);
   const shape = replicaShapeOf(bundle);
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
-  // The load is not known yet, and too many replicas are better than too few.
+  // The load is unknown yet, and too many replicas are better than too few.
   const tuner = new WatchedTuner(replicaTunerOf(bundle, levelForLoad(bundle.levels, Number.NaN)));
   const dispatcher = inferlineDispatcherOf(bundle, { queryCapacity, tuner });
   const metrics = new InferlineMetrics(bundle, dispatcher, tuner);
@@ -98,18 +98,18 @@ class InferlineMetrics {
       ...metric(
         "stratagem_cost_per_hour",
         "gauge",
-        "Price of the replicas there are, in the unit of the pools",
+        "Price of the current replicas, in the unit of the pools",
         this.costPerHour(workers),
       ),
     ];
   }
 
-  /** Of all workers there are. */
+  /** Cost of all workers. */
   get mostPerHour(): number {
     return this.#microsByWorker.reduce((sum, price) => sum + price, 0) / MICROS;
   }
 
-  /** Of those that are replicas now. */
+  /** Cost of the workers that are replicas now. */
   costPerHour(workers: Pick<WorkerModels, "isAssigned">): number {
     const micros = this.#microsByWorker.reduce(
       (sum, price, worker) => sum + (workers.isAssigned(worker) ? price : 0),
@@ -119,7 +119,7 @@ class InferlineMetrics {
   }
 }
 
-/** A tuner whose changes are counted. */
+/** Tuner that counts the changes. */
 class WatchedTuner implements ReplicaTuner {
   readonly tuner: ReplicaTuner;
   /**

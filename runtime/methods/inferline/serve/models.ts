@@ -21,7 +21,10 @@ function placedPools({ tasks, levels }: InferlineBundle): number[][] {
   return ascending(pools.flat());
 }
 
-/** The largest batch of each task, and a single query: what waits is taken, up to the largest. */
+/**
+ * Returns the batches of each task: the largest, and a single query. Waiting queries are taken up
+ * to the largest.
+ */
 function stageBatches({ tasks, levels }: InferlineBundle): number[][] {
   const batches = tasks.map(({ variants }) => variants.map(() => new Set<number>()));
   for (const { plan } of levels) {

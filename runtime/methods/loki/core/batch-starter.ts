@@ -1,4 +1,4 @@
-/** Decides when a server starts a batch, and of what. */
+/** Decides when a server starts a batch, and which queries it takes. */
 import type { LokiBundle, RamsisBundle, StagePolicy } from "../../../bundle/schema.ts";
 import { type CommandBuffer, DROP_LATE } from "../../../core/command-buffer.ts";
 import type { PipelinePaces } from "../../../core/graph/pipeline-paces.ts";
@@ -11,19 +11,19 @@ import type { QueryQueues } from "./query-queues.ts";
 import type { QueryTable } from "./query-table.ts";
 
 /**
- * Added to the turn of a query that a stage has given up: behind all others, in the order they had.
- * Times are below it, and exact to 0.1 ms above.
+ * Added to the order of a query that a stage has given up: behind all others, in their order. Times
+ * are below it, and exact to 0.1 ms above.
  */
 const GIVEN_UP_MS = 1e15;
 
 /**
- * Starts batches: of whatever waits, as soon as a server is free, or as the table of a stage policy
- * says. What the table gives up is served when nothing else waits.
+ * Starts batches of waiting queries as soon as a server is free, or as the table of a stage policy
+ * decides. Queries that the table gives up are served when no others wait.
  */
 export class BatchStarter {
   /**
-   * When batches are to be looked for: now, after queries have come to idle workers, or when a
-   * stage that waits is to be asked again; else infinite.
+   * When to look for batches: now, after queries have come to idle workers, or when a stage that
+   * waits must be asked again; else infinite.
    */
   wakeMs = Number.POSITIVE_INFINITY;
   readonly #shape: PipelineShape;
@@ -153,7 +153,7 @@ const DECIDED_GIVE_UP = 2;
 
 /** Decides with the tables of stage policies; the decision is left in the fields. */
 class TaskDecider {
-  /** Of the task, not of all. */
+  /** Index of the variant in its task. */
   variant = 0;
   batch = 0;
   /** After the decision to wait: for how long at most. */
@@ -191,7 +191,7 @@ class TaskDecider {
   /**
    * @param queued at least one.
    * @param slackMs to the earliest deadline of the stage.
-   * @returns what to do: start a batch, wait or give the first up.
+   * @returns whether to start a batch, wait or give the first query up.
    */
   decide(level: number, task: number, queued: number, slackMs: number): number {
     const table = this.#tables[level * this.#taskCount + task]!;
@@ -208,8 +208,8 @@ class TaskDecider {
   }
 
   /**
-   * Decides for queries that were given up, which are to be served some time: what gets rid of the
-   * most of them per time.
+   * Decides for queries that were given up but are still served: the batch that clears the most of
+   * them per time.
    */
   rescue(level: number, task: number): void {
     const { variant, batch } = this.#rescue[level * this.#taskCount + task]!;

@@ -8,11 +8,11 @@ import { type PlacementScratch, placeWorkers } from "./placement.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 
 /**
- * The servers under the plan that is followed.
+ * Servers under the plan that is followed.
  *
- * When the plan changes, a worker that holds what it is for goes on at once. One that has to change
- * finishes its batch, and stays with its task, in whichever group has the fewest servers, until the
- * task has another ready worker; only when all wait for each other the first one goes.
+ * When the plan changes, a worker that holds the model of its new place goes on at once. One that
+ * has to change finishes its batch, and stays with its task, in the group with the fewest servers,
+ * until the task has another ready worker; only when all wait for each other does the first one go.
  */
 export class Cluster {
   readonly fleet: WorkerFleet;
@@ -23,12 +23,12 @@ export class Cluster {
   servers = 0;
   /** Whether the plan has all its servers. */
   isWhole = false;
-  /** Of the servers that are for each group, ready or not. */
+  /** Throughput of each group's servers, ready or not. */
   readonly capacityQps: Float64Array;
   readonly assignedByGroup: Uint32Array;
   readonly #shape: PipelineShape;
   readonly #scratch: PlacementScratch;
-  /** Ready workers that are to leave what they do. */
+  /** Ready workers that will leave their group. */
   readonly #isMover: Uint8Array;
   #moverCount = 0;
 
@@ -61,7 +61,7 @@ export class Cluster {
     };
   }
 
-  /** Follows a plan, the same one or another, with the workers that are up. */
+  /** Follows a plan, the same or another one, with the workers that are up. */
   follow(layout: PlanLayout, out: CommandBuffer): void {
     const { fleet } = this;
     const { workerCount } = this.#shape;
@@ -123,7 +123,7 @@ export class Cluster {
     return this.#isMover[worker] === 0 || !this.#tryMove(worker, out);
   }
 
-  /** Most accurate group of a task with a ready worker, NONE if there is none. */
+  /** Returns the most accurate group of a task with a ready worker, or NONE. */
   readyGroup(task: number): number {
     const { groupStart } = this.layout;
     const { readyByGroup } = this.fleet;
@@ -133,7 +133,7 @@ export class Cluster {
     return NONE;
   }
 
-  /** Most accurate group of a task that will have a worker, NONE if there is none. */
+  /** Returns the most accurate group of a task that will have a worker, or NONE. */
   assignedGroup(task: number): number {
     const { groupStart } = this.layout;
     for (let group = groupStart[task]!; group < groupStart[task + 1]!; group++) {
@@ -142,7 +142,7 @@ export class Cluster {
     return NONE;
   }
 
-  /** Sums anew what the servers of each group carry at their pace. */
+  /** Recomputes what the servers of each group carry at their pace. */
   countCapacity(): void {
     const { layout, capacityQps, assignedByGroup, fleet } = this;
     capacityQps.fill(0);
@@ -168,7 +168,7 @@ export class Cluster {
     return model === this.layout.variantByInstance[instance];
   };
 
-  /** Gives a worker that serves nothing its place, or one to wait at. */
+  /** Gives an idle worker its place, or one to wait at. */
   #settle(worker: number, out: CommandBuffer): void {
     const { fleet, layout } = this;
     const state = fleet.state[worker]!;
@@ -210,8 +210,8 @@ export class Cluster {
     const instance = fleet.target[worker]!;
     const task = this.#shape.taskByVariant[fleet.model[worker]!]!;
     const isStuck = instance !== NONE && fleet.loadingCount === 0;
-    // A change inside the task has to wait as well: while it loads, the task has one ready worker
-    // less.
+    // A change inside the task must wait as well: while the worker loads, the task has one ready
+    // worker less.
     if (fleet.readyByTask[task]! < 2 && !isStuck) {
       return false;
     }

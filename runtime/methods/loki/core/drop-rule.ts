@@ -58,9 +58,8 @@ export class DropRule {
   }
 
   /**
-   * @param group that is planned.
-   * @param base of the queues in force.
-   * @returns the group that a new query goes to, NONE if it is dropped.
+   * @param group that is planned. @param base of the queues in force.
+   * @returns the group that a new query goes to; NONE if it is dropped.
    */
   choose(query: number, parent: number, group: number, nowMs: number, base: number): number {
     switch (this.#mode) {
@@ -85,9 +84,9 @@ export class DropRule {
   }
 
   /**
-   * Gives up what the next batch cannot serve in time, in mode `deadline`.
-   * @returns how many of the queue the batch takes; 0 when none is left, `NOT_IN_TIME` where only a
-   * faster worker can serve the first of it.
+   * Gives up queries that the next batch cannot serve in time, in mode `deadline`.
+   * @returns how many of the queue the batch takes; 0 when none is left, `NOT_IN_TIME` if only a
+   * faster worker can serve the first one.
    */
   formBatch(
     group: number,
@@ -138,7 +137,7 @@ export class DropRule {
     return Math.min(planned, batchAtPace(this.#shape, layout, group, pace));
   }
 
-  /** Whether a query that has come to a last task has the time that a batch of its group takes. */
+  /** Whether a query at a last task has time for a batch of its group. */
   #hasTimeForLast(query: number, group: number, nowMs: number): boolean {
     const { childStart } = this.#shape;
     const { layout } = this.#cluster;
@@ -149,8 +148,8 @@ export class DropRule {
   }
 
   /**
-   * Time that a served query was at its task, waiting included, beyond its budget; a request's own
-   * query has none.
+   * Returns the time of a served query at its task, waiting included, beyond its budget; 0 for a
+   * request's own query.
    */
   #overrunMs(parent: number, nowMs: number): number {
     if (parent === NO_PARENT) return 0;
@@ -177,7 +176,8 @@ export class DropRule {
       if (!router.hasSpare(other) || latencyMsByGroup[other]! > limitMs) continue;
       if (fleet.readyByGroup[other] === 0) continue;
       if (best !== NONE && accuracyByGroup[other]! < accuracyByGroup[best]!) break;
-      // Of k equals the last one stays with probability 1 / k.
+      // The k-th of k ties replaces the choice with probability 1 / k, so that all are equally
+      // likely.
       ties++;
       if (ties === 1 || this.#ties.nextFloat() * ties < 1) best = other;
     }
@@ -186,8 +186,8 @@ export class DropRule {
   }
 
   /**
-   * The planned group, if it is likely to serve the query in time; or else the most accurate that
-   * is, or at least the soonest.
+   * Returns the planned group if it is likely to serve the query in time; otherwise the most
+   * accurate that is, or at least the fastest.
    */
   #inTime(query: number, group: number, nowMs: number, base: number): number {
     const estimate = this.#estimate;

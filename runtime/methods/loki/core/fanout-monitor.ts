@@ -1,6 +1,6 @@
 /**
- * Served queries that weigh as much as what was known before: enough for the noise of fan-outs to
- * be small beside that of the demand.
+ * Served queries that weigh as much as earlier knowledge: enough for the noise of fan-outs to be
+ * small beside that of the demand.
  */
 const MEMORY_QUERIES = 2000;
 

@@ -20,7 +20,7 @@ export class FinishEstimate {
   readonly #router: Router;
   readonly #queues: QueryQueues;
   /**
-   * Scratch, [taskCount]: queries of a task that come from one query, and the time from their
+   * Scratch, [taskCount]: queries of a task that one query produces, and the time from their
    * arrival to the end.
    */
   readonly #count: Float64Array;
@@ -45,7 +45,7 @@ export class FinishEstimate {
   }
 
   /**
-   * Until the last of some queries that come to a group now is served.
+   * Returns the time until the last of some queries that come to a group now is served.
    * @param base of the queues in force.
    */
   serveMs(group: number, count: number, base: number): number {
@@ -59,7 +59,7 @@ export class FinishEstimate {
     const queued = this.#queues.length(base + group);
     const isIdle = fleet.idleOf(group) !== NONE;
     if (layout.stageByTask[task] != null) {
-      // Its variants change with the queue, so only the rate that the plan counts on is known.
+      // Its variants change with the queue, so only the rate that the plan assumes is known.
       const before = isIdle ? queued : queued + count;
       const aloneMs = fastestFromMs[task]! - fastestRestMs[task]!;
       return (1000 * before) / this.#cluster.capacityQps[group]! + aloneMs * poolPace;
@@ -77,8 +77,8 @@ export class FinishEstimate {
   }
 
   /**
-   * Estimates the time from the end of a task to the end of all that comes of it, on the way that
-   * is the fastest now.
+   * Estimates the time from the end of a task to the end of all queries that follow, on the way
+   * that is fastest now.
    */
   restMs(task: number, base: number): number {
     const { childStart, childTask, taskCount, hopMs } = this.#shape;
@@ -110,7 +110,7 @@ export class FinishEstimate {
         const ms = this.serveMs(group, count[parent]!, base);
         if (ms < bestMs) bestMs = ms;
       }
-      // A task that has no ready worker at the moment says nothing.
+      // A task without a ready worker gives no estimate.
       fromMs[parent] = restMs + (bestMs === Number.POSITIVE_INFINITY ? 0 : bestMs);
     }
     return 0;

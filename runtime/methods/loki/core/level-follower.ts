@@ -1,4 +1,4 @@
-/** Chooses the plan that is followed: the lowest that carries the demand. */
+/** Chooses the plan to follow: the lowest that carries the demand. */
 import { assert } from "../../../core/assert.ts";
 import { LevelChoice, type LevelChoiceOptions } from "../../../core/level-choice.ts";
 import type { LoadWindow, MeasuredLoad } from "../../../core/load-monitor.ts";
@@ -29,14 +29,14 @@ const MOST_HOLD = 32;
 const AGAIN = 8;
 
 /**
- * Which plan is followed: the lowest that carries the demand, where a difference that is fair to
- * call noise changes nothing. Upwards it goes at once, for what is not carried is late; downwards
- * some time after the last change. The highest while the demand is unknown or above all: it gives
- * away accuracy, not deadlines.
+ * Chooses the plan to follow: the lowest that carries the demand, where a difference that may be
+ * noise changes nothing. Upwards it changes at once, because requests beyond capacity are late;
+ * downwards some time after the last change. It is the highest while the demand is unknown or above
+ * all levels: that gives away accuracy, not deadlines.
  */
 export class LevelFollower {
   level: number;
-  /** Levels by what they are meant to carry, ascending. */
+  /** Levels by the load that they are meant to carry, ascending. */
   readonly #levelByRank: Uint32Array;
   readonly #carriedByRank: Float64Array;
   readonly #choice: LevelChoice;
@@ -45,14 +45,14 @@ export class LevelFollower {
   /** Pace for which the level was chosen last. */
   #chosenPace = 1;
   #changedMs = Number.NEGATIVE_INFINITY;
-  /** When the level fell last because servers had become faster. */
+  /** When the level last fell because servers had become faster. */
   #easedMs = Number.NEGATIVE_INFINITY;
   /** How long a level is kept after a change although servers have become faster. */
   #hold = LEAST_HOLD;
 
-  /** @param meantQps what each level is meant to carry, on one and the same machine. */
+  /** @param meantQps load that each level is meant to carry, all on the same machine. */
   constructor(meantQps: readonly number[], beatMs: number) {
-    assert(meantQps.length > 0, "there is at least one level");
+    assert(meantQps.length > 0, "at least one level is needed");
     const order = [...meantQps.keys()].sort((a, b) => meantQps[a]! - meantQps[b]! || a - b);
     this.#levelByRank = Uint32Array.from(order);
     this.#carriedByRank = Float64Array.from(order, (level) => meantQps[level]!);
@@ -103,7 +103,8 @@ export class LevelFollower {
   }
 
   /**
-   * The level of a rank or, if that is the highest and not enough, the one that carries the most.
+   * Returns the level of a rank or, if that is the highest and not enough, the one that carries the
+   * most.
    */
   #mostFrom(rank: number, demandQps: number): number {
     const carriedQps = this.#carriedByRank;

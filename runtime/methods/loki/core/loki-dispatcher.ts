@@ -1,4 +1,4 @@
-/** Decides what starts where: the core of Loki. */
+/** Dispatcher of Loki. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -36,7 +36,7 @@ import { QueryTable } from "./query-table.ts";
 import { loadInflation, Router } from "./router.ts";
 import { Stragglers } from "./stragglers.ts";
 
-/** Demand beyond capacity that is not shed yet, in standard deviations of the demand. */
+/** Demand beyond capacity that is not shed, in standard deviations of the demand. */
 const SHED_SIGMAS = 2;
 
 /**
@@ -74,7 +74,7 @@ class LokiDispatcher implements PipelineDispatcher {
   readonly #dropRule: DropRule;
   readonly #batches: BatchStarter;
   readonly #demand: DemandMonitor;
-  /** What plans are chosen by; what is routed and shed is what comes here. */
+  /** Demand that plans are chosen by; routing and shedding go by the demand at this front end. */
   readonly #shared = new SharedDemand();
   readonly #fanouts: FanoutMonitor;
   readonly #follower: LevelFollower;
@@ -100,11 +100,11 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#shape = shape;
     this.#layouts = layouts;
     this.workerCount = shape.workerCount;
-    // The names of queries that run, and of a batch whose outputs are being handed in, are taken.
+    // The names of running queries, and of a batch whose outputs are being handed in, are in use.
     this.waitingCapacity = options.queryCapacity - busyNames(shape);
-    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns
-    // or releases every worker.
+    assert(this.waitingCapacity > 0, "query names remain beside those of running queries");
+    // One event may drop or start every waiting query, each in a command of its own, and assign or
+    // release every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 2 * shape.workerCount;
     this.#queries = new QueryTable(options.queryCapacity);
     this.#halfCount = Math.max(...layouts.map((layout) => layout.groupCount));
@@ -113,7 +113,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#fanouts = new FanoutMonitor(shape.fanout);
     const carriedQps = layouts.map((layout) => layout.carriedQps);
     this.#follower = new LevelFollower(carriedQps, shape.beatMs);
-    // While the load is not known, nothing is known of the machine either.
+    // While the load is unknown, so is the machine.
     this.#follower.level = levels.length - 1;
     this.#carriedQps = Float64Array.from(carriedQps);
     const variants = bundle.tasks.flatMap((task) => task.variants);
@@ -216,7 +216,7 @@ class LokiDispatcher implements PipelineDispatcher {
     const stays = this.#cluster.finishBatch(worker, out);
     if (stays) this.#batches.start(group, this.#base, nowMs, out);
     else {
-      // What it leaves behind may go to an idle worker of another group.
+      // Queries that waited for it may go to an idle worker of another group.
       this.#rehome(out);
       this.#batches.startAll(this.#base, nowMs, out);
     }
@@ -291,7 +291,7 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#paces.monitor.share(share.workers);
   }
 
-  /** Does what is due every beat. */
+  /** Runs the work of every beat. */
   #advance(nowMs: number, out: CommandBuffer): void {
     this.#nowMs = nowMs;
     if (nowMs >= this.#demand.countEndMs) this.#demand.advance(nowMs);
@@ -336,7 +336,7 @@ class LokiDispatcher implements PipelineDispatcher {
       const layout = this.#layouts[level]!;
       this.#carriedQps[level] = this.#carriedBy(layout, upCount, this.#chosenPace);
     }
-    // The plan in force is known to have the slow servers at certain places.
+    // The current plan places slow servers explicitly.
     if (!this.#paces.monitor.isEven) {
       const { layout, capacityQps } = this.#cluster;
       const inflation = loadInflation(this.#shape, layout, this.#fanouts.fanout);
@@ -376,7 +376,7 @@ class LokiDispatcher implements PipelineDispatcher {
     const { qps, noiseQps } = this.#demand;
     const { poolPace } = this.#paces.monitor;
     this.#router.refresh(layout, qps, this.#fanouts.fanout, capacityQps, isWhole, poolPace);
-    // Noise is not shed, and nothing is while the demand is unknown.
+    // Noise is not shed, and no request is while the demand is unknown.
     const { admittedShare } = this.#router;
     const excused = qps > 0 ? 1 + (SHED_SIGMAS * noiseQps) / qps : Number.POSITIVE_INFINITY;
     this.#admittedShare = admittedShare > 0 ? admittedShare * excused : 0;
@@ -394,7 +394,7 @@ class LokiDispatcher implements PipelineDispatcher {
     }
   }
 
-  /** @param to where they go if it can be; otherwise each goes where the routes lead. */
+  /** @param to their new group if possible; otherwise each goes where the routes lead. */
   #moveQueries(queue: number, task: number, to: number, out: CommandBuffer): void {
     const queues = this.#queues;
     for (let left = queues.length(queue); left > 0; left--) {
@@ -409,7 +409,9 @@ class LokiDispatcher implements PipelineDispatcher {
     }
   }
 
-  /** Where the routes lead a query of a task; NONE if no worker is for it. */
+  /**
+   * Returns the group that the routes choose for a query of a task; NONE if no worker serves it.
+   */
   #routedGroup(task: number): number {
     const { parentByTask, ordinalByTask } = this.#shape;
     const parent = parentByTask[task]!;
@@ -434,8 +436,8 @@ class LokiDispatcher implements PipelineDispatcher {
   }
 
   /**
-   * The group itself if it has a ready worker, or else one of the task that has, or that will have
-   * one; NONE if no worker is for the task.
+   * Returns the group itself if it has a ready worker, otherwise one of the task that has, or will
+   * have one; NONE if no worker serves the task.
    */
   #openGroup(group: number, task: number): number {
     const cluster = this.#cluster;

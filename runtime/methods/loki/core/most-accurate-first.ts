@@ -5,15 +5,15 @@ import type { PlanLayout } from "./plan-layout.ts";
 /** Queries per second that are rounding. */
 const ROUNDING_QPS = 1e-7;
 
-/** What `mostAccurateFirst` finds besides the rows; reused from one run to the next. */
+/** Results of `mostAccurateFirst` besides the rows; reused from one run to the next. */
 export interface Flows {
   /** Queries per second that are sent to a group, [groupCount]. */
   readonly incomingQps: Float64Array;
-  /** What a group could be sent beyond that: Loki's backup table, [groupCount]. */
+  /** Queries per second that a group could get beyond that: Loki's backup table, [groupCount]. */
   readonly leftoverQps: Float64Array;
   /** Queries per second of a task beyond the capacity of its groups, [taskCount]. */
   readonly excessQps: Float64Array;
-  /** Scratch: what the algorithm may send to a group, [groupCount]. */
+  /** Scratch: limit of what the algorithm may send to a group, [groupCount]. */
   readonly limitQps: Float64Array;
   /** Scratch: [taskCount] */
   readonly totalQps: Float64Array;
@@ -143,8 +143,7 @@ function fillRow(
   const toEntry = rows.entryStart[row]! - begin;
   totalQps[task]! += outgoing;
   if (!(outgoing > 0)) {
-    // No query is expected here; one that comes goes to the most accurate group that has capacity
-    // left.
+    // The plan expects no queries here; any go to the most accurate group that has capacity left.
     let free = begin;
     while (free < end - 1 && !(leftoverQps[free]! > 0)) free++;
     for (let group = begin; group < end; group++) {
@@ -180,7 +179,7 @@ function fillRow(
   }
 }
 
-/** The row of a task whose group is not known: as all of its queries are shared. */
+/** Returns the row of a task whose group is unknown: shared like all of its queries. */
 function shareByIncoming(
   layout: PlanLayout,
   task: number,

@@ -1,4 +1,4 @@
-/** Says what a plan carries, and in what batches, on a machine that is slower than profiled. */
+/** Computes what a plan carries, and in what batches, on a machine that is slower than profiled. */
 import type { PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 
@@ -35,10 +35,12 @@ export function speedAtPace(
 /** Part of the capacity of a plan that its load may take on a slower machine. */
 const FILLED = 0.95;
 
-/** Part of what a plan carries on a slower machine: pace and demand are known from few runs. */
+/** Part used of what a plan carries on a slower machine, as pace and demand are estimates. */
 const ROOM = 0.88;
 
-/** Requests per second that a plan carries with servers of such capacities, by group. */
+/**
+ * Returns the requests per second that a plan carries with servers of these capacities, by group.
+ */
 export function carriedByServers(layout: PlanLayout, capacityQps: Float64Array): number {
   const room = layout.demandQps / layout.carriedQps;
   let carriedQps = Number.POSITIVE_INFINITY;

@@ -10,8 +10,8 @@ import { type RoutingRows, routingRowsOf } from "./routing-rows.ts";
  * Servers that run one variant with one batch size form a group and share a queue: a query is bound
  * to a server only when its batch starts. The paper has a queue per server; a shared one loads
  * equal servers equally by itself, and no query waits behind a batch while another server is idle.
- * With a stage policy all servers of the task form one group. Groups are sorted by task, then by
- * falling accuracy, then as the plan has them.
+ * If there is a stage policy, all servers of the task form one group. Groups are sorted by task,
+ * then by falling accuracy, then in the order of the plan.
  */
 export interface PlanLayout {
   /** Service times of the machine that the plan is for, relative to the profile. */
@@ -25,18 +25,18 @@ export interface PlanLayout {
   /** Groups of task t are `groupStart[t]` to `groupStart[t + 1] - 1`. */
   readonly groupStart: Uint32Array;
   readonly taskByGroup: Uint32Array;
-  /** [groupCount], of a group with a stage policy one of those that the plan has. */
+  /** Variant of each group, [groupCount]; with a stage policy one of those in the plan. */
   readonly variantByGroup: Uint32Array;
   readonly accuracyByGroup: Float64Array;
   /** Largest batch, [groupCount]. */
   readonly batchByGroup: Uint32Array;
-  /** Of a whole batch, [groupCount]. */
+  /** Latency of a full batch, [groupCount]. */
   readonly latencyMsByGroup: Float64Array;
   /** Queries of a group per request on the plan's paths, [groupCount]. */
   readonly queriesByGroup: Float64Array;
   /** Throughput of all its servers with whole batches, [groupCount]. */
   readonly plannedQpsByGroup: Float64Array;
-  /** Where the service times of the group's variant on its pool begin in `shape.serviceMs`. */
+  /** Start of the service times of the group's variant on its pool in `shape.serviceMs`. */
   readonly serviceStartByGroup: Uint32Array;
   readonly stageByTask: readonly (StagePolicy | null)[];
 
@@ -47,7 +47,7 @@ export interface PlanLayout {
   readonly poolByInstance: Uint32Array;
   readonly replicasByInstance: Uint32Array;
   readonly batchByInstance: Uint32Array;
-  /** Of one server. */
+  /** Throughput of one server. */
   readonly throughputQpsByInstance: Float64Array;
 
   readonly nodeCount: number;
@@ -57,13 +57,13 @@ export interface PlanLayout {
   readonly variantByNode: Uint32Array;
   readonly ratioByNode: Float64Array;
   readonly rows: RoutingRows;
-  /** A group that runs the variant, NONE where the plan does not: [variantCount]. */
+  /** Group that runs a variant, [variantCount]; NONE if the plan does not use it. */
   readonly groupByVariant: Int32Array;
 }
 
 type PlannedLevel = Pick<LokiLevel, "loadQps" | "plan"> & Partial<Pick<LokiLevel, "stages">>;
 
-/** @param pace of the machine whose times the level has. */
+/** @param pace of the machine that the level was planned for. */
 export function planLayoutOf(shape: PipelineShape, level: PlannedLevel, pace = 1): PlanLayout {
   const { plan } = level;
   const stageByTask = Array.from({ length: shape.taskCount }, (_, t) => level.stages?.[t] ?? null);

@@ -3,8 +3,8 @@ import { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 
 /**
- * Earliest-deadline queues. Of equal deadlines the one that came first is first. Going in costs as
- * many steps as queries with later deadlines wait, few where requests keep their order.
+ * Earliest-deadline queues; ties go to the first arrival. An insertion costs as many steps as
+ * queries with later deadlines wait, which are few if requests keep their order.
  */
 export class QueryQueues extends LinkedQueues {
   readonly #deadlineMs: Float64Array;

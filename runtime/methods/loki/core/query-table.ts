@@ -1,14 +1,14 @@
-/** Keeps what the dispatcher knows of each query. */
+/** Table of the dispatcher's queries. */
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
 
-/** What the dispatcher knows of each query, by the driver's name for it. */
+/** Attributes of each query, by the driver's name for it. */
 export class QueryTable {
-  /** Of its request. */
+  /** Deadline of the query's request. */
   readonly deadlineMs: Float64Array;
-  /** Of its turn in a queue: the deadline, or that of the stage. */
+  /** Order in a queue: the deadline, or that of the stage. */
   readonly orderMs: Float64Array;
   readonly task: Uint16Array;
-  /** When it came to its task. */
+  /** When the query arrived at its task. */
   readonly arrivalMs: Float64Array;
   /** State in the routing rows. */
   readonly state: Int32Array;

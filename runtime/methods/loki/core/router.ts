@@ -1,14 +1,11 @@
-/** Says where queries go in the plan that is followed. */
+/** Routes queries in the plan that is followed. */
 import type { PipelineRouting } from "../../../bundle/schema.ts";
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 import { type Flows, flowsFor, mostAccurateFirst } from "./most-accurate-first.ts";
 import type { PlanLayout } from "./plan-layout.ts";
 import { pickTarget } from "./routing-rows.ts";
 
-/**
- * `auto` keeps to the plan's paths while the demand is at least this part of what the plan was made
- * for.
- */
+/** `auto` keeps to the plan's paths while the demand is at least this part of the planned one. */
 const PLAN_BAND = 0.9;
 /**
  * Part of its capacity to which a group is filled. Measured on the traffic chain at 60 % of the
@@ -17,7 +14,10 @@ const PLAN_BAND = 0.9;
  */
 const FILL_RATIO = 0.92;
 
-/** Where queries go in the plan that is followed, at the demand and with the servers there are. */
+/**
+ * Routes of queries in the plan that is followed, at the current demand and with the current
+ * servers.
+ */
 export class Router {
   layout: PlanLayout;
   /** Share of the requests that fit. */
@@ -84,10 +84,7 @@ export class Router {
     }
   }
 
-  /**
-   * Whether a group has capacity left, of which what was rerouted since the last heartbeat has been
-   * taken.
-   */
+  /** Whether a group has capacity left after the queries rerouted since the last heartbeat. */
   hasSpare(group: number): boolean {
     return this.#spare[group]! > 0;
   }
@@ -97,9 +94,9 @@ export class Router {
   }
 
   /**
-   * @param state NONE for a request's own query.
-   * @param ordinal of the task among those that may follow.
-   * @returns the state it leads to.
+   * @param state NONE for a request's own query. @param ordinal of the task among possible next
+   * ones.
+   * @returns the next state.
    */
   next(state: number, ordinal: number): number {
     const { rows } = this.layout;
@@ -113,7 +110,7 @@ export class Router {
     return pickTarget(rows, firstRow[offPlan]! + ordinal);
   }
 
-  /** State of a query that was served by a variant, but on no path that is known now. */
+  /** Returns the state of a query that was served by a variant, but on no known path. */
   stateOf(variant: number): number {
     const { rows, groupByVariant } = this.layout;
     const group = groupByVariant[variant]!;
@@ -151,7 +148,8 @@ export class Router {
 }
 
 /**
- * Tells by what factor the observed fan-outs change the load of a plan: the largest over its tasks.
+ * Returns the factor by which the observed fan-outs change the load of a plan: the largest over its
+ * tasks.
  * @param nodeQps scratch, [nodeCount].
  */
 export function loadInflation(

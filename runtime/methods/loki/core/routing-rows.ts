@@ -2,11 +2,11 @@
 import { NONE, type PipelineShape } from "../../../core/graph/pipeline-shape.ts";
 
 /**
- * Where queries go next, as rows of targets with probabilities.
+ * Routes of queries, as rows of targets with probabilities.
  *
  * A query is in a state: a node of the plan's path tree, which remembers the way it came; a group
- * of servers, when it is not on the plan's paths; or only its task, when what it ran is not in the
- * plan. Of every state there is a row for each child task, and two more states are before the entry
+ * of servers, when it is not on the plan's paths; or only its task, when its last variant is not in
+ * the plan. Each state has a row for each child task, and two more states come before the entry
  * tasks, on the plan's paths and off them. Rows of nodes lead to nodes in the plan's shares and
  * never change; all others lead to the groups of the task, by falling accuracy, and
  * `mostAccurateFirst` sets their probabilities.
@@ -20,8 +20,7 @@ export interface RoutingRows {
   /** Row of a state for the child of ordinal 0, [stateCount]. */
   readonly firstRow: Uint32Array;
   /**
-   * Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; none where a plan does not
-   * say.
+   * Entries of row r are `entryStart[r]` to `entryStart[r + 1] - 1`; empty if the plan has none.
    */
   readonly entryStart: Uint32Array;
   /** State that an entry leads to. */
@@ -29,7 +28,7 @@ export interface RoutingRows {
   readonly probability: Float64Array;
   /** How much an entry has been passed over, in queries. */
   readonly credit: Float64Array;
-  /** [stateCount], NONE for those that have no group. */
+  /** Group of each state, [stateCount]; NONE for states without a group. */
   readonly groupByState: Int32Array;
 }
 

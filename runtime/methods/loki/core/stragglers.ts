@@ -8,8 +8,8 @@ const LEAST = 60;
 const MOST = 600;
 
 /**
- * A plan has few servers for each variant, so one that is much slower holds up all requests that
- * pass it. It has no place while the others carry the demand, and is tried again later.
+ * A plan has few servers for each variant, so a much slower one delays all requests that pass it.
+ * It gets no place while the others carry the demand, and is tried again later.
  */
 export class Stragglers {
   readonly #cluster: Cluster;
@@ -34,9 +34,9 @@ export class Stragglers {
   }
 
   /**
-   * @param isShort whether the servers as they are do not carry the demand.
+   * @param isShort whether the current servers do not carry the demand.
    * @param carries whether so many servers, as fast as most, carry the demand.
-   * @returns whether other servers have places now.
+   * @returns whether the places of servers have changed.
    */
   update(nowMs: number, isShort: boolean, carries: (servers: number) => boolean): boolean {
     let isChanged = false;

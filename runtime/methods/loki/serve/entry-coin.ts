@@ -2,7 +2,7 @@
 import { Rng } from "../../../core/rng.ts";
 import type { ServedEdge } from "../../../server/graph/signature/pipeline-signature.ts";
 
-/** Any fixed seed, so that the same requests enter the same tasks. */
+/** Fixed seed, so that the same requests enter the same tasks. */
 const COIN_SEED = 1;
 const COIN_STREAM = 0x656e7472;
 
@@ -28,7 +28,7 @@ export class EntryCoin {
     const entries: Entry[] = [];
     for (let row = 0; row < rows; row++) {
       for (const { child: task, share } of this.#edges) {
-        // No coin is thrown where there is nothing to choose.
+        // A share of 1 needs no random number.
         if (share >= 1 || this.#coin.nextFloat() < share) entries.push({ row, task });
       }
     }

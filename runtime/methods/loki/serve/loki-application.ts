@@ -1,4 +1,4 @@
-/** Hosts a pipeline whose plans say which path a request takes. */
+/** Hosts a pipeline whose plans decide the path of each request. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import type { Application } from "../../../server/applications/application.ts";
 import {

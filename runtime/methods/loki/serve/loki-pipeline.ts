@@ -1,4 +1,4 @@
-/** What a server of pipelines needs of a bundle of loki. */
+/** Adapter between a loki bundle and the server of pipelines. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { pooledP99Ms } from "../../../server/graph/pooled-times.ts";
@@ -11,7 +11,7 @@ import { pipelineDispatcherOf } from "../core/loki-dispatcher.ts";
 import { queryRoom } from "./query-room.ts";
 import { TreeCourses } from "./tree-courses.ts";
 
-/** What stays the same while a bundle is served. */
+/** Parts of a bundle that must stay the same while it is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "leaves", "policy"] as const;
 
 /**
@@ -42,7 +42,7 @@ export function lokiPipeline(
   };
 }
 
-/** Of the longest path, each task with its fastest variant for one query. */
+/** Returns the time of the longest path, each task with its fastest variant for one query. */
 function fastestMs({ tasks }: LokiBundle): number {
   const msToTask: number[] = [];
   for (const { parent, variants } of tasks) {

@@ -5,7 +5,8 @@ import { ascending, taskModels, upTo, type WantedModel } from "../../wanted-mode
 
 export function lokiModels(bundle: LokiBundle): WantedModel[] {
   const asked = planBatches(bundle, ({ actionByState }) => actionByState.data);
-  // What a table gives up comes in the batch of the highest rate, which no state need ask for.
+  // Queries that a table gives up run in the batch of the highest rate, which may occur in no
+  // state.
   const possible = planBatches(bundle, ({ decisionSpace }) => [
     ...Array(decisionSpace.actions.data.length / 2).keys(),
   ]);
@@ -26,7 +27,10 @@ function placedPools({ tasks, levels, paceLevels = [] }: LokiBundle): number[][]
   return ascending(pools.flat());
 }
 
-/** The largest batch of each instance, and a single query; of a table, what those actions say. */
+/**
+ * Returns the batches of each instance: the largest, and a single query; for tables, those of their
+ * actions.
+ */
 function planBatches(
   { tasks, levels, paceLevels = [] }: LokiBundle,
   actionsOf: (stage: StagePolicy) => Iterable<number>,

@@ -1,11 +1,8 @@
-/** How many queries of a pipeline there is room for at a time. */
+/** Number of queries of a pipeline that fit at a time. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { busyNames, pipelineShapeOf } from "../../../core/graph/pipeline-shape.ts";
 
-/**
- * Room for what rows of requests become on their way: queries that wait, for each row that may be
- * pending.
- */
+/** Waiting queries per pending row, to make room for the rows that edges make. */
 const QUERIES_PER_ROW = 16;
 
 /** @param maxPending rows that are open at most. */

@@ -35,7 +35,7 @@ export class TreeCourses implements Courses {
   }
 }
 
-/** The queries that came out of one query are its children. */
+/** Course of a request where the queries made from a query are its children. */
 class TreeCourse implements Course {
   readonly #signature: PipelineSignature;
   readonly #request: PipelineRequest;
@@ -79,7 +79,7 @@ class TreeCourse implements Course {
     return query.children.flat();
   }
 
-  /** In the order of the rows, and of what came out of each. */
+  /** Returns the queries in the order of the rows, and of their outputs. */
   queriesByTask(): PipelineQuery[][] {
     const queriesByTask: PipelineQuery[][] = [];
     for (const [task, { edges }] of this.#signature.tasks.entries()) {

@@ -1,13 +1,13 @@
-/** Which worker gets the next query, where each has a queue of its own. */
+/** Chooses the worker of the next query, if each worker has a queue of its own. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import type { DeadlineQueues } from "../../../core/queue.ts";
 import { DOWN, IDLE } from "./workers.ts";
 
-/** Says which worker gets the next query. */
+/** Chooses the worker of the next query. */
 export interface Balancer {
-  /** A worker that is up, −1 if none is. */
+  /** Returns a worker that is up, or −1. */
   next(): number;
 }
 
@@ -73,8 +73,8 @@ export class RoundRobinBalancer implements Balancer {
 }
 
 /**
- * The worker for which the fewest queries wait; of several an idle one before a busy one, and of
- * those the next in turn. Source: RAMSIS appendix I.1.
+ * Chooses the worker for which the fewest queries wait; idle workers come before busy ones, and
+ * ties go to the next in turn. Source: RAMSIS appendix I.1.
  */
 export class ShortestQueueBalancer implements Balancer {
   readonly #stateByWorker: Uint8Array;
@@ -93,16 +93,16 @@ export class ShortestQueueBalancer implements Balancer {
     const workerCount = states.length;
     let best = -1;
     let bestRank = Number.POSITIVE_INFINITY;
-    // An idle worker whose queue is empty has the lowest rank there is.
+    // An idle worker with an empty queue has the lowest rank of all.
     for (let offset = 0; offset < workerCount && bestRank > 0; offset++) {
       const turn = this.#nextWorker + offset;
       const worker = turn < workerCount ? turn : turn - workerCount;
       const state = states[worker]!;
       if (state === DOWN) continue;
-      // If queries arrive at once, some may wait for a worker that is idle.
+      // After a joint arrival, some queries may wait for a worker that is idle.
       const ahead = 2 * this.#queues.length(worker) + (state === IDLE ? 0 : 1);
       const pace = this.#pace;
-      // If paces differ, ranks by the time until a query that comes last would be served.
+      // If paces differ, ranks by the time until a new last query would be served.
       const rank = pace === null || pace.isEven ? ahead : (ahead + 1) * pace.meanPaceOf(worker);
       if (rank < bestRank) {
         best = worker;

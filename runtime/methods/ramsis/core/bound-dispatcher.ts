@@ -43,7 +43,7 @@ export class BoundDispatcher implements Dispatcher {
     this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
     this.queueCapacity = this.#policy.queueCapacity;
     this.waitingCapacity = this.workerCount * this.queueCapacity;
-    // What arrives at once may let every worker start, each after drops of what waited for it.
+    // A joint arrival may let every worker start, each after drops of queries that waited for it.
     this.commandCapacity = this.waitingCapacity + this.workerCount;
     this.#queues = new DeadlineQueues(this.workerCount, this.queueCapacity);
     this.#balancer = balancerOf(
@@ -175,7 +175,9 @@ export class BoundDispatcher implements Dispatcher {
     if (this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
   }
 
-  /** The worker that a query goes to, with room in its queue; −1 once the query is given up. */
+  /**
+   * Returns the worker that a query goes to, with room in its queue; −1 if the query is given up.
+   */
   #nextWorker(query: number, nowMs: number, out: CommandBuffer): number {
     const queues = this.#queues;
     const worker = this.#balancer.next();
@@ -183,7 +185,7 @@ export class BoundDispatcher implements Dispatcher {
       out.drop(0, query, DROP_NO_WORKER);
       return -1;
     }
-    // Only queries that arrive at once can be so many for a worker that is idle.
+    // Only a joint arrival can be too large for an idle worker.
     const isFull = queues.length(worker) === this.queueCapacity;
     if (isFull && this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
     if (queues.length(worker) < this.queueCapacity) return worker;

@@ -6,7 +6,7 @@ import { PooledDispatcher } from "./pooled-dispatcher.ts";
 import type { PaceOptions } from "./workers.ts";
 
 export interface DispatcherOptions extends PaceOptions {
-  /** Whether every worker is up from the start; otherwise each is once it is said to be ready. */
+  /** Whether every worker is up from the start; otherwise each is once it is reported ready. */
   readonly ready: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The interface of what decides for a cluster that serves one task. */
+/** Interface of the dispatcher of a cluster that serves one task. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import type { CommandBuffer } from "../../../core/command-buffer.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
@@ -27,17 +27,16 @@ export interface Dispatcher {
    */
   readonly isFull: boolean;
   /**
-   * When `onWake` is to be called unless another event comes first; infinite when nothing waits for
-   * a time.
+   * When to call `onWake` unless another event comes first; infinite if no query waits for a time.
    */
   readonly wakeMs: number;
 
   /**
-   * A query has arrived.
+   * Called when a query has arrived.
    * @param query the driver's name for it: an unsigned 32-bit integer no other query in the cluster
    * has.
    * @param deadlineMs arrival time plus SLO, or earlier.
-   * @param sloClass index in `slo.classes`, 0 where there are none.
+   * @param sloClass index in `slo.classes`, 0 without classes.
    */
   onArrival(
     query: number,
@@ -47,12 +46,12 @@ export interface Dispatcher {
     sloClass?: number,
   ): void;
   /**
-   * One of several queries that arrive at once. All of them are queued before anything is decided,
-   * unless a queue is full and only a decision makes room; `onJointEnd` follows the last one, with
-   * the same time and whatever became of them. They count as one arrival.
+   * Called for one of several queries that arrive at once. All of them are queued before any
+   * decision, unless a queue is full and only a decision makes room; `onJointEnd` follows the last
+   * one, with the same time, in every case. They count as one arrival.
    * @param wanted `ANY_VARIANT`, the index of the variant that has to answer it, or `sameVariant`
    * of the one group of those that arrive at once.
-   * @param sloClass as above, of all of them the same.
+   * @param sloClass as above, the same for all of them.
    */
   onJointArrival(
     query: number,
@@ -65,29 +64,29 @@ export interface Dispatcher {
   /** All that arrive at once have arrived. */
   onJointEnd(nowMs: number, out: CommandBuffer): void;
   /**
-   * Queries arrived at once that the driver has refused: they count as load, and nothing else is
-   * known of them. @param sloClass as above.
+   * Called for a joint arrival that the driver has rejected: the queries count as load only.
+   * @param sloClass as above.
    */
   onRefused(queries: number, nowMs: number, sloClass?: number): void;
   /**
-   * The batch a worker ran is done.
-   * @param ranMs how long the model ran in the worker; left out where it was not measured.
+   * Called when a worker's batch is done.
+   * @param ranMs how long the model ran in the worker; left out if not measured.
    */
   onBatchDone(worker: number, nowMs: number, out: CommandBuffer, ranMs?: number): void;
-  /** The time has come that `wakeMs` named. */
+  /** Called at the time that `wakeMs` named. */
   onWake(nowMs: number, out: CommandBuffer): void;
-  /** A worker has come up, for the first time or again. */
+  /** Called when a worker has come up, for the first time or again. */
   onWorkerReady(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
-   * A worker has gone down. What it ran is the driver's to answer for; what waited for it goes to
-   * the workers that are up, with the deadlines it has.
+   * Called when a worker has gone down. The driver answers for the queries that it ran; those that
+   * waited for it go to the workers that are up, with their deadlines.
    */
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void;
   /**
-   * A query whose worker was lost while it ran, or whose batch was refused for other rows of it,
-   * waits again, by its deadline. It is no arrival, and no batch is put together for it: those of
-   * one batch may start apart.
-   * @param wanted as of one that arrives, but no group.
+   * Called for a query whose worker was lost while it ran, or whose batch was refused for other
+   * rows of it: it waits again, by its deadline. It is no arrival, and no batch is formed for it:
+   * queries of one batch may start apart.
+   * @param wanted as for an arrival, but without a group.
    */
   onRetry(
     query: number,
@@ -107,14 +106,12 @@ export interface Dispatcher {
   /** Follows other levels from now on. @param bundle with the same cluster and decision space. */
   replaceBundle(bundle: RamsisBundle): void;
   /**
-   * Is one of several front ends from now on: levels are chosen for the load of all of them. What
-   * was decided stays; the next decision is the first to know.
+   * Called when this is one of several front ends: levels are chosen for the load of all of them.
+   * Earlier decisions stay; the next decision is the first to use it.
    */
   onShare(share: LoadShare): void;
-  /** What this front end sees, to tell the others. Times must not go back, here neither. */
+  /** Load as measured here, for the other front ends. Times must not go back, here neither. */
   seenLoad(nowMs: number): SeenLoad;
-  /**
-   * Measured load, queries per second; NaN until it is known. Times must not go back, here neither.
-   */
+  /** Measured load, queries per second; NaN until known. Times must not go back, here neither. */
   loadQps(nowMs: number): number;
 }

@@ -6,7 +6,7 @@
  * queries that can still be in time.
  */
 
-/** Of the workers' time, while half of the workers are busy. */
+/** Share of the workers' time, while half of the workers are busy. */
 const LATE_SHARE = 0.002;
 
 export class LatePause {

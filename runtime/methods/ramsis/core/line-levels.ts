@@ -1,6 +1,6 @@
 /**
- * Lines of several classes, or buckets: what each level says of them, their loads, and the level
- * that decides.
+ * Lines of several classes, or buckets: their layout in each level, their loads, and the level that
+ * decides.
  */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
@@ -17,20 +17,20 @@ import { kindBundle, withoutKinds, withPaceLevels } from "../bundle/kind-views.t
 import type { ClassSpan } from "./line-queues.ts";
 import { carriedLoads, levelPaces, Policy } from "./policy.ts";
 
-/** Queries that wait together: those of all classes, or of one. */
+/** Queue shared by all classes, or that of one class. */
 export interface Line extends ClassSpan {
-  /** Queries that wait in it at most; one that finds so many is dropped. */
+  /** Maximum number of waiting queries; further ones are dropped. */
   readonly capacity: number;
   /** Workers that may run its batches at a time. */
   readonly workers: number;
   readonly policy: Policy;
 }
 
-/** What a level says of who waits with whom. */
+/** Lines of a level: which classes wait together. */
 export interface ClassPlan {
   /** One line for all, or for each bucket. */
   readonly together: readonly Line[];
-  /** A line for each class; null where the level has none. */
+  /** A line for each class; null if the level has none. */
   readonly apart: readonly Line[] | null;
 }
 
@@ -56,7 +56,7 @@ export function classPlans(paced: RamsisBundle, workers: number): readonly Class
   });
 }
 
-/** @param bundle whose policy decides, by its only level where the line is of a plan. */
+/** @param bundle whose policy decides, by its only level if the line belongs to a plan. */
 export function lineOf(bundle: RamsisBundle, first: number, end: number, workers: number): Line {
   const policy = Policy.fromBundle(bundle);
   return { first, end, capacity: policy.queueCapacity, workers, policy };
@@ -69,13 +69,13 @@ export function lineOf(bundle: RamsisBundle, first: number, end: number, workers
 const CLASS_LEVEL_CHOICE: LevelChoiceOptions = { ...POOLED_LEVEL_CHOICE, startSigmas: 3 };
 
 /**
- * Whether the classes bring what the tables for each of them were made for: their shares of the
- * load of a level.
+ * Checks whether the classes have the loads that their tables were made for: their shares of a
+ * level's load.
  *
- * Of each class the load is measured as that of all is, and a level chosen for it among its shares
- * of theirs, with the same regard for noise. Where a class calls for a higher level than the load
- * of all does, the shares are not those of the bundle. A class of which nothing is known brings
- * nothing.
+ * The load of each class is measured like the total, and a level is chosen for it among its shares
+ * of the levels, with the same allowance for noise. Where a class calls for a higher level than the
+ * total load does, the shares are not those of the bundle. A class without measurements counts as
+ * idle.
  */
 export class ClassLoads {
   readonly #monitors: readonly LoadMonitor[];
@@ -99,19 +99,20 @@ export class ClassLoads {
     this.#choices = choicesOf(bundle);
   }
 
-  /** What others see is not told class by class: theirs are taken for as large as here. */
+  /** Other front ends do not report per class: their loads are assumed to equal the local ones. */
   follow(share: LoadShare): void {
     for (const shared of this.#shared) shared.follow({ ...share, othersQps: null });
   }
 
-  /** @param queries that came at once. */
+  /** @param queries that arrived at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitors[sloClass]?.recordArrival(nowMs, queries);
   }
 
   /**
-   * Takes measurements and tells whether a class brings more than its share of a level. @param
-   * level index of the level for the load of all. @param stretch as levels are chosen with.
+   * Takes measurements and checks whether a class exceeds its share of a level.
+   * @param level index of the level for the load of all.
+   * @param stretch as levels are chosen with.
    */
   exceed(level: number, nowMs: number, stretch: number): boolean {
     let isMore = false;
@@ -126,8 +127,7 @@ export class ClassLoads {
 }
 
 /**
- * Each class chooses among its shares of the levels' loads, and a last one for what is above them
- * all.
+ * Makes a choice per class among its shares of the levels' loads, and a last one for higher loads.
  */
 function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
   const carried = carriedLoads(bundle);
@@ -138,10 +138,10 @@ function choicesOf(bundle: RamsisBundle): readonly LevelChoice[] {
 }
 
 /**
- * Gives what a query of each bucket is worth, as many queries of the mix that the levels are for:
- * by the least time of a worker that it takes in a batch which ends within the SLO. So more
- * requests of a large bucket than its share call for a higher level, and fewer for a lower one.
- * @returns shape (bucketCount,), 1 in the mean over the shares; null where there are no buckets.
+ * Returns the weight of a query of each bucket, in queries of the mix that the levels are for: by
+ * the least time of a worker that it takes in a batch which ends within the SLO. So more requests
+ * of a large bucket than its share call for a higher level, and fewer for a lower one.
+ * @returns shape (bucketCount,), 1 in the mean over the shares; null without buckets.
  */
 export function bucketWeights(bundle: RamsisBundle): Float64Array | null {
   const { buckets, slo, cluster, decisionSpace } = bundle;
@@ -184,7 +184,7 @@ export class DividedLevels {
   #weights: Float64Array | null;
   /** Counts all queries. */
   readonly #monitor: LoadMonitor;
-  /** Of their work, by which levels are chosen; the same where queries are alike. */
+  /** Counts their work, by which levels are chosen; the same as `#monitor` if queries are alike. */
   readonly #work: LoadMonitor;
   readonly #shared: SharedLoad;
   readonly #classLoads: ClassLoads;
@@ -203,7 +203,9 @@ export class DividedLevels {
     this.#classLoads = new ClassLoads(bundle, workers);
   }
 
-  /** Pace that the tables of the level were solved for; the policies of lines divide by none. */
+  /**
+   * Pace that the tables of the level were solved for; the policies of lines do not divide by it.
+   */
   get pace(): number {
     return this.#paceByLevel[this.level]!;
   }
@@ -217,7 +219,7 @@ export class DividedLevels {
     this.lines = apart === null || exceed ? together : apart;
   }
 
-  /** @param queries that came at once. */
+  /** @param queries that arrived at once. */
   recordArrival(sloClass: number, nowMs: number, queries: number): void {
     this.#monitor.recordArrival(nowMs, queries);
     const weight = this.#weights?.[sloClass];

@@ -23,13 +23,13 @@ export const LATE: Kind = 1;
  * may become one, or part, without anything being moved.
  */
 export class LineQueues {
-  /** The class from whose queue the last batch took its first query. */
+  /** Class from whose queue the last batch took its first query. */
   takenClass = 0;
   readonly #classCount: number;
   readonly #capacity: number;
-  /** Of class c and a kind: queue c + kind · #classCount. */
+  /** Queues: that of class c and a kind is c + kind · #classCount. */
   readonly #queues: DeadlineQueues;
-  /** Where `findNamed` and `#findAnswerable` have found something. */
+  /** Position of the last query found by `findNamed` and `#findAnswerable`. */
   #foundQueue = -1;
   #foundPosition = 0;
 
@@ -48,12 +48,10 @@ export class LineQueues {
     this.#queues.insert(sloClass + kind * this.#classCount, query, deadlineMs, wanted);
   }
 
-  /** As of `DeadlineQueues`. */
   arrivingWanted(wanted: number): number {
     return this.#queues.arrivingWanted(wanted);
   }
 
-  /** As of `DeadlineQueues`. */
   endArrivals(): void {
     this.#queues.endArrivals();
   }
@@ -90,7 +88,7 @@ export class LineQueues {
     return found;
   }
 
-  /** Of the first query of a class; infinite where none waits. */
+  /** Returns the deadline of the first query of a class; infinite if none waits. */
   deadlineMs(sloClass: number, kind: Kind): number {
     const queue = sloClass + kind * this.#classCount;
     return this.#queues.length(queue) === 0
@@ -98,7 +96,7 @@ export class LineQueues {
       : this.#queues.earliestDeadlineMs(queue);
   }
 
-  /** What the first query of a class asks for. */
+  /** Returns the variant that the first query of a class asks for. */
   wanted(sloClass: number, kind: Kind): number {
     return this.#queues.wanted(sloClass + kind * this.#classCount);
   }
@@ -129,12 +127,10 @@ export class LineQueues {
     return this.#foundQueue >= 0;
   }
 
-  /** Of the query that was found last. */
   get foundWanted(): number {
     return this.#queues.wanted(this.#foundQueue, this.#foundPosition);
   }
 
-  /** Of the query that was found last. */
   get foundDeadlineMs(): number {
     return this.#queues.earliestDeadlineMs(this.#foundQueue, this.#foundPosition);
   }
@@ -150,9 +146,11 @@ export class LineQueues {
   }
 
   /**
-   * Moves the first queries of a line that a variant may answer, `most` of them at most, into the
-   * command opened last. @param isOpen whether the policy chose the variant; otherwise only who
-   * names it is taken. @returns how many.
+   * Moves the first queries of a line that a variant may answer, at most `most`, into the command
+   * opened last.
+   * @param isOpen whether the policy chose the variant; otherwise only queries that name it are
+   * taken.
+   * @returns how many.
    */
   takeFor(
     line: ClassSpan,
@@ -187,10 +185,7 @@ export class LineQueues {
     return taken;
   }
 
-  /**
-   * The queue of a line in which the next query is that the variant may answer; −1 if there is
-   * none.
-   */
+  /** Returns the queue of a line with the next query that the variant may answer, or −1. */
   #findAnswerable(line: ClassSpan, kind: Kind, variant: number, isOpen: boolean): number {
     const offset = kind * this.#classCount;
     this.#foundQueue = -1;
@@ -208,7 +203,7 @@ export class LineQueues {
     return -1;
   }
 
-  /** @param position −1 for nothing. */
+  /** @param position −1 for no query. */
   #keepEarlier(queue: number, position: number): void {
     if (position < 0) return;
     const queues = this.#queues;

@@ -1,8 +1,10 @@
-/** How many queries that ask for one variant make a batch; the decision tables know of none. */
+/**
+ * Batch sizes of queries that ask for one variant by name, which the decision tables do not cover.
+ */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
 
-/** By the service times that the decisions of a bundle rest on. */
+/** Sizes batches by the service times that the decisions of a bundle rest on. */
 export class NamedBatches {
   readonly #serviceMs: ArrayLike<number>;
   readonly #maxBatch: number;
@@ -33,9 +35,8 @@ export class NamedBatches {
   }
 
   /**
-   * The largest batch that ends within the slack.
-   * @param queued at least one.
-   * @returns 0 if none.
+   * Returns the largest batch that ends within the slack; 0 if none does. @param queued at least
+   * one.
    */
   inTime(variant: number, queued: number, slackMs: number): number {
     let batch = Math.min(queued, this.#largest[variant]!);
@@ -44,9 +45,8 @@ export class NamedBatches {
   }
 
   /**
-   * Gives the batch for queries that are late already: the largest that makes none late by itself,
-   * at least one.
-   * @returns 0 if no batch ends within the time left.
+   * Returns the batch for queries that are late already: the largest that is not late by itself, at
+   * least one; 0 if no batch ends within the time left.
    */
   late(variant: number, queued: number, leftMs = Number.POSITIVE_INFINITY): number {
     if (this.leastMs(variant) > leftMs) return 0;

@@ -1,4 +1,4 @@
-/** What to run in a state, by the load that was measured. */
+/** Decides what to run in a state, by the measured load. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
@@ -18,8 +18,8 @@ import { NamedBatches } from "./named-batches.ts";
 import { workerCountOf } from "./workers.ts";
 
 /**
- * Says what to run in a state at the load that was measured, by the tables of a bundle, the choice
- * of a level, and the coin of mixtures.
+ * Decides what to run in a state at the measured load, by the tables of a bundle, the choice of a
+ * level, and the coin of mixtures.
  */
 export class Policy {
   readonly queueCapacity: number;
@@ -30,13 +30,14 @@ export class Policy {
   /** For queries that ask for one variant. */
   named: NamedBatches;
   /**
-   * Workers that serve the queue in the table, for each that serves it here: what a batch leaves in
-   * the queue waits as long for a share of the workers as so many times as much for all of them.
+   * Ratio of the workers that serve the queue in the table to those that serve it here: queries
+   * left by a batch wait as long for a share of the workers as this many times as many for all of
+   * them.
    */
   workersEach = 1;
   #drops: boolean;
   /** A query that is not named is given up when it has less slack. */
-  /** Time for one query where late ones are dropped, else for the longest batch. */
+  /** Time for one query if late ones are dropped, otherwise for the longest batch. */
   #neededMs: number;
   #lateMs: number;
   #table: PolicyTable;
@@ -51,7 +52,7 @@ export class Policy {
   readonly #isPooled: boolean;
   readonly #coin = mixtureCoin();
   #side: 0 | 1 = 0;
-  /** The queue that the last decision looked up, and what slacks were divided by. */
+  /** Queue length of the last lookup, and the divisor of its slack. */
   #seen = 0;
   #slackPace = 1;
 
@@ -95,9 +96,10 @@ export class Policy {
   }
 
   /**
-   * A query with less slack is given up: the time for one query of the fastest variant that may
-   * answer it or, where late queries are answered, what is left when the longest batch just ends
-   * within the bound; minus infinity without a bound. @param pace of the worker that would run it.
+   * Returns the slack below which a query is given up: the time for one query of the fastest
+   * variant that may answer it or, if late queries are answered, the slack with which the longest
+   * batch just ends within the bound; minus infinity without a bound.
+   * @param pace of the worker that would run it.
    */
   leastSlackMs(wanted: number, pace: number): number {
     if (!this.#drops) return Math.min(0, this.#neededMs * pace - this.#lateMs);
@@ -109,19 +111,19 @@ export class Policy {
     this.#monitor.recordArrival(nowMs, queries);
   }
 
-  /** Measured load, queries per second; NaN until it is known. */
+  /** Measured load, queries per second; NaN until known. */
   loadQps(nowMs: number): number {
     return this.#monitor.loadQps(nowMs);
   }
 
-  /** Is told what the other front ends see, and how the workers are shared. */
+  /** Updates what the other front ends report, and how the workers are shared. */
   follow(share: LoadShare): void {
     this.#shared ??= new SharedLoad(this.#workerCount, this.#beatMs);
     this.#shared.follow(share);
     if (this.#isPooled) this.workersEach = Math.max(1, this.#shared.workersEach);
   }
 
-  /** What is seen here, whatever others see. */
+  /** Load as measured here, without that of other front ends. */
   seenLoad(nowMs: number): SeenLoad {
     this.#monitor.look(nowMs);
     return seenIn(this.#monitor.window);
@@ -140,7 +142,7 @@ export class Policy {
     const load = this.#shared?.of(monitor) ?? monitor;
     this.level = sets.update(load, nowMs, pool.medianPace, pool.stretch);
     const share = this.#table.mixtureShare(this.level);
-    // No coin is thrown where there is nothing to choose: it would only take time.
+    // Draws no random number without a choice: it would only take time.
     this.#side = share > 0 && this.#coin.nextFloat() < share ? 1 : 0;
     this.#seen = queued;
     this.#slackPace = pace / sets.pace;
@@ -148,7 +150,8 @@ export class Policy {
     if (this.workersEach === 1 || action === WAIT || action === GIVE_UP) return action;
     const left = queued - this.#table.batch(action);
     if (left <= 0) return action;
-    // What one batch leaves waits for so many workers as it would be that much longer for all.
+    // Workers share the remaining queries, so the decision is made as for a queue longer by as
+    // much.
     this.#seen = queued + Math.round(left * (this.workersEach - 1));
     return this.#lookup(this.#seen, slackMs);
   }
@@ -172,8 +175,8 @@ export class Policy {
   }
 
   /**
-   * After `decide` said to wait: how long the slack may fall until it says otherwise, everything
-   * else being equal. Above 0.
+   * Returns how long the slack may fall, after `decide` returned WAIT, until the decision changes,
+   * all else being equal. Above 0.
    */
   waitMs(slackMs: number): number {
     const pace = this.#slackPace;
@@ -188,10 +191,9 @@ export class Policy {
   }
 
   /**
-   * Gives the action for queries that are late already: the one that gets rid of the most of them
-   * per time, of those that end within the time left.
-   * @param queued at least one.
-   * @returns GIVE_UP if no batch ends within the time left.
+   * Returns the action for queries that are late already: the one that clears the most of them per
+   * time, among those that end within the time left.
+   * @param queued at least one. @returns GIVE_UP if no batch ends within the time left.
    */
   rescue(queued: number, leftMs: number): number {
     const rescues = this.#rescueByQueued;
@@ -213,7 +215,9 @@ export class Policy {
 
 export { GIVE_UP, WAIT };
 
-/** Lookups with less slack that follow one whose batch would take longer than profiled. */
+/**
+ * Maximum number of lookups with less slack after one whose batch would take longer than profiled.
+ */
 const MOST_CORRECTIONS = 3;
 
 /** Returns the expected batch times of the bundle's task. */
@@ -240,8 +244,8 @@ export function levelPaces({ levels, paceLevels = [] }: RamsisBundle): Float64Ar
 }
 
 /**
- * What the fastest variant takes for one query, of the bucket that is served fastest; with less
- * time none can be served.
+ * Returns the time of the fastest variant for one query, in the bucket that is served fastest; with
+ * less time no query can be served.
  */
 export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
   let fastestMs = Number.POSITIVE_INFINITY;

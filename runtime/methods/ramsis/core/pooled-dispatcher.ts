@@ -1,4 +1,4 @@
-/** The dispatcher whose workers share the queries that wait. */
+/** Dispatcher whose workers share the waiting queries. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
@@ -54,7 +54,7 @@ export class PooledDispatcher implements Dispatcher {
   /** A late query is answered so long after its deadline or dropped; infinite without a bound. */
   #lateMs = Number.POSITIVE_INFINITY;
   #fastestMs = 0;
-  /** By the first class of a line. */
+  /** Pause per line, indexed by its first class. */
   readonly #latePauses: readonly LatePause[];
   readonly #classCount: number;
   readonly #queues: LineQueues;
@@ -65,7 +65,7 @@ export class PooledDispatcher implements Dispatcher {
   /** Queries that arrive at once, so far, and their class. */
   #jointCount = 0;
   #jointClass = 0;
-  /** Of each line that is followed: 1 once nothing more starts from it now. */
+  /** Flag per followed line: 1 once nothing more starts from it in this event. */
   readonly #closed: Uint8Array;
 
   /** @throws Error if the bundle contradicts itself. */
@@ -92,7 +92,7 @@ export class PooledDispatcher implements Dispatcher {
     return this.#paces.monitor;
   }
 
-  /** Never with classes: which class a request is of is known once it was read. */
+  /** Never true with classes: the class of a request is known only once it was read. */
   get isFull(): boolean {
     return this.#classCount === 1 && this.#workers.upCount > 0 && this.#isFull(0);
   }
@@ -161,7 +161,7 @@ export class PooledDispatcher implements Dispatcher {
   onWorkerLost(worker: number, nowMs: number, out: CommandBuffer): void {
     this.#workers.onLost(worker);
     this.pace.onLost(worker);
-    // Its batch counts no more, so its class may have a claim to a worker that is idle.
+    // Its batch no longer counts, so its class may have a claim to an idle worker.
     if (this.#classCount > 1 || this.#workers.idleCount === 0) this.#startBatches(nowMs, out);
     if (this.#workers.upCount > 0) return;
     for (let sloClass = 0; sloClass < this.#classCount; sloClass++) {
@@ -228,10 +228,12 @@ export class PooledDispatcher implements Dispatcher {
     else this.#divided.recordArrival(sloClass, nowMs, queries);
   }
 
-  /** Without classes all queries are of one, whatever the driver knows of them. */
+  /**
+   * Returns the class of a query; without classes all queries are of one, whatever the driver says.
+   */
   #classOf(sloClass: number): number {
     if (this.#classCount === 1) return 0;
-    assert(sloClass < this.#classCount, "a query is of a class that there is");
+    assert(sloClass < this.#classCount, "a query is of a known class");
     return sloClass;
   }
 
@@ -258,7 +260,7 @@ export class PooledDispatcher implements Dispatcher {
     return this.#lines[this.#lines.length === 1 ? 0 : sloClass]!;
   }
 
-  /** Whether a line has as many queries of this class, or together, as it holds. */
+  /** Whether a line is full, for this class or in total. */
   #isFull(sloClass: number): boolean {
     if (this.#queues.isFull(sloClass, IN_TIME)) return true;
     if (this.#classCount === 1) return false;
@@ -292,7 +294,7 @@ export class PooledDispatcher implements Dispatcher {
     this.#lines = this.#divided.lines;
   }
 
-  /** A query that waits has to be dropped at some time. @param deadlineMs of the earliest one. */
+  /** Schedules the drop of a waiting query. @param deadlineMs of the earliest one. */
   #wakeForDue(deadlineMs: number, nowMs: number): void {
     this.wakeMs = Math.min(this.wakeMs, Math.max(nowMs, this.#dueMs(deadlineMs)));
   }
@@ -327,7 +329,7 @@ export class PooledDispatcher implements Dispatcher {
     return deadlineMs + this.#lateMs - this.#fastestMs;
   }
 
-  /** The earliest deadline of all that wait, infinite where none does. */
+  /** Returns the earliest deadline of all waiting queries; infinite without any. */
   #earliestMs(): number {
     const queues = this.#queues;
     let deadlineMs = Number.POSITIVE_INFINITY;
@@ -364,10 +366,7 @@ export class PooledDispatcher implements Dispatcher {
     }
   }
 
-  /**
-   * The line with the earliest deadline of those that are not closed; on ties the first. @returns
-   * its index, or −1.
-   */
+  /** Returns the index of the open line with the earliest deadline, the first on ties, or −1. */
   #nextLine(lines: readonly Line[]): number {
     let next = -1;
     let earliestMs = Number.POSITIVE_INFINITY;
@@ -384,9 +383,9 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   /**
-   * Whether a line may have one more batch under way: while it has fewer than workers, and then as
-   * long as every other line that has a claim to one more finds a worker idle. So what is idle is
-   * lent, and nobody waits for what was lent but for a second query that comes at once.
+   * Whether a line may start one more batch: while it has fewer than its share of workers, and then
+   * as long as every other line with a claim to one more finds a worker idle. So idle workers are
+   * lent, and only a second query that arrives at once may have to wait for a lent worker.
    */
   #mayStart(line: Line): boolean {
     if (this.#hasClaim(line)) return true;
@@ -402,14 +401,14 @@ export class PooledDispatcher implements Dispatcher {
     return this.#workers.busyCount(line) < this.#shareOf(line);
   }
 
-  /** Of the workers that are up, those that a line may have busy at a time. */
+  /** Share of the workers that are up that a line may keep busy at a time. */
   #shareOf(line: Line): number {
     const { upCount, count } = this.#workers;
     return Math.ceil((line.workers * upCount) / count);
   }
 
   /**
-   * Starts or gives up what is first in a line that is not empty. @returns false if it waits
+   * Starts or gives up the first query of a line that is not empty. @returns false if it waits
    * instead.
    */
   #serve(line: Line, nowMs: number, out: CommandBuffer): boolean {
@@ -431,7 +430,7 @@ export class PooledDispatcher implements Dispatcher {
     if (isChoosy && isNamed(queues.wanted(sloClass, IN_TIME))) {
       if (this.#startNamed(line, pace, nowMs, out)) return true;
       if (isStraggler) return false;
-      // One that cannot be in time any more is given up: dropped, or served when all else is.
+      // A query that cannot be in time any more is given up: dropped, or served after all others.
       this.#giveUp(sloClass, out);
       return true;
     }
@@ -545,7 +544,7 @@ export class PooledDispatcher implements Dispatcher {
     return this.#workers.upCount - this.#workers.idleCount;
   }
 
-  /** If more late queries of a class wait than may, the one that is late the longest goes. */
+  /** Gives up the latest query of a class if too many late ones wait. */
   #giveUp(sloClass: number, out: CommandBuffer): void {
     const queues = this.#queues;
     const deadlineMs = queues.deadlineMs(sloClass, IN_TIME);

@@ -1,13 +1,11 @@
-/**
- * Workers of a RAMSIS cluster: what each is doing, how fast it is, and which takes the next batch.
- */
+/** Workers of a RAMSIS cluster: their states, their paces, and which takes the next batch. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { PaceMonitor, PaceReference, type ReferenceMode } from "../../../core/pace.ts";
 import type { ClassSpan } from "./line-queues.ts";
 
-/** What a worker is doing. */
+/** States of a worker. */
 export const DOWN = 0;
 export const IDLE = 1;
 export const BUSY = 2;
@@ -28,7 +26,7 @@ export class ClassWorkers {
   idleCount = 0;
   upCount = 0;
   readonly #stateByWorker: Uint8Array;
-  /** Of a busy worker: the class that its batch counts for. */
+  /** Class that the batch of a busy worker counts for. */
   readonly #classByWorker: Uint8Array;
   readonly #busyByClass: Uint32Array;
   /** The idle ones, the one that became so last on top: it has the model in its cache. */
@@ -71,7 +69,7 @@ export class ClassWorkers {
     return worker;
   }
 
-  /** Says which class the batch counts for that a worker was taken for. */
+  /** Sets the class that the batch of a taken worker counts for. */
   assign(worker: number, sloClass: number): void {
     this.#classByWorker[worker] = sloClass;
     this.#busyByClass[sloClass]!++;
@@ -121,12 +119,12 @@ export class ClassWorkers {
 }
 
 /**
- * Workers that are kept for queues which wait for larger batches.
+ * Workers that are reserved for queues which wait for larger batches.
  *
- * Where queries of several buckets share the workers, a queue that waits until the last moment for
- * its batch would find that a later deadline of another queue has taken the worker. So each queue
- * that waits has one idle worker kept for it from the time at which it will act: others may use it
- * only for batches that end before.
+ * If queries of several buckets share the workers, a queue that waits until the last moment for its
+ * batch could find that a later deadline of another queue has taken the worker. So each queue that
+ * waits has one idle worker reserved from the time at which it will act: others may use it only for
+ * batches that end before.
  */
 export class KeptWorkers {
   #count = 0;
@@ -138,7 +136,10 @@ export class KeptWorkers {
     this.#fromMs = Number.POSITIVE_INFINITY;
   }
 
-  /** A queue waits. @param actMs when it will act if nothing else happens. */
+  /**
+   * Reserves a worker for a waiting queue. @param actMs when the queue will act without other
+   * events.
+   */
   keep(actMs: number): void {
     this.#count++;
     this.#fromMs = Math.min(this.#fromMs, actMs);
@@ -156,11 +157,11 @@ export class KeptWorkers {
 }
 
 export interface PaceOptions {
-  /** Whether decisions follow the pace; true unless said otherwise. */
+  /** Whether decisions follow the pace; default true. */
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
-  /** Whether workers take processors from each other; true unless said otherwise. */
+  /** Whether workers compete for processors; default true. */
   readonly contends?: boolean;
 }
 
@@ -194,7 +195,7 @@ export class WorkerPaces {
     if (ready) for (let worker = 0; worker < workerCount; worker++) this.monitor.onReady(worker);
   }
 
-  /** Compares with other profiles from now on; what was measured stays known. */
+  /** Compares with other profiles from now on; measurements are kept. */
   replaceBundle(bundle: RamsisBundle): void {
     this.#references = referencesOf(bundle, this.#options);
   }
@@ -207,7 +208,7 @@ export class WorkerPaces {
     this.#busy[worker] = busyWorkers;
   }
 
-  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  /** Called when a worker has ended its batch. @param ranMs time in the worker; NaN if unknown. */
   done(worker: number, ranMs: number, busyWorkers: number, nowMs: number): void {
     if (!(ranMs >= 0)) return;
     const variant = this.#variant[worker]!;

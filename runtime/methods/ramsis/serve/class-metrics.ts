@@ -1,7 +1,4 @@
-/**
- * What a running server counts of each class of queries, or each bucket, beside what its bundle
- * promises of it.
- */
+/** Counts of each class of queries, or each bucket, beside the promises of the bundle. */
 import { head, line, type MetricLine } from "../../../base/exposition.ts";
 import type { ClassExpected } from "../../../bundle/schema.ts";
 import { accuracyLines, expectedLines } from "../../../server/metrics/promise-lines.ts";
@@ -16,7 +13,7 @@ interface Counts {
   satisfied: number;
   late: number;
   dropped: number;
-  /** Of the variants that answered in time. */
+  /** Sum of the accuracies of variants that answered in time. */
   accuracySum: number;
 }
 
@@ -26,7 +23,7 @@ export class ClassMetrics {
   readonly #accuracyByVariant: readonly number[];
   readonly #label: KindLabel;
 
-  /** @param accuracyByVariant as the bundle states it. @param label that tells them apart. */
+  /** @param accuracyByVariant as the bundle states it. @param label of the metrics' samples. */
   constructor(names: readonly string[], accuracyByVariant: readonly number[], label: KindLabel) {
     this.#label = label;
     this.#names = names;
@@ -59,7 +56,7 @@ export class ClassMetrics {
     });
   }
 
-  /** How much of what workers compute is padding. */
+  /** Metrics of the padding in the workers' inputs. */
   paddingLines(byBucket: RequestMetrics["paddingByBucket"]): MetricLine[] {
     const name = "stratagem_input_elements_total";
     return [

@@ -6,9 +6,9 @@ import type { ServedPolicy } from "./served-policy.ts";
 
 const SLICE_MS = 1000;
 const SLICE_COUNT = 5;
-/** The newest of them, which say what the load is if it has risen meanwhile. */
+/** Number of newest slices, which give the load if it has risen meanwhile. */
 const NEWEST_COUNT = 3;
-/** Excess over the top level that is worth a level of its own ... */
+/** Excess over the top level that is worth a new level ... */
 const MIN_EXCESS = 0.03;
 /**
  * ... if it is also this many standard deviations of a Poisson count: at the load of the top level
@@ -17,9 +17,9 @@ const MIN_EXCESS = 0.03;
 const MIN_SIGMAS = 4;
 
 /**
- * Tells when arrivals stay above the top level: five seconds in which each second exceeds its load,
- * and together they do by more than 3 % and more than chance explains. A burst of fewer seconds,
- * however high, is none; it is over before another level could help.
+ * Detects that arrivals stay above the top level: five seconds in which each second exceeds its
+ * load, and together they do by more than 3 % and more than chance explains. A burst of fewer
+ * seconds, however high, does not count; it is over before another level could help.
  */
 export class OverloadDetector {
   #sliceStartMs = Number.NaN;
@@ -33,7 +33,7 @@ export class OverloadDetector {
   onArrival(nowMs: number, topQps: number): number {
     const elapsed = Math.floor((nowMs - this.#sliceStartMs) / SLICE_MS);
     if (Number.isNaN(elapsed) || elapsed > SLICE_COUNT) {
-      // As in the load monitor, the record begins with an arrival that is not counted itself.
+      // Like the load monitor, the record begins with an arrival that is not counted itself.
       this.reset();
       this.#sliceStartMs = nowMs;
       return Number.NaN;
@@ -47,7 +47,7 @@ export class OverloadDetector {
     return elapsed > 0 ? this.#overloadQps(topQps) : Number.NaN;
   }
 
-  /** Forgets what was counted. */
+  /** Forgets all counts. */
   reset(): void {
     this.#sliceStartMs = Number.NaN;
     this.#sliceCount = 0;
@@ -81,24 +81,23 @@ interface LevelGenerationOptions {
 /** Levels added to a bundle at most: with the head-room, enough for four times its top load. */
 const MAX_ADDED = 16;
 /**
- * How far above the measured load a level is computed, so that a load that goes on rising does not
+ * Margin of a computed level above the measured load, so that a load that keeps rising does not
  * need another one at once.
  */
 const HEAD_ROOM = 0.1;
 /** Loads closer than this, relative to them, are not worth a level of their own. */
 const MIN_GAP = 0.02;
-/** After a failure that had nothing to do with the load. */
+/** Wait after a failure that does not depend on the load. */
 const RETRY_MS = 60_000;
 
 /**
- * On-line generation: when the load stays above the highest level, that level is computed while the
- * top one goes on deciding, and added once it is there and feasible. One at a time. Source: RAMSIS
- * §3.2.2, "if that anticipated load is higher than any pre-computed policy can support, a new one
- * is generated".
+ * On-line generation: when the load stays above the highest level, a level is computed while the
+ * top one stays in use, and added if it is feasible. One at a time. Source: RAMSIS §3.2.2, "if that
+ * anticipated load is higher than any pre-computed policy can support, a new one is generated".
  *
- * A load that turns out to have no feasible policy is a ceiling that later levels stay below, as is
- * the capacity of the cluster. Below it the highest feasible load is found by halves: above what
- * the cluster carries, the level next to that decides better than one far below.
+ * A load without a feasible policy is a ceiling that later levels stay below, as is the capacity of
+ * the cluster. Below it the highest feasible load is found by bisection: above what the cluster
+ * carries, the level next to that decides better than one far below.
  */
 export class LevelGeneration {
   readonly #options: LevelGenerationOptions;
@@ -128,8 +127,7 @@ export class LevelGeneration {
   }
 
   /**
-   * Another file decides: what is being computed is for the old one, and what was learnt about it
-   * is void.
+   * Called when another bundle decides: the computation for the old one, and its ceiling, are void.
    */
   onPolicyReplaced(): void {
     this.#giveUp();
@@ -140,7 +138,7 @@ export class LevelGeneration {
     this.#hasSaidEnd = false;
   }
 
-  /** Gives up what is being computed, and begins nothing more. */
+  /** Stops the computation, and starts no other. */
   close(): void {
     this.#isClosed = true;
     this.#giveUp();
@@ -157,7 +155,7 @@ export class LevelGeneration {
     const ceilingQps = Math.min(this.#ceilingQps, capacityQps);
     const wantedQps = roundedUp(overloadQps * (1 + HEAD_ROOM));
     if (wantedQps < ceilingQps) return wantedQps;
-    // Half-way down to the load itself; if that is no better, to the level there is.
+    // Half-way down to the load itself; if that is no better, down to the existing level.
     const isWorthIt = (middleQps: number): boolean =>
       middleQps > topQps * (1 + MIN_GAP) && middleQps < ceilingQps * (1 - MIN_GAP / 2);
     const floorsQps = overloadQps < ceilingQps ? [overloadQps, topQps] : [topQps];
@@ -186,7 +184,7 @@ export class LevelGeneration {
       onNotice(`no level for ${loadQps} qps, ${topGoesOn(policy)}: ${reason}`);
     }
     this.#running = undefined;
-    // The load was counted above the old top level; the next one has to be exceeded anew.
+    // The load was counted above the old top level; the new one must be exceeded from scratch.
     this.#detector.reset();
     onDone(outcome);
   }
@@ -212,7 +210,7 @@ export class LevelGeneration {
     return "added";
   }
 
-  /** Once, since nothing changes about it. */
+  /** Reports this once, since it does not change. */
   #sayEnd(overloadQps: number): void {
     if (this.#hasSaidEnd) return;
     this.#hasSaidEnd = true;
@@ -220,13 +218,13 @@ export class LevelGeneration {
     const why =
       this.#addedCount < MAX_ADDED
         ? "the cluster carries no more"
-        : `${MAX_ADDED} levels have been added, as many as may`;
+        : `${MAX_ADDED} levels have been added, the maximum`;
     onNotice(`load is ${Math.round(overloadQps)} qps, ${topGoesOn(policy)}: ${why}`);
   }
 }
 
 function topGoesOn({ topLevel }: ServedPolicy): string {
-  return `the top level of ${topLevel.loadQps} qps goes on deciding`;
+  return `the top level of ${topLevel.loadQps} qps stays in use`;
 }
 
 function ratio(value: number): string {
@@ -237,7 +235,7 @@ function ratio(value: number): string {
 function roundedUp(loadQps: number): number {
   const exponent = Number(loadQps.toExponential().split("e")[1]);
   const unit = 10 ** (exponent - 1) * (loadQps < 2 * 10 ** exponent ? 0.5 : 1);
-  // A load that is round already, up to its last bit, stays.
+  // A round load, up to its last bit, stays.
   return toThreeDigits(Math.ceil(loadQps / unit - 1e-9) * unit);
 }
 

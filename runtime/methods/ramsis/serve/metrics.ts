@@ -9,7 +9,7 @@ import type { ClassView } from "../describe/class-level-view.ts";
 import { ClassMetrics, type KindLabel } from "./class-metrics.ts";
 import type { BatchStart, SchedulerObserver } from "./open-requests.ts";
 
-/** What became of a level that was computed while the server ran. */
+/** Result of computing a level while the server runs. */
 export type GenerationOutcome = "added" | "infeasible" | "failed";
 
 /** State of the server at the time it is asked. */
@@ -20,26 +20,26 @@ interface MetricsGauges {
   readonly workers: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
-  /** Of each class at a level; nothing without classes. */
+  /** Returns each class at a level; empty without classes. */
   readonly classesAt: (level: number) => readonly ClassView[];
   readonly promisedAt: (level: number) => Promised;
 }
 
 export class Metrics extends RequestMetrics implements SchedulerObserver {
-  /** By variant, with its name. */
+  /** Batch sizes per variant, with its name. */
   readonly #batchSizes: readonly (readonly [variant: string, sizes: Histogram])[];
   readonly #slack = new Histogram(SLACK_BOUNDS_SECONDS);
   readonly #classes: ClassMetrics | null;
   readonly #label: KindLabel;
   readonly #accuracyByVariant: readonly number[];
-  /** Of the rows that were answered in time. */
+  /** Sum of the accuracies of rows that were answered in time. */
   #accuracySum = 0;
   readonly #queries = { satisfied: 0, late: 0, dropped: 0 };
   #level = Number.NaN;
   readonly #losses = new LossCounts();
   readonly #generations: Record<GenerationOutcome, number> = { added: 0, infeasible: 0, failed: 0 };
 
-  /** @param kindNames of classes or buckets; none where all queries are alike. */
+  /** @param kindNames of classes or buckets; empty if all queries are alike. */
   constructor(
     model: string,
     variants: readonly { readonly name: string; readonly accuracy: number }[],
@@ -59,7 +59,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     return this.#level;
   }
 
-  /** By what became of them, since the start. */
+  /** Rows by outcome, since the start. */
   get rows(): Readonly<Record<"satisfied" | "late" | "dropped", number>> {
     return { ...this.#queries };
   }

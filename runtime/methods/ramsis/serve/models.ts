@@ -35,8 +35,8 @@ function tableBatches({ tasks, levels, decisionSpace }: RamsisBundle): number[][
 }
 
 /**
- * By variant the largest batch that any table may ask for: those of levels that come later too.
- * What is late, or asked for by its name, comes in whatever batches there are.
+ * Returns, by variant, the largest batch that any table may ask for, including levels added later.
+ * Late queries, and those that name their variant, use batches within these sizes.
  */
 function largestBatches({ tasks, decisionSpace }: RamsisBundle): number[] {
   const largest = tasks.flatMap(({ variants }) => variants.map(() => 1));

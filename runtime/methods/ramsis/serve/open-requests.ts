@@ -1,4 +1,4 @@
-/** Requests without an answer: how they come in, the slots of their rows, and how they fail. */
+/** Open requests: their arrival, the slots of their rows, and their failures. */
 
 import { assert } from "../../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
@@ -20,13 +20,13 @@ import type { RecordedDispatcher, TableCommand } from "./recorded-dispatcher.ts"
 export interface SchedulerObserver {
   onBatchStart(batch: BatchStart): void;
   onBatchDone(batch: BatchStart, times: BatchTimes): void;
-  /** @param sloClass index of its class, 0 where there are none. */
+  /** @param sloClass index of its class, 0 without classes. */
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void;
-  /** A row whose worker was lost waits again. */
+  /** Called when a row whose worker was lost waits again. */
   onQueryRetried(): void;
 }
 
@@ -34,7 +34,7 @@ export interface BatchStart {
   readonly variant: number;
   readonly level: number;
   readonly rows: number;
-  /** Time to the earliest deadline; negative when that is over. */
+  /** Time to the earliest deadline; negative if it has passed. */
   readonly slackMs: number;
 }
 
@@ -65,7 +65,7 @@ export class RowSlots {
     return this.#rowBySlot.length - this.#free.length;
   }
 
-  /** There has to be a free one. */
+  /** Requires a free slot. */
   take(request: PendingRequest, row: number): number {
     const query = this.#free.pop();
     assert(query !== undefined, "the request was refused if there are not enough slots");
@@ -118,7 +118,7 @@ export class OpenRequests {
     this.#requests.add(request);
   }
 
-  /** Nobody waits for it any more. */
+  /** Gives up a request that its client no longer waits for. */
   giveUp(request: PendingRequest, why: GivenUp): void {
     if (request.isSettled) return;
     if (why === "timeout") {
@@ -127,11 +127,11 @@ export class OpenRequests {
     this.fail(request, why, GIVEN_UP[why]);
   }
 
-  /** The dispatcher has given up a row. @param reason as in the command buffer. */
+  /** Called when the dispatcher has given up a row. @param reason as in the command buffer. */
   drop(query: number, reason: number): void {
     const { request, losses, lossMessage } = this.#slots.free(query);
     if (reason === DROP_NO_WORKER && losses > 0) {
-      // Nobody is left to try again what may have ended its worker.
+      // No other worker is left to retry a query that may have ended its worker.
       this.fail(request, "worker-lost", lossMessage);
       return;
     }
@@ -147,7 +147,7 @@ export class OpenRequests {
     for (const request of [...this.#requests]) this.fail(request, ...why);
   }
 
-  /** Nothing, where it has its end already. */
+  /** Fails a request, unless it is settled already. */
   fail(request: PendingRequest, ...why: Failure): void {
     if (request.isSettled) return;
     request.fail(...why);
@@ -176,9 +176,9 @@ interface RequestEntryOptions {
     "onArrival" | "onJointArrival" | "onJointEnd" | "onRefused"
   >;
   readonly observer: SchedulerObserver | undefined;
-  /** What the way of requests has of their deadlines. */
+  /** Parts of the deadline that the path of requests takes. */
   readonly path: PathTimes;
-  /** Does what the dispatcher says. */
+  /** Carries out the dispatcher's commands. */
   readonly carryOut: (commands: readonly TableCommand[], nowMs: number) => void;
 }
 
@@ -191,7 +191,7 @@ export class RequestEntry {
 
   /**
    * @param deadlineMs as the client has it; decisions leave time for the way before it.
-   * @param sloClass index of the request's class, 0 where the bundle has none.
+   * @param sloClass index of the request's class, 0 if the bundle has no classes.
    */
   submit(
     rows: RequestRows,
@@ -208,7 +208,8 @@ export class RequestEntry {
     const request = new PendingRequest(signature, rows, times, settle);
     if (rows.rows > slots.freeCount) {
       this.#noteDropped(rows.rows, sloClass);
-      request.fail("queue-full", `${slots.usedCount} queries wait or run, as many as may`);
+      const found = `${slots.usedCount} queries wait or run`;
+      request.fail("queue-full", `queue full: ${found}, at most ${slots.freeCount} more may wait`);
     } else {
       requests.add(request);
       this.#arrive(request, nowMs);
@@ -250,7 +251,7 @@ export class RequestEntry {
   }
 }
 
-/** What a row that arrives now asks of the dispatcher. */
+/** Returns the variant that a row asks for, to pass to the dispatcher. */
 function wantedVariant({ variant, queryByRow }: PendingRequest): number {
   if (variant === undefined) return ANY_VARIANT;
   return variant === "same" ? sameVariant(queryByRow[0] ?? 0) : variant;

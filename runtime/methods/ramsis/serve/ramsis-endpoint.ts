@@ -34,7 +34,7 @@ interface RamsisEndpointOptions {
   readonly bundleSha256: string;
   readonly nowMs: () => number;
   readonly maxPending: number;
-  /** Those of the server. */
+  /** Limits of the server. */
   readonly limits?: Partial<ServerLimits> | undefined;
   readonly recorder?: Recorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
@@ -45,10 +45,10 @@ interface RamsisEndpointOptions {
 /** One model, whose variant is chosen batch by batch. */
 export class RamsisEndpoint implements Endpoint, EndpointModel {
   readonly models: readonly EndpointModel[] = [this];
-  /** As clients see it. */
+  /** Signature as clients see it. */
   readonly signature: ClientSignature;
   readonly sequences?: Sequences;
-  /** Of a sequence one at a time. */
+  /** Rows per request; a request of a sequence has one. */
   readonly maxRows?: number;
   readonly classes?: RequestClasses;
   readonly metrics: Metrics;
@@ -219,7 +219,7 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
     if (refusal !== null) return refusal;
     this.#generation?.onPolicyReplaced();
     this.watched.times.follow(ramsisCells(this.#policy.bundle));
-    // Their shares of the load may have changed, and nothing else about them.
+    // The shares of the load are all that may have changed about them.
     if (this.classes !== undefined) this.classes.stated = bundle.slo.classes ?? [];
     return refusal;
   }

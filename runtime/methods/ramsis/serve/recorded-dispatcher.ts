@@ -1,6 +1,6 @@
 /**
- * Records what the dispatcher of tables is told and what it answers; replaying the events gives the
- * same commands.
+ * Records the events of the table dispatcher and its commands; replaying the events gives the same
+ * commands.
  */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { CommandBuffer, DROP } from "../../../core/command-buffer.ts";
@@ -15,7 +15,7 @@ export type RecordedEvent =
       readonly query: number;
       readonly deadlineMs: number;
       readonly nowMs: number;
-      /** Index of its class; left out for the first, or where there are none. */
+      /** Index of its class; left out for the first class, and without classes. */
       readonly sloClass?: number;
     }
   /** One of several queries that arrive at once, or one that names a variant. */
@@ -25,7 +25,7 @@ export type RecordedEvent =
       readonly deadlineMs: number;
       readonly wanted: number;
       readonly nowMs: number;
-      /** As above. */
+      /** Index of its class, as above. */
       readonly sloClass?: number;
     }
   /** All that arrive at once have arrived. */
@@ -35,26 +35,26 @@ export type RecordedEvent =
       readonly kind: "refused";
       readonly queries: number;
       readonly nowMs: number;
-      /** As above. */
+      /** Index of its class, as above. */
       readonly sloClass?: number;
     }
   | {
       readonly kind: "done";
       readonly worker: number;
       readonly nowMs: number;
-      /** How long the model ran in the worker; left out where it was not measured. */
+      /** How long the model ran in the worker; left out if not measured. */
       readonly ranMs?: number;
     }
   | { readonly kind: "ready"; readonly worker: number; readonly nowMs: number }
   | { readonly kind: "lost"; readonly worker: number; readonly nowMs: number }
-  /** One whose worker was lost. */
+  /** Retry of a query whose worker was lost. */
   | {
       readonly kind: "retry";
       readonly query: number;
       readonly deadlineMs: number;
       readonly wanted: number;
       readonly nowMs: number;
-      /** As above. */
+      /** Index of its class, as above. */
       readonly sloClass?: number;
     }
   | { readonly kind: "wake"; readonly nowMs: number }
@@ -102,7 +102,7 @@ export function recordedCommand(commands: CommandBuffer, command: number): Recor
 
 export type DropCommand = Extract<RecordedCommand, { readonly kind: "drop" }>;
 export type StartCommand = Extract<RecordedCommand, { readonly kind: "start-batch" }> & {
-  /** Queries that waited where it was decided, its own included; 0 where nobody says. */
+  /** Queries that waited at the decision, its own included; 0 if unknown. */
   readonly queued: number;
 };
 export type TableCommand = StartCommand | DropCommand;
@@ -110,8 +110,8 @@ export type TableCommand = StartCommand | DropCommand;
 const NONE: readonly TableCommand[] = [];
 
 /**
- * A dispatcher of tables whose events and commands are recorded. Commands are copied out: what is
- * done about one may bring the next event.
+ * Dispatcher whose events and commands are recorded. Commands are copied, because carrying one out
+ * may bring the next event.
  */
 export class RecordedDispatcher {
   readonly #dispatcher: Dispatcher;
@@ -120,7 +120,7 @@ export class RecordedDispatcher {
   readonly #wakeTimer: WakeTimer;
 
   /**
-   * @param dispatcher that nothing has been told to.
+   * @param dispatcher without any events yet.
    * @param onWake called when it wants to be asked again.
    */
   constructor(dispatcher: Dispatcher, recorder: Recorder | undefined, onWake: () => void) {
@@ -249,7 +249,7 @@ export class RecordedDispatcher {
   }
 }
 
-/** What a record says of a class: nothing of the first. */
+/** Field of a record for a class: left out for the first. */
 function named(sloClass: number): { readonly sloClass?: number } {
   return sloClass === 0 ? {} : { sloClass };
 }

@@ -66,7 +66,7 @@ export class RamsisReplayer implements Replayer {
   readonly #dispatcher: Dispatcher;
   readonly #commands: CommandBuffer;
 
-  /** @param bundle that decides until an event says another. */
+  /** @param bundle that decides until an event names another. */
   constructor(bundle: RamsisBundle) {
     this.#bundle = bundle;
     this.#dispatcher = dispatcherOf(bundle, { ready: false });

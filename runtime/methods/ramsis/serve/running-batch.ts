@@ -1,4 +1,4 @@
-/** Batches of rows: their inputs, what starts with them, and what becomes of their rows. */
+/** Batches of rows: their inputs, their start, and the outcome of their rows. */
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { mayTryAgain } from "../../../core/second-try.ts";
@@ -61,8 +61,9 @@ export function startedBatch(
 }
 
 /**
- * Per input of the variant the bytes of the rows; rows of one request that follow each other are
- * one part. @param inputOrder of each input of the variant, its index among those of the request.
+ * Returns, per input of the variant, the bytes of the rows; consecutive rows of one request are one
+ * part.
+ * @param inputOrder index, for each input of the variant, among those of the request.
  */
 export function inputParts(rows: readonly Row[], inputOrder: readonly number[]): Uint8Array[][] {
   const parts: Uint8Array[][] = inputOrder.map(() => []);
@@ -88,10 +89,10 @@ interface BatchEndsOptions {
   readonly requests: OpenRequests;
   readonly dispatcher: Pick<RecordedDispatcher, "onRetry">;
   readonly observer: SchedulerObserver | undefined;
-  /** What the way of requests has of their deadlines. */
+  /** Parts of the deadline that the path of requests takes. */
   readonly path: PathTimes;
   readonly nowMs: () => number;
-  /** Does what the dispatcher says. */
+  /** Carries out the dispatcher's commands. */
   readonly carryOut: (commands: readonly TableCommand[], nowMs: number) => void;
 }
 
@@ -145,7 +146,7 @@ export class BatchEnds {
     }
   }
 
-  /** The model could not run it, or its answer is none. */
+  /** Fails a batch that the model could not run, or whose answer is invalid. */
   fail(batch: RunningBatch, message: string): void {
     const { slots, requests } = this.#options;
     for (const query of batch.queries) {
@@ -153,7 +154,7 @@ export class BatchEnds {
     }
   }
 
-  /** What may be tried again waits again; the others fail. */
+  /** Queues again the queries of a lost batch that may be retried, and fails the others. */
   lose(batch: RunningBatch, message: string): void {
     const { queries, variant } = batch;
     const { slots, requests, observer } = this.#options;

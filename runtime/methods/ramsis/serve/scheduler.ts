@@ -23,25 +23,26 @@ interface SchedulerOptions {
   readonly bundle: RamsisBundle;
   readonly signature: ModelSignature;
   readonly nowMs: () => number;
-  /** Profiled p99 of a batch; left out, workers have the time that any batch has. */
+  /** Profiled p99 of a batch; by default the time limit of any batch applies. */
   readonly p99Ms?: P99MsOf | undefined;
   /** Queries that wait or run at most; a request that would exceed it is refused as a whole. */
   readonly maxPending: number;
   readonly recorder?: Recorder | undefined;
   readonly observer?: SchedulerObserver | undefined;
-  /** Told what batches take. */
+  /** Records how long batches take. */
   readonly times?: ServiceTimes | undefined;
 }
 
-/** Undefined where it is not known. */
+/** Returns undefined if unknown. */
 type P99MsOf = (variant: number, rows: number, bucket: number) => number | undefined;
 
 /**
- * Requests become queries, one per row, which arrive together; batches that the dispatcher starts
- * are run by the executor; their results go back, row by row, to the requests they belong to.
+ * Turns requests into queries, one per row, which arrive together; the executor runs the batches
+ * that the dispatcher starts, and their results go back, row by row, to the requests they belong
+ * to.
  *
  * A query is the index of a slot, and slots are limited, so a query has the memory of its request
- * and nothing outlives it. The executor tells of its workers through `onWorkerReady` and
+ * and nothing outlives it. The executor reports its workers through `onWorkerReady` and
  * `onWorkerLost`.
  */
 export class Scheduler {
@@ -93,7 +94,7 @@ export class Scheduler {
     return this.#isUp.filter((isUp) => isUp).length;
   }
 
-  /** As the dispatcher measures it, rows per second; NaN until it is known. */
+  /** Load as measured by the dispatcher, rows per second; NaN until it is known. */
   get loadQps(): number {
     return this.#dispatcher.loadQps(this.#now());
   }
@@ -155,8 +156,8 @@ export class Scheduler {
   }
 
   /**
-   * A standby has taken the place of a lost worker. For the dispatcher only the batch is over that
-   * it took for running: what waits for the place stays there.
+   * Called when a standby has taken the place of a lost worker. For the dispatcher only the running
+   * batch is over: queries that wait for the place stay there.
    */
   onWorkerReplaced(worker: number, reason: string, isHung = false): void {
     if (this.#isUp[worker] !== true) return;
@@ -169,8 +170,8 @@ export class Scheduler {
   }
 
   /**
-   * Lets another bundle decide from now on.
-   * @param bundle one of the same cluster and decision space; what waits and runs stays as it is.
+   * Replaces the bundle that decides.
+   * @param bundle with the same cluster and decision space; waiting and running queries stay.
    */
   replaceBundle(bundle: RamsisBundle): void {
     this.#dispatcher.replaceBundle(bundle, this.#now());
@@ -182,12 +183,12 @@ export class Scheduler {
     this.#shareWorkers = Math.min(share.workers, this.workerCount);
   }
 
-  /** What is seen here, to tell the other front ends. */
+  /** Load as measured here, for the other front ends. */
   seenLoad(): SeenLoad {
     return this.#dispatcher.seenLoad(this.#now());
   }
 
-  /** Fails every request that is still open. */
+  /** Fails every open request. */
   abort(): void {
     this.#dispatcher.stop();
     this.#requests.failAll("closed", "the server has stopped");
@@ -260,7 +261,7 @@ export class Scheduler {
     for (const batch of batches) this.#ends.lose(batch, message);
   }
 
-  /** The load monitor takes no time that goes back, whatever the clock does. */
+  /** Returns the time, never going back, as the load monitor requires. */
   #now(): number {
     this.#lastMs = Math.max(this.#lastMs, this.#options.nowMs());
     return this.#lastMs;

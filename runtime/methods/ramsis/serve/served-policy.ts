@@ -45,22 +45,21 @@ export class ServedPolicy {
   }
 
   /**
-   * Adds a level above all others, which decides from now on if the load is there.
-   * @throws Error if it is not one of this bundle; nothing has changed then.
+   * Adds a level above all others, which decides from now on if the load calls for it.
+   * @throws Error if it does not fit this bundle; nothing has changed then.
    */
   addLevel(level: RamsisLevel): void {
     const topQps = this.topLevel.loadQps;
     if (!(level.loadQps > topQps)) {
       throw new RangeError(`expected a level above ${topQps} qps, got ${level.loadQps} qps`);
     }
-    // Only what is new is checked, which does not hold up requests.
+    // Only the new level is checked, so that requests are not delayed.
     const validated = readRamsisBundle({ ...this.bundle, levels: [level] });
     this.#swap({ ...this.bundle, levels: [...this.bundle.levels, ...validated.levels] });
   }
 
   /**
-   * Lets another file decide from now on.
-   * @param bundle a validated one.
+   * Replaces the bundle that decides. @param bundle a validated one.
    * @returns why it cannot, or null; nothing has changed if it cannot.
    */
   replace(bundle: Bundle, bundleSha256: string): string | null {
@@ -81,8 +80,7 @@ export class ServedPolicy {
 }
 
 /**
- * What two bundles have to have in common for one to follow the other in a running server; null if
- * they do.
+ * Returns how two bundles differ so that one cannot follow the other in a running server, or null.
  */
 function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null {
   const partsOf = (bundle: RamsisBundle): readonly (readonly [string, unknown])[] => [
@@ -110,14 +108,14 @@ function differenceOf(before: RamsisBundle, after: RamsisBundle): string | null 
   return difference?.[0] ?? null;
 }
 
-/** Of the tables of buckets. */
+/** Axes of the buckets' tables. */
 function axesOf({ buckets }: RamsisBundle): unknown {
   return buckets?.map(({ maxQueue, queued, slackMs }) => ({ maxQueue, queued, slackMs }));
 }
 
 type Task = RamsisBundle["tasks"][number];
 
-/** What clients and workers see of a variant. */
+/** Parts of a variant that clients and workers see. */
 function servedPart({ name, accuracy, model }: Task["variants"][number]): unknown {
   return { name, accuracy, model };
 }

@@ -1,4 +1,4 @@
-/** Quantiles of what batches take on so many cores, relative to what plans reckon with. */
+/** Quantiles of batch times at each number of cores, relative to the times that plans assume. */
 import type { LatencyByCores } from "../../../bundle/schema.ts";
 import { KNOT_COUNT, quantileKnots } from "../../../core/quantile-distribution.ts";
 
@@ -29,7 +29,7 @@ export function batchKnotsOf({ ms, points, quantiles }: LatencyByCores): Float64
   return knots;
 }
 
-/** @param all ascending in what is compared. */
+/** @param all ascending by the compared value. */
 function nearest<Point>(
   all: readonly Point[],
   wanted: number,

@@ -1,4 +1,4 @@
-/** Decides how many instances of how many cores there are to be. */
+/** Decides the number of instances and their cores. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
@@ -6,7 +6,7 @@ import { NO_WISH, type ThemisDemand } from "./demand.ts";
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 import { VariantSwap } from "./variant-swap.ts";
 
-/** What there is, as the controller has to know it. Arrays are by variant of all tasks. */
+/** State of the fleet that the controller sees. Arrays are by variant of all tasks. */
 export interface ThemisFleet {
   /** Instances that are up and stay. */
   readonly readyByVariant: Uint32Array;
@@ -14,9 +14,9 @@ export interface ThemisFleet {
   readonly coresInForceByVariant: Uint32Array;
 }
 
-/** Whoever says what there is to be. Arrays are by variant of all tasks. */
+/** Decides the targets of the fleet. Arrays are by variant of all tasks. */
 export interface FleetController {
-  /** Instances that there are to be, cores of each, those that a new one starts with, batches. */
+  /** Target instances, cores of each, cores of a new one, and batches. */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly startCores: Uint32Array;
@@ -33,7 +33,7 @@ export interface FleetController {
    * @returns whether something is to change.
    */
   tick(nowMs: number, backlog: number, fleet: ThemisFleet, pace?: number): boolean;
-  /** An instance has come up or has other cores. @returns whether something is to change. */
+  /** Called when an instance has come up or has other cores. @returns whether something changes. */
   review(fleet: ThemisFleet): boolean;
   /** An instance that was up is lost. */
   lose(fleet: ThemisFleet): void;
@@ -43,25 +43,25 @@ export interface FleetController {
 const NO_GOAL = -1;
 
 /**
- * What there is to be: how many instances each variant of a task has, of how many cores, and in
- * what batches. All of it is looked up. A plan has one variant of each task; another plan may have
+ * Sets the targets: how many instances each variant of a task has, of how many cores, and in what
+ * batches. All of it is looked up. A plan has one variant of each task; another plan may have
  * another, and then the instances of both serve until those of the new one are up.
  *
  * The plan of the level `base` is in force, or was before the traffic grew. When it grows beyond
- * what is carried, the row of `transitions` for the instances that are up says at once how many
- * cores each of them is to have, all of a task the same and never fewer than now, and how many
- * instances are to be added if that is not enough. The plan for the load follows when the demand
- * calls for it: what it has more is started first, and only when that is up and has its cores is
- * anything taken away. Nothing is started that would take more cores than the pool has, or that its
- * machines have no room for: where a plan does not fit beside what runs, one on the way to it comes
- * first; and where the load is more than the variants that run carry in any way, they give way.
- * When an instance is lost, the others get the cores of the row that is left until it is back.
- * Source: Themis §5, fig. 4; losses, full pools and variants are ours.
+ * what is carried, the row of `transitions` for the instances that are up gives at once how many
+ * cores each of them gets, all of a task the same and never fewer than now, and how many instances
+ * are added if that is not enough. The plan for the load follows when the demand calls for it: what
+ * it has more is started first, and only when that is up and has its cores is anything taken away.
+ * No instance is started that would take more cores than the pool has, or that does not fit on its
+ * machines: where a plan does not fit beside what runs, one on the way to it comes first; and where
+ * the load is more than the running variants carry in any way, they give way. When an instance is
+ * lost, the others get the cores of the row that is left until it is back. Source: Themis §5, fig.
+ * 4; losses, full pools and variants are ours.
  */
 export class ThemisController implements FleetController {
   /**
-   * [variantCount], each: instances that there are to be, cores of each, cores that a new one
-   * starts with, and largest batches.
+   * Targets, [variantCount] each: instances, cores of each, cores that a new one starts with, and
+   * largest batches.
    */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
@@ -69,10 +69,7 @@ export class ThemisController implements FleetController {
   readonly batch: Uint32Array;
   /** Level whose load is carried, or will be once extra instances are up. */
   level: number;
-  /**
-   * How often `cores` has been set for all instances that there are, whatever cores they started
-   * with.
-   */
+  /** Number of times that `cores` was set for all instances, whatever cores they started with. */
   resizes = 0;
   /** How often `startCores` has been raised, so that instances may have fewer. */
   raises = 0;
@@ -88,12 +85,12 @@ export class ThemisController implements FleetController {
   readonly #swap: VariantSwap;
   #base: number;
   #goal = NO_GOAL;
-  /** Level whose instances there have to be for `cores` to be enough. */
+  /** Level whose instances must be up for `cores` to be enough. */
   #row: number;
-  /** Whether what ran has given way to the goal, which is coming up. */
+  /** Whether running instances have given way to the goal, which is coming up. */
   #hasGivenWay = false;
 
-  /** @param level whose plan is in force at the start. @param demand null to stay with it. */
+  /** @param level whose plan is in force at the start. @param demand null to keep it. */
   constructor(
     { policy }: Pick<ThemisBundle, "policy">,
     shape: ThemisShape,
@@ -117,7 +114,7 @@ export class ThemisController implements FleetController {
     this.#adopt(level);
   }
 
-  /** Level of the plan that is being moved to; that in force if none is. */
+  /** Level of the plan that is being moved to, otherwise that in force. */
   get goal(): number {
     return this.#goal === NO_GOAL ? this.#base : this.#goal;
   }
@@ -136,14 +133,14 @@ export class ThemisController implements FleetController {
     if (isBurst) {
       this.burstCount++;
       this.level = needed;
-      // If cores are short, those in excess go first, and instances follow with a later look.
+      // If cores are short, surplus ones go first, and instances follow with a later look.
       if (this.#stretch(needed, fleet)) return true;
     }
     const isSettled = wanted !== NO_WISH && this.#aimFor(wanted, fleet);
     return this.review(fleet) || isBurst || isSettled;
   }
 
-  /** An instance has come up or has other cores. @returns whether something is to change. */
+  /** Called when an instance has come up or has other cores. @returns whether something changes. */
   review(fleet: ThemisFleet): boolean {
     if (this.#goal === NO_GOAL) return false;
     if (!this.#isThere(this.#goal, fleet)) return this.#approach(this.#goal);
@@ -152,9 +149,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Moves to the plan of a level, or to one on the way to it where there is no room for that beside
-   * what runs.
-   * @returns whether another is settled on at once.
+   * Moves to the plan of a level, or to one on the way to it if it does not fit beside what runs.
+   * @returns whether the plan to settle on changes at once.
    */
   #aimFor(wanted: number, fleet: ThemisFleet): boolean {
     const base = this.#base;
@@ -165,13 +161,13 @@ export class ThemisController implements FleetController {
     let level = wanted;
     while (level !== base && !this.#fits(level)) level += level < base ? 1 : -1;
     if (level === base && wanted > base) {
-      // Cores that the load takes are not given up for want of room, but where they are not enough.
+      // Cores that the load takes are given up for room only if they are not enough.
       if (!this.#swap.isDue(this.#row, wanted)) return false;
       this.#giveWay(wanted);
       return true;
     }
     if (level === base && !this.#fits(base) && !this.#isThere(base, fleet)) {
-      // Instances that it does not take any more leave no room for what the base has lost: they go
+      // Instances that it no longer takes leave no room for those that the base has lost: they go
       // first.
       level = this.#rowFor(this.level, fleet.readyByVariant);
       if (this.#isUp(level, fleet.readyByVariant)) {
@@ -184,8 +180,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * What has given way for a plan cannot be had back before that is up; but one for more load may
-   * be moved to in its place, if there is room.
+   * Instances that gave way to a plan cannot return before that is up; but a plan for more load may
+   * be moved to instead, if there is room.
    */
   #raiseGoal(wanted: number): void {
     let level = wanted;
@@ -194,8 +190,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * An instance that was up is lost; it is started again. Until it is there, the others get the
-   * cores that the row for them says, if there is room for that besides.
+   * Called when an instance that was up is lost; it is started again. Until it is up, the others
+   * get the cores of the row for them, if there is room.
    */
   lose(fleet: ThemisFleet): void {
     if (this.#demand === null || this.#isHorizontal || this.#hasGivenWay) return;
@@ -212,15 +208,15 @@ export class ThemisController implements FleetController {
    */
   #stretch(level: number, { readyByVariant }: ThemisFleet): boolean {
     const row = this.#rowFor(level, readyByVariant);
-    // What the plan for the row takes always fits. More than that may not, and then cores that are
-    // left of an earlier load go.
+    // The plan for the row always fits. Extra instances may not fit, and then cores left from an
+    // earlier load are freed.
     const isTight = this.#isTight(row, level);
     this.#carry(row, level, isTight);
     if (isTight) this.#goal = NO_GOAL;
     return isTight;
   }
 
-  /** Whether the pool has no room for what a row takes for a load beside all that there is. */
+  /** Whether the pool has no room for the row's needs at a load beside all current instances. */
   #isTight(row: number, level: number): boolean {
     const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
     const { machines, poolByVariant } = this.#shape;
@@ -237,8 +233,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Takes over what a row takes for a load.
-   * @param isTight whether in place of what there is, not beside it.
+   * Adopts the row's needs at a load.
+   * @param isTight whether they replace the current targets instead of adding to them.
    */
   #carry(row: number, level: number, isTight: boolean): void {
     const { variantCount, levelCount, transitions, replicasByLevelVariant } = this.#shape;
@@ -251,7 +247,7 @@ export class ThemisController implements FleetController {
       this.batch[variant] = transitions[cell]!;
       this.cores[variant] = isTight ? cores : Math.max(this.cores[variant]!, cores);
       this.instances[variant] = isTight ? planned : Math.max(this.instances[variant]!, planned);
-      // Without extras, what is started is one that was lost.
+      // An instance that is started replaces a lost one, unless there are extras.
       const isWhole = this.#extraCores === "same" || extras === 0;
       this.startCores[variant] = isWhole ? this.cores[variant]! : 1;
       this.#held[variant] = this.instances[variant]! * this.cores[variant]!;
@@ -261,8 +257,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * The highest level up to one whose instances are all up; if none is, the lowest of those that
-   * have the variants in force. Of those above, plans may have no more instances but more cores.
+   * Returns the highest level up to one whose instances are all up; otherwise the lowest of those
+   * that have the variants in force. Plans above may have more cores with no more instances.
    */
   #rowFor(level: number, readyByVariant: Uint32Array): number {
     let row = level;
@@ -292,12 +288,10 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Starts what a plan has more, beside all that there is.
-   * @returns whether that is more than was asked for before.
+   * Starts what a plan has more, beside all current instances. @returns whether targets have grown.
    */
   #approach(level: number): boolean {
-    // To take cores from those that serve in order to start others would lose what the cores are
-    // for.
+    // Taking cores from serving instances to start others would lose the load that they carry.
     if (!this.#fits(level)) return false;
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
       this.#shape;
@@ -327,7 +321,7 @@ export class ThemisController implements FleetController {
     return isChanged || isRaised;
   }
 
-  /** Whether the pool has room for what a plan has more, beside all that there is. */
+  /** Whether the pool has room for what a plan has more, beside all current instances. */
   #fits(level: number): boolean {
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, machines } = this.#shape;
     const { poolByVariant } = this.#shape;
@@ -343,8 +337,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * Puts the instances of a variant into the machines, none with fewer cores than so many. Some may
-   * have more than others: as many as what they hold together says, and one some of that.
+   * Adds the instances of a variant to the machines, none with fewer cores than given. Some may
+   * have more, as far as the total of their cores allows, and one a part of that.
    */
   #addHeld(cores: number, variant: number): void {
     const { machines, poolByVariant } = this.#shape;
@@ -361,7 +355,7 @@ export class ThemisController implements FleetController {
     machines.add(pool, instances - whole - (part > 0 ? 1 : 0), least);
   }
 
-  /** Tells what cores the instances of a variant hold once none has fewer than so many. */
+  /** Returns the cores that the instances of a variant hold once each has at least so many. */
   #heldWith(cores: number, variant: number): number {
     const instances = this.instances[variant]!;
     const raised = instances * Math.max(0, cores - this.startCores[variant]!);
@@ -372,8 +366,8 @@ export class ThemisController implements FleetController {
   }
 
   /**
-   * What runs cannot carry the load, and beside all of it there is no room for the plan that can:
-   * as much as there is room for serves on until that is up.
+   * Running variants cannot carry the load, and the plan that can has no room beside all of them:
+   * as many as fit serve on until that is up.
    */
   #giveWay(level: number): void {
     const { variantCount, replicasByLevelVariant, coresByLevelVariant, batchByLevelVariant } =
@@ -395,14 +389,14 @@ export class ThemisController implements FleetController {
     this.#hasGivenWay = true;
   }
 
-  /** All of a plan is there: what is beyond it goes. */
+  /** Settles on a plan once it is up: the surplus goes. */
   #settle(level: number, fleet: ThemisFleet): void {
     this.#hasGivenWay = false;
     this.#goal = NO_GOAL;
     this.#base = level;
     this.settledCount++;
     this.#adopt(level);
-    // A burst that came since stays met, by the instances that there are now.
+    // A burst that came since is still carried, by the current instances.
     const carried = this.level;
     this.level = level;
     const needed = Math.min(carried, this.#demand?.needed ?? level);
@@ -428,8 +422,8 @@ export class ThemisController implements FleetController {
 }
 
 /**
- * Level that is followed first.
- * @param initialQps NaN where the load is not known: then the highest, which carries any.
+ * Level that is followed first. @param initialQps NaN while the load is unknown: then the highest,
+ * which carries any.
  */
 export function firstLevel({ levels }: Pick<ThemisBundle, "levels">, initialQps: number): number {
   const level = levelForLoad(levels, initialQps);

@@ -1,4 +1,4 @@
-/** Says which level the traffic calls for. */
+/** Chooses the level that the traffic calls for. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { decisionSloMs } from "../../../core/decision-slo.ts";
@@ -17,26 +17,25 @@ export const NO_WISH = -1;
 /** Which levels the traffic calls for. Pure: times are arguments, in order. */
 export interface ThemisDemand {
   /**
-   * Requests of each beat so far, [HISTORY_BEATS], oldest first, as of the last look: what a
-   * forecast is made of.
+   * Requests of each beat so far, [HISTORY_BEATS], oldest first, at the last look: input of a
+   * forecast.
    */
   readonly perBeat: Float64Array;
   readonly beatMs: number;
-  /** Level whose load has to be carried at once. */
+  /** Level whose load must be carried at once. */
   readonly needed: number;
-  /** Level whose plan is to be settled on; NO_WISH to leave things. */
+  /** Level whose plan should be settled on; NO_WISH to change nothing. */
   readonly wanted: number;
   onArrival(nowMs: number): void;
   /**
-   * Highest rate of a beat among the next ten, as the driver has foretold it; used from then on in
-   * place of a forecast of our own.
+   * Highest rate of a beat among the next ten, as predicted by the driver; used from then on
+   * instead of the built-in forecast.
    */
   onForecast(qps: number): void;
   /** Several front ends share the workers, each with a part of the requests. */
   onShare(share: LoadShare): void;
   /**
-   * @param backlog requests that wait.
-   * @param level that is carried.
+   * @param backlog requests that wait. @param level that is carried.
    * @param base level whose plan was settled on last.
    * @param pace of the instances: a level carries its load divided by it.
    */
@@ -63,7 +62,7 @@ interface DemandOptions {
   readonly beatMs: number;
 }
 
-/** What both kinds see of the traffic. */
+/** Measurements of the traffic, used by both kinds of demand. */
 class Traffic {
   readonly history: RateHistory;
   readonly beatMs: number;
@@ -82,22 +81,22 @@ class Traffic {
     this.#foretold = qps * this.beatSeconds;
   }
 
-  /** Most requests of a beat among the next ten; NaN if nothing is known. */
+  /** Most requests of a beat among the next ten; NaN if unknown. */
   get forecast(): number {
     return Number.isNaN(this.#foretold)
       ? this.#forecaster.forecast(this.history.perBeat)
       : this.#foretold;
   }
 
-  /** Over the last beats; NaN if nothing is known. */
+  /** Mean rate over the last beats; NaN if unknown. */
   meanQps(beats: number): number {
     return this.history.meanOver(beats) / this.beatSeconds;
   }
 }
 
 /**
- * As the paper: the requests of the last beat are the load. Instances follow once the plan for
- * the load and the plan for the forecast have been the same so many times in a row; horizontal
+ * Demand of the paper: the requests of the last beat are the load. Instances follow once the plan
+ * for the load and the plan for the forecast have been the same so many times in a row; horizontal
  * scaling alone does not wait for that to add some, and vertical scaling alone never waits. Source:
  * Themis §5.1.3.
  */
@@ -161,15 +160,15 @@ class LastBeatDemand implements ThemisDemand {
 
 // Times are in beats.
 
-/** A quarter of the SLO: requests that come at once and no longer are still served in time. */
+/** A quarter of the SLO: a joint arrival that is no longer than this is still served in time. */
 const SHORTEST = 0.025;
 /** Windows that end now over which a rate may show to be higher than the load of a level. */
 const RISE_WINDOWS = [SHORTEST, 0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5];
 /** Windows of at least this length call for more instances; a shorter excess is met with cores. */
 const LASTING = 1;
 /**
- * Standard deviations that a window's count has to be above that of a load, of its square root,
- * which for a Poisson count hardly depends on the load.
+ * Standard deviations by which a window's count must exceed that of a load, in terms of its square
+ * root, which for a Poisson count hardly depends on the load.
  */
 const RISE_SIGMAS = 3.5;
 /**
@@ -178,19 +177,17 @@ const RISE_SIGMAS = 3.5;
 const USUAL_WAIT = 0.75;
 /** Their mean may call for fewer instances. */
 const CALM = 20;
-/** The same for the end of a rise, which a longer mean has not caught up with. */
+/** Window for the end of a rise, which a longer mean has not caught up with. */
 const RECENT = 5;
-/**
- * The highest of ten beats lies so many standard deviations of a Poisson count above their rate.
- */
+/** Standard deviations of a Poisson count by which the highest of ten beats exceeds their rate. */
 const PEAK_DEVIATIONS = 1.54;
 
 /**
- * What is sure: plans have room for what traffic of their load does by chance, so a level is too
- * low only once the rate of some window that ends now cannot be its load any more. Then cores are
- * asked for that carry the rate as it shows, and what has come to wait besides; and instances, if
- * the window is not too short to say so. They follow the traffic down when neither its recent rate
- * nor the forecast needs them, so many times in a row.
+ * Demand that is certain: plans have room for chance variation of their load, so a level is too low
+ * only once the rate of some window that ends now cannot be its load any more. Then cores are
+ * requested that carry the rate as it shows, and the backlog besides; and instances, unless the
+ * window is too short. Instances follow the traffic down when neither its recent rate nor the
+ * forecast needs them, this many times in a row.
  */
 class SureDemand implements ThemisDemand {
   needed = 0;
@@ -199,7 +196,7 @@ class SureDemand implements ThemisDemand {
   readonly #traffic: Traffic;
   readonly #stableTicks: number;
   readonly #sloSeconds: number;
-  /** The recent rate; bursts are looked for in what comes here. */
+  /** Recent rate; bursts are looked for in the local traffic. */
   readonly #recent = new SharedDemand();
   #calm = 0;
   /**
@@ -249,7 +246,7 @@ class SureDemand implements ThemisDemand {
     const lastingQps = this.#risenQps(loadQpsByLevel[base]! / pace, LASTING);
     const rateQps = Math.max(recentQps, risenQps);
     const waiting = backlog - rateQps * USUAL_WAIT * this.#sloSeconds;
-    // To be served within another SLO, besides what comes.
+    // The backlog should be served within another SLO, beside new requests.
     const drainQps = Math.max(0, waiting) / this.#sloSeconds;
     const carriedQps = drainQps > 0 ? rateQps : risenQps;
     const needed = lowestFor(shape, Math.max(carriedQps, lastingQps) + drainQps, pace);
@@ -270,10 +267,7 @@ class SureDemand implements ThemisDemand {
     this.#called = NO_WISH;
   }
 
-  /**
-   * A level that was called for is not called off while it comes up: a rate that goes on rising
-   * goes up and down on the way.
-   */
+  /** Keeps a requested level while it comes up: a rising rate goes up and down on the way. */
   #callFor(level: number): number {
     this.#lowerLooks = level < this.#called ? this.#lowerLooks + 1 : 0;
     if (this.#lowerLooks === 0 || this.#lowerLooks >= this.#stableTicks) {
@@ -284,8 +278,8 @@ class SureDemand implements ThemisDemand {
   }
 
   /**
-   * Highest mean rate of the windows that are too high for a load, of those that are at least so
-   * long; 0 if none is.
+   * Returns the highest mean rate of the windows that are too high for a load, among those that are
+   * long enough; 0 if no window is too high.
    */
   #risenQps(loadQps: number, leastBeats: number): number {
     const traffic = this.#traffic;
@@ -320,8 +314,8 @@ function isSamePlan(shape: ThemisShape, one: number, other: number): boolean {
 }
 
 /**
- * Index of the lowest level for a rate at a pace; of the highest where none is enough or the rate
- * is NaN.
+ * Returns the index of the lowest level for a rate at a pace; the highest if no level is enough or
+ * the rate is NaN.
  */
 function lowestFor(shape: ThemisShape, qps: number, pace: number): number {
   const { loadQpsByLevel } = shape;
@@ -337,9 +331,8 @@ export function topLevel({ baseLevelCount, levelCount }: ThemisShape, pace: numb
 }
 
 /**
- * The lowest level from one on whose plan keeps the SLO at a pace: what its requests take, times
- * the pace; if none does, the one that takes the least. Levels are as they were planned where the
- * pace is not above 1.
+ * Returns the lowest level from one on whose plan keeps the SLO at a pace, or else the one with the
+ * shortest times. Levels are as planned if the pace is at most 1.
  */
 function inTimeFrom({ tailMsByLevel, sloMs, levelCount }: ThemisShape, from: number, pace: number) {
   if (pace <= 1) return from;

@@ -10,8 +10,8 @@ import { BUSY, IDLE } from "../../../core/graph/worker-fleet.ts";
  */
 export class InstanceCores {
   /**
-   * [taskCount]: cores that instances hold, the leaving ones too: the more of what one has and is
-   * to have.
+   * Cores that instances hold, leaving ones included, [taskCount]: the larger of current and target
+   * cores.
    */
   readonly heldByTask: Uint32Array;
   /**
@@ -43,7 +43,7 @@ export class InstanceCores {
     return this.#inForce[worker]!;
   }
 
-  /** An instance that was loading is up, with the cores that were said last. */
+  /** Called when a loading instance is up, with its last target cores. */
   comeUp(worker: number): void {
     this.#change(worker, this.#wanted[worker]!, this.#wanted[worker]!);
   }
@@ -66,8 +66,8 @@ export class InstanceCores {
   }
 
   /**
-   * Tells every instance that stays how many cores it is to have from now on.
-   * @param cores by task; 0 for one that is to have no instances, which go as they are.
+   * Sets the cores of every instance that stays.
+   * @param cores by task; 0 for a task without instances, whose leaving ones keep theirs.
    */
   resizeAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
@@ -78,7 +78,7 @@ export class InstanceCores {
   }
 
   /**
-   * Tells every instance that stays and is to have fewer cores to have so many.
+   * Raises the cores of every instance that stays and has fewer.
    * @param cores by task.
    */
   raiseAll(cores: Uint32Array, fleet: ReplicaFleet, out: CommandBuffer): void {
@@ -90,9 +90,9 @@ export class InstanceCores {
   }
 
   /**
-   * Takes note of who has become an instance, or is none any more. One that was leaving and stays
-   * after all is as good as new: it gets the cores of those.
-   * @param startCores by task, of those that are new.
+   * Updates the set of instances. An instance that was leaving and stays after all counts as new
+   * and gets the cores of new ones.
+   * @param startCores by task, for new instances.
    */
   follow(fleet: ReplicaFleet, startCores: Uint32Array, out: CommandBuffer): void {
     for (let worker = 0; worker < this.#wanted.length; worker++) {
@@ -132,8 +132,8 @@ export class InstanceCores {
   }
 
   /**
-   * The idle instance of a task with the most cores in force, of equals that of the lowest index.
-   * There is one.
+   * Returns the idle instance of a task with the most cores in force; ties go to the lowest index.
+   * Requires one.
    */
   mostOf(fleet: ReplicaFleet, task: number): number {
     let best = fleet.idle.lowest(task);

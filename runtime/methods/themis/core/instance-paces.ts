@@ -15,11 +15,11 @@ import { batchKnotsOf } from "./batch-knots.ts";
 import type { ThemisShape } from "./shape.ts";
 
 export interface InstancePaceOptions {
-  /** Whether decisions follow the pace; true unless said otherwise. */
+  /** Whether decisions follow the pace; default true. */
   readonly adapt?: boolean;
   /** Expected times on a machine as profiled; the measured means by default. */
   readonly reference?: ReferenceMode;
-  /** Whether instances take processors from each other as the bundle says; true if left out. */
+  /** Whether instances compete for processors as the bundle says; default true. */
   readonly contends?: boolean;
 }
 
@@ -66,7 +66,7 @@ export class InstancePaces {
     this.#busy = new Uint32Array(workerCount);
   }
 
-  /** A worker starts a batch on so many cores. */
+  /** Called when a worker starts a batch on its cores. */
   started(worker: number, variant: number, batch: number, cores: number): void {
     this.#busyCores += cores;
     this.#variant[worker] = variant;
@@ -75,7 +75,7 @@ export class InstancePaces {
     this.#busy[worker] = this.#busyCores;
   }
 
-  /** A worker has ended its batch. @param ranMs time in the worker; NaN where it is not known. */
+  /** Called when a worker has ended its batch. @param ranMs time in the worker; NaN if unknown. */
   done(worker: number, ranMs: number, nowMs: number): void {
     const busy = Math.max(this.#busyCores, this.#busy[worker]!);
     const [batch, cores] = [this.#batch[worker]!, this.#cores[worker]!];
@@ -95,7 +95,7 @@ export class InstancePaces {
     );
   }
 
-  /** Whether a worker is an instance that is up. */
+  /** Records whether a worker is an instance that is up. */
   see(worker: number, isUp: boolean): void {
     if (isUp) this.monitor.onReady(worker);
     else {
@@ -109,7 +109,7 @@ export class InstancePaces {
     this.#cores[worker] = 0;
   }
 
-  /** Contention of so many busy cores; measured times contain that of their own batch. */
+  /** Contention at a number of busy cores; measured times include that of their own batch. */
   #factor(busyCores: number): number {
     const most = this.#contention.length;
     return most === 0 ? 1 : this.#contention[Math.min(busyCores, most) - 1]!;

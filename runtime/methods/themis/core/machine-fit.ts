@@ -1,13 +1,13 @@
-/** Tells whether instances fit into machines that are alike: bin packing, by number of cores. */
+/** Checks whether instances fit into machines that are alike: bin packing, by number of cores. */
 import type { Cluster } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 
-/** Machines that are filled in vain before instances are told not to fit. */
+/** Machines that are filled in vain before instances count as not fitting. */
 const MOST_FILLED = 2000;
 
 /**
- * Machines of a pool and what is to be put into them. Where nothing is said of the cores of a
- * machine, all of them are one machine.
+ * Machines of a pool and the instances to place on them. If the cores per machine are unknown, all
+ * machines count as one.
  */
 export class MachineFit {
   readonly machines: number;
@@ -30,14 +30,14 @@ export class MachineFit {
     this.#free = new Uint32Array(this.machineCores + 1);
   }
 
-  /** Nothing is to be put into them. */
+  /** Removes all instances. */
   clear(): void {
     this.#count.fill(0);
     this.#cores = 0;
     this.#isTooLarge = false;
   }
 
-  /** So many instances more, of so many cores each. */
+  /** Adds instances of so many cores each. */
   add(instances: number, cores: number): void {
     if (instances === 0) return;
     this.#cores += instances * cores;
@@ -72,9 +72,10 @@ export class MachineFit {
   }
 
   /**
-   * Fills one machine after the other, each with the largest instance that is left and what goes
-   * beside it, by recursion as deep as there are machines and no deeper than so many are filled.
-   * @param spare cores that may stay free in all.
+   * Fills one machine after the other, each with the largest remaining instance and what fits
+   * beside it. The recursion is as deep as the number of machines, and at most MOST_FILLED are
+   * filled.
+   * @param spare total cores that may stay free.
    */
   #isFilled(machines: number, spare: number): boolean {
     let cores = this.machineCores;
@@ -87,7 +88,7 @@ export class MachineFit {
     return isDone;
   }
 
-  /** @param largest that goes in next, at most. @param free cores of the machine. */
+  /** @param largest size of the next instance, at most. @param free cores of the machine. */
   #isFilledWith(largest: number, free: number, machines: number, spare: number): boolean {
     for (let cores = Math.min(largest, free); cores > 0; cores--) {
       if (this.#count[cores] === 0) continue;

@@ -11,8 +11,8 @@ export function hasChoice(tasks: readonly { readonly variants: readonly unknown[
 }
 
 /**
- * The product of the accuracies of all that lies on the way to each last task, that one included;
- * of several last tasks the mean, by the queries that reach them.
+ * Product of the accuracies on the way to each last task, itself included; for several last tasks
+ * the mean, weighted by the queries that reach them.
  */
 export function planAccuracy(
   tasks: readonly AccurateTask[],

@@ -1,8 +1,8 @@
-/** Tells whether instances fit into the machines of their pools. */
+/** Checks whether instances fit into the machines of their pools. */
 import type { Cluster } from "../../../bundle/schema.ts";
 import { MachineFit } from "./machine-fit.ts";
 
-/** The machines of every pool, and what is to be put into them. */
+/** Machines of every pool, and the instances to place on them. */
 export class PoolFits {
   /** In the order of the pools. */
   readonly pools: readonly MachineFit[];
@@ -11,12 +11,12 @@ export class PoolFits {
     this.pools = pools.map((pool) => new MachineFit({ cluster: { pools: [pool] } }));
   }
 
-  /** Nothing is to be put into any. */
+  /** Removes all instances. */
   clear(): void {
     for (const pool of this.pools) pool.clear();
   }
 
-  /** So many instances more in a pool, of so many cores each. */
+  /** Adds instances to a pool, of so many cores each. */
   add(pool: number, instances: number, cores: number): void {
     this.pools[pool]!.add(instances, cores);
   }

@@ -1,4 +1,4 @@
-/** Flattens what is the same at every load of a Themis bundle. */
+/** Flattens the parts of a Themis bundle that are the same at every load. */
 import {
   followedLevels,
   type ScaledTask,
@@ -32,16 +32,21 @@ export interface ThemisShape {
   /** [variantCount], each. */
   readonly taskByVariant: Uint32Array;
   readonly poolByVariant: Uint32Array;
-  /** By task, its variants with the fastest for one query first, of equals the first. */
+  /** Variants of each task, the fastest for one query first; ties go to the first. */
   readonly rankedByTask: readonly Uint32Array[];
-  /** What keeps the instances: for it each variant is a task of its own, in the one pool it has. */
+  /**
+   * Shape of the replica fleet: each variant is a task of its own there, in the one pool it has.
+   */
   readonly replicas: ReplicaShape;
   /** Levels and pace levels; those before `baseLevelCount` are for a machine as profiled. */
   readonly levelCount: number;
   readonly baseLevelCount: number;
   /** [levelCount]: load on a machine as profiled. */
   readonly loadQpsByLevel: Float64Array;
-  /** [levelCount]: what all but as many requests take as may be late, at that load. */
+  /**
+   * Quantile of the response times at that load, [levelCount]: the share of requests that take
+   * longer is the share that is allowed to be late.
+   */
   readonly tailMsByLevel: Float64Array;
   /** Longest time from arrival to answer. */
   readonly sloMs: number;
@@ -60,7 +65,7 @@ export interface ThemisShape {
   /** [variantCount]: largest batch, and most cores of one instance. */
   readonly maxBatchByTaskPool: Uint32Array;
   readonly maxCoresByVariant: Uint32Array;
-  /** By variant, [maxCores, maxBatch]: what a batch takes. */
+  /** Time of a batch by variant, [maxCores, maxBatch]. */
   readonly latencyMsByVariant: readonly Float64Array[];
   /** [taskCount]: mean queries per request. */
   readonly scaleByTask: Float64Array;
@@ -118,7 +123,7 @@ function paceOf(level: ThemisPaceLevel | ThemisLevel): number {
   return "pace" in level ? level.pace : 1;
 }
 
-/** Percentile 99 where the ceiling allows as many violations, else the longest that is known. */
+/** Percentile 99 if the ceiling allows as many violations, otherwise the longest known time. */
 function tailMsOf({ slo }: Pick<ThemisBundle, "slo">, { expected }: ScalePlan): number {
   const { latencyMsP99, latencyMs } = expected;
   return violationCeiling(slo) >= 0.01 ? latencyMsP99 : (latencyMs?.max ?? latencyMsP99);
@@ -159,7 +164,7 @@ function plansOf(levels: readonly { readonly steady: ScalePlan }[], start: Uint3
   return plans;
 }
 
-/** Those of the bundle, which are by task: the variants are those of the row. */
+/** Expands the bundle's transitions, which are by task: the variants are those of the row. */
 function transitionsByVariant(
   { tasks, transitions }: ThemisBundle,
   levelCount: number,
@@ -186,8 +191,8 @@ function transitionsByVariant(
 }
 
 /**
- * Instances that there can be at a time in each pool, those of one plan beside those of another:
- * the most of each variant, and no more than there are cores.
+ * Returns the maximum number of simultaneous instances in each pool, those of one plan beside those
+ * of another: the most of each variant, and at most the number of cores.
  */
 function workersByPool(
   { cluster }: ThemisBundle,

@@ -1,7 +1,7 @@
-/** Adds up by task what is kept by variant, for whoever looks at tasks. */
+/** Adds up by task what is kept by variant, for metrics and gauges of tasks. */
 import type { ThemisShape } from "./shape.ts";
 
-/** What is added up: each has an array of its own. */
+/** Quantities that are added up: each has an array of its own. */
 export const TARGETS = 0;
 export const TARGET_CORES = 1;
 export const ASSIGNED = 2;
@@ -9,7 +9,9 @@ export const READY = 3;
 export const HELD = 4;
 const KINDS = 5;
 
-/** Sums are valid until the next of their kind; where tasks have one variant nothing is added. */
+/**
+ * Sums are valid until the next of their kind; if tasks have one variant each, nothing is added.
+ */
 export class TaskSums {
   readonly #variantStart: Uint32Array;
   readonly #isPlain: boolean;

@@ -1,4 +1,4 @@
-/** Decides what starts where: the core of Themis. */
+/** Dispatcher of Themis. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import { beatMsOf } from "../../../core/beat.ts";
@@ -32,27 +32,27 @@ import { ASSIGNED, HELD, READY, TARGET_CORES, TARGETS, TaskSums } from "./task-s
 import { WayAhead } from "./way-ahead.ts";
 
 export interface ThemisDispatcherOptions extends PipelineDispatcherOptions, InstancePaceOptions {
-  /** Index of a level that is followed whatever the traffic is. */
+  /** Index of a level to follow regardless of the traffic. */
   readonly level?: number;
-  /** In place of the bundle's own, for whom the levels are nothing but room for instances. */
+  /** Replaces the bundle's controller; levels then only bound the number of instances. */
   readonly controller?: FleetController;
 }
 
 /**
- * How many instances the tasks have and of how many cores, for the eyes of whoever runs the
- * cluster. Arrays are by task, in force, not copies.
+ * Numbers of instances and their cores, for operators of the cluster. Arrays are by task, live, not
+ * copies.
  */
 export interface ThemisGauges {
-  /** Instances that there are to be, and cores of each once it is up. */
+  /** Target instances, and cores of each once it is up. */
   readonly targetsByTask: Uint32Array;
   readonly targetCoresByTask: Uint32Array;
   /**
-   * Instances that there are, those that come up and those that leave after a last batch included;
-   * those of them that are up.
+   * Instances, including those that come up and those that leave after a last batch; and those that
+   * are up.
    */
   readonly assignedByTask: Uint32Array;
   readonly readyByTask: Uint32Array;
-  /** Cores that instances hold: the more of what one has and what it is to have. */
+  /** Cores that instances hold: the larger of current and target cores. */
   readonly coresByTask: Uint32Array;
   /** Level whose plan is being moved to, or is in force. */
   readonly goal: number;
@@ -63,8 +63,8 @@ export interface ThemisGauges {
 
 export interface ThemisDispatcher extends PipelineDispatcher, ResizedPipeline, ThemisGauges {
   /**
-   * Requests of each of the last 60 beats as of the last look, oldest first, NaN before there were
-   * any: what a forecast of the driver's is made of.
+   * Requests of each of the last 60 beats at the last look, oldest first, NaN before the start:
+   * input of the driver's forecast.
    */
   readonly perBeat: Float64Array;
   readonly beatMs: number;
@@ -87,11 +87,11 @@ export function themisDispatcherOf(
 
 /**
  * Themis' serving side: a central queue for each task, first in first out, whose idle instances
- * take what waits at once, in batches up to the size that the controller says; the one with most
- * cores first. A query that is too old when its turn comes is dropped, or one that would be by the
- * end of its way. Source: Themis §3.2, §5, §6.3; the rest of the way is ours.
+ * take waiting queries at once, in batches up to the controller's size; the one with most cores
+ * first. A query that is too old when its turn comes is dropped, or one that would be by the end of
+ * its way. Source: Themis §3.2, §5, §6.3; the rest of the way is ours.
  *
- * Batches start in `onWake` only, after all that happens at one time, in the order of the tasks.
+ * Batches start in `onWake` only, after all events of one time, in the order of the tasks.
  */
 class ElasticDispatcher implements ThemisDispatcher {
   readonly workerCount: number;
@@ -108,24 +108,23 @@ class ElasticDispatcher implements ThemisDispatcher {
   readonly #demand: ThemisDemand;
   readonly #controller: FleetController;
   readonly #tickMs: number;
-  /** A query may be this much past its deadline when its turn comes, or at the end of its way. */
+  /** How far a query may be past its deadline when its turn comes, or at the end of its way. */
   readonly #graceMs: number;
   /** Null where the rest of the way does not count. */
   readonly #ahead: WayAhead | null;
   /** [queryCapacity] */
   readonly #deadlineMs: Float64Array;
   /**
-   * The batch that is being put together: drops come before it, since a command is open only while
-   * it gets its queries.
+   * Batch that is being formed: drops come before it, since only the last command can get queries.
    */
   readonly #taken: Uint32Array;
   /**
-   * [taskCount]: whether the task has an instance, or will have one of the workers that are up or
-   * have yet to come up for the first time.
+   * Whether the task has an instance, or will have one of the workers that are up or have yet to
+   * come up for the first time, [taskCount].
    */
   readonly #isServable: Uint8Array;
   readonly #sums: TaskSums;
-  /** `resizes` and `raises` of the controller as of the last time that instances were seen to. */
+  /** `resizes` and `raises` of the controller when instances were last adjusted. */
   #seenResizes = 0;
   #seenRaises = 0;
   #tickDueMs = Number.POSITIVE_INFINITY;
@@ -138,9 +137,9 @@ class ElasticDispatcher implements ThemisDispatcher {
     this.#shape = shape;
     this.workerCount = workerCount;
     this.waitingCapacity = queryCapacity - busyNames(shape);
-    assert(this.waitingCapacity > 0, "there are names for the queries that run and for others");
-    // One event drops or starts every query that waits, each in a command of its own, and assigns
-    // or releases and resizes every worker.
+    assert(this.waitingCapacity > 0, "query names remain beside those of running queries");
+    // One event may drop or start every waiting query, each in a command of its own, and assign or
+    // release and resize every worker.
     this.commandCapacity = this.waitingCapacity + 1 + 3 * workerCount;
     this.#fleet = new ReplicaFleet(shape.replicas);
     this.#keeper = new ReplicaKeeper(shape.replicas, this.#fleet);
@@ -275,7 +274,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     } else if (this.#queues.length(task) > 0) this.#startDueMs = nowMs;
   }
 
-  /** Every query is sent on as its edges say. */
+  /** Unused: every query is sent on as its edges say. */
   onFanout(): void {}
 
   onWake(nowMs: number, out: CommandBuffer): void {
@@ -359,8 +358,8 @@ class ElasticDispatcher implements ThemisDispatcher {
   }
 
   /**
-   * Makes the instances what the controller wants: those that stay are resized before any go, and
-   * new ones come with their cores.
+   * Adjusts the instances to the controller's targets: those that stay are resized before any go,
+   * and new ones come with their cores.
    */
   #settle(nowMs: number, out: CommandBuffer): void {
     const controller = this.#controller;
@@ -390,8 +389,8 @@ class ElasticDispatcher implements ThemisDispatcher {
   }
 
   /**
-   * Batches as long as the task has idle instances and queries that are not too old. Two variants
-   * have instances only while a plan gives way to another: the faster comes first, since what is
+   * Starts batches while the task has idle instances and queries that are not too old. Two variants
+   * have instances only while a plan gives way to another: the faster comes first, since a query
    * too late for it is too late for any.
    */
   #startBatches(task: number, nowMs: number, out: CommandBuffer): void {
@@ -417,7 +416,7 @@ class ElasticDispatcher implements ThemisDispatcher {
         const leftMs = this.#leftMs(worker, variant, size);
         const query = queues.take(task);
         const lastMs = this.#deadlineMs[query]! + this.#graceMs;
-        // Who is there on time is in time; who is as old as that when its turn comes is not.
+        // A query done at its deadline is in time; one whose turn comes at its deadline is late.
         const isLate = leftMs > 0 ? nowMs + leftMs > lastMs : nowMs >= lastMs;
         if (isLate) out.drop(0, query, DROP_LATE);
         else taken[batch++] = query;
@@ -431,7 +430,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     return true;
   }
 
-  /** What the batch that is next takes, and the way after it; 0 where that does not count. */
+  /** Returns the time of the next batch and the way after it; 0 where that does not count. */
   #leftMs(worker: number, variant: number, batch: number): number {
     const ahead = this.#ahead;
     if (ahead === null) return 0;
@@ -439,7 +438,9 @@ class ElasticDispatcher implements ThemisDispatcher {
     return ahead.throughMs(variant, cores, batch, this.pace.paceOf(worker));
   }
 
-  /** The idle instance with the most cores or, where paces differ, the fastest. There is one. */
+  /**
+   * Returns the idle instance with the most cores or, if paces differ, the fastest. Requires one.
+   */
   #chooseIdle(variant: number): number {
     const best = this.#cores.mostOf(this.#fleet, variant);
     if (this.pace.isEven) return best;
@@ -453,8 +454,8 @@ class ElasticDispatcher implements ThemisDispatcher {
   }
 
   /**
-   * Whether an instance is a straggler that would make the query that is next late, and another
-   * instance of its variant, not a straggler, may serve it in time.
+   * Whether an instance is a straggler that would make the next query late, while another instance
+   * of its variant, not a straggler, may serve it in time.
    */
   #isTooSlow(worker: number, variant: number, task: number, nowMs: number): boolean {
     const { pace } = this;
@@ -463,7 +464,7 @@ class ElasticDispatcher implements ThemisDispatcher {
     return nowMs + leftMs > this.#deadlineMs[this.#queues.first(task)]!;
   }
 
-  /** Whether a variant has an instance that is up and no straggler. */
+  /** Whether a variant has an instance that is up and not a straggler. */
   #hasOther(variant: number): boolean {
     for (let worker = 0; worker < this.workerCount; worker++) {
       const isUp = this.#fleet.task[worker] === variant && this.#cores.inForce(worker) > 0;

@@ -1,12 +1,12 @@
-/** Tells when variants that run have to give way to others, and what of them may serve on. */
+/** Decides when running variants must give way to others, and which of them may serve on. */
 import { type ThemisShape, TRANSITION_CELLS } from "./shape.ts";
 
-/** Throughputs are reckoned from the same table as the plans', in another order. */
+/** Throughputs are computed from the same table as the plans', in another order. */
 const ROUNDING = 1e-9;
 
 /**
- * Where plans of different loads have different variants: cores and instances of the ones may not
- * carry what the others do, and both may not fit side by side.
+ * Compares plans of different loads with different variants: cores and instances of one may not
+ * carry what the other does, and both may not fit side by side.
  */
 export class VariantSwap {
   readonly #shape: ThemisShape;
@@ -46,8 +46,8 @@ export class VariantSwap {
   }
 
   /**
-   * Leaves of the variants that a level does not have as much as there is room for beside its plan:
-   * fewer instances first, then fewer cores of the last. Those with the most cores give most.
+   * Reduces the variants that a level does not have to what fits beside its plan: fewer instances
+   * first, then fewer cores of the last. Those with the most cores give most.
    * @param instances by variant, and cores of each: changed in place.
    */
   shrink(level: number, instances: Uint32Array, cores: Uint32Array): void {
@@ -88,7 +88,9 @@ export class VariantSwap {
     return machines.fits();
   }
 
-  /** That a level does not have, with the most cores of all its instances; −1 for none. */
+  /**
+   * Returns the variant that a level does not have with the most cores of all its instances, or −1.
+   */
   #largest(level: number, instances: Uint32Array, cores: Uint32Array): number {
     const { variantCount, replicasByLevelVariant } = this.#shape;
     let largest = -1;

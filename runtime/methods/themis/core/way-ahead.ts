@@ -1,13 +1,13 @@
-/** Estimates how long a batch and the rest of its queries' way take, by what waits there now. */
+/** Estimates how long a batch and the rest of its queries' way take, from the current queues. */
 import type { LinkedQueues } from "../../../core/graph/linked-queues.ts";
 import { PLAIN, type TaskGraph } from "../../../core/graph/task-graph.ts";
 import type { ThemisShape } from "./shape.ts";
 
-/** What there is, in force: queues by task, the rest [variantCount] each. */
+/** Current state: queues by task, the rest [variantCount] each. */
 interface WayState {
   readonly queues: Pick<LinkedQueues, "length">;
   readonly readyByVariant: Uint32Array;
-  /** That there are to be. */
+  /** Target instances. */
   readonly instances: Uint32Array;
   readonly cores: Uint32Array;
   readonly batch: Uint32Array;
@@ -23,16 +23,16 @@ const ROUNDING = 1e-9;
 const NOT_THERE = -1;
 
 /**
- * The end of a batch's queries, if each task behind has first what is queued there now and then
- * their own batch. Only what every query takes is on the way, for one that goes no further is in
- * time earlier; nobody else who may come between counts; and as long as cores may be raised, tasks
- * behind have the most. Of several variants that run at a time the fastest counts. So what it says
- * is hardly ever more than it will be.
+ * Estimates the end of a batch's queries, if each task behind serves first what is queued there now
+ * and then their own batch. Only tasks that every query visits count, because a query that goes no
+ * further ends earlier; queries that arrive meanwhile do not count; and as long as cores may be
+ * raised, tasks behind are assumed to have the most. Of several variants that run at a time the
+ * fastest counts. So the estimate hardly ever exceeds the actual time.
  */
 export class WayAhead {
   readonly #shape: ThemisShape;
   readonly #state: WayState;
-  /** [taskCount]: parents whose queries all come here, as they are. */
+  /** Parents whose queries all come to a task, unchanged, [taskCount]. */
   readonly #parentsByTask: readonly Uint32Array[];
   /** [taskCount]: when the batch is through. */
   readonly #endMs: Float64Array;
@@ -72,7 +72,7 @@ export class WayAhead {
     return readyMs;
   }
 
-  /** When a batch is through a task behind, whose queries are there at a time. */
+  /** Returns when a batch is through a later task, whose queries are ready at a time. */
   #childMs(task: number, readyMs: number, batch: number): number {
     const { variantStart } = this.#shape;
     const atOnce = this.#atOnce(task);
@@ -80,12 +80,15 @@ export class WayAhead {
     for (let variant = variantStart[task]!; variant < variantStart[task + 1]!; variant++) {
       if (!this.#isThere(variant)) continue;
       const startMs = Math.max(readyMs, this.#backlogMs(variant, task, atOnce));
-      leastMs = Math.min(leastMs, startMs + this.#ownMs(variant, batch));
+      leastMs = Math.min(leastMs, startMs + this.#variantMs(variant, batch));
     }
     return leastMs === Number.POSITIVE_INFINITY ? readyMs : leastMs;
   }
 
-  /** Queries that all instances of a task that are up take at once, at least those of one. */
+  /**
+   * Returns the number of queries that all instances of a task that are up take at once, at least
+   * those of one.
+   */
   #atOnce(task: number): number {
     const { variantStart } = this.#shape;
     const { readyByVariant, batch } = this.#state;
@@ -113,10 +116,10 @@ export class WayAhead {
     return rounds * batchMs * this.#state.pace.poolPace;
   }
 
-  #ownMs(variant: number, batch: number): number {
+  #variantMs(variant: number, batch: number): number {
     const most = this.#state.batch[variant]!;
-    const ownMs = this.#batchMs(variant, this.#coresOf(variant), Math.min(batch, most));
-    return ownMs * this.#state.pace.poolPace;
+    const profiledMs = this.#batchMs(variant, this.#coresOf(variant), Math.min(batch, most));
+    return profiledMs * this.#state.pace.poolPace;
   }
 
   #coresOf(variant: number): number {

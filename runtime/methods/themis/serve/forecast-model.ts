@@ -1,6 +1,4 @@
-/**
- * The model that foretells the traffic where a bundle's predictor is "lstm": part of this package.
- */
+/** Model that predicts the traffic of bundles whose predictor is "lstm": part of this package. */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

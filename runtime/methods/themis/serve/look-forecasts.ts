@@ -1,4 +1,4 @@
-/** Asks a model for forecasts, one after each look at the traffic. */
+/** Runs a forecast model after each look at the traffic. */
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Forecasts } from "../../../server/graph/forecasts.ts";
 import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
@@ -6,13 +6,13 @@ import type { ThemisDispatcher } from "../core/themis-dispatcher.ts";
 interface LookForecastsOptions {
   readonly dispatcher: Pick<ThemisDispatcher, "lookCount" | "perBeat" | "beatMs">;
   readonly forecaster: Pick<OnnxForecaster, "forecast">;
-  /** Told why there are no forecasts, once until there are some again. */
+  /** Called with the reason why forecasts stop, once until they resume. */
   readonly onNotice: (message: string) => void;
 }
 
 /**
- * Forecasts by a model: one after each look at the traffic, made beside what is served, and one at
- * a time.
+ * Forecasts of a model: one after each look at the traffic, computed beside serving, and one at a
+ * time.
  */
 export class LookForecasts implements Forecasts {
   readonly #options: LookForecastsOptions;
@@ -25,16 +25,17 @@ export class LookForecasts implements Forecasts {
   }
 
   /**
-   * The dispatcher may have looked: then another forecast is begun, unless the one before is not
-   * done yet.
-   * @param tell called with it, or with NaN where it failed, so that none of before stays in force.
+   * Called when the dispatcher may have looked: then another forecast is begun, unless the previous
+   * one is still running.
+   * @param tell called with the forecast, or with NaN if it failed, so that no earlier one stays in
+   * force.
    */
   follow(tell: (qps: number) => void): void {
     const { dispatcher, forecaster } = this.#options;
     if (this.#isBusy || dispatcher.lookCount === this.#seenLooks) return;
     this.#seenLooks = dispatcher.lookCount;
     this.#isBusy = true;
-    // The next look overwrites what this forecast is made of.
+    // The next look overwrites the input of this forecast.
     const perBeat = dispatcher.perBeat.slice();
     forecaster.forecast(perBeat).then(
       (foretold) => {

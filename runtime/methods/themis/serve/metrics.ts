@@ -1,5 +1,5 @@
 /**
- * What Prometheus is told of scaled tasks: instances and their cores, the changes of both, and the
+ * Prometheus metrics of scaled tasks: instances and their cores, the changes of both, and the
  * forecast that they follow.
  */
 
@@ -32,7 +32,7 @@ export class ThemisMetrics {
   readonly #forecaster: Forecaster;
   readonly #instanceByWorker = new Map<number, Instance>();
   readonly #resizesByTask: readonly ResizeCounters[];
-  /** By a model; NaN without. */
+  /** Forecast of a model; NaN without one. */
   #foretoldQps = Number.NaN;
 
   constructor(bundle: ThemisBundle, gauges: WatchedGauges) {
@@ -41,13 +41,13 @@ export class ThemisMetrics {
     this.#taskByVariant = bundle.tasks.flatMap(({ variants }, task) => variants.map(() => task));
     this.#coreBudget = coreBudgetOf(bundle);
     this.#gauges = gauges;
-    // The forecaster is that of the dispatcher, which looks at the last ten beats where the model
-    // says nothing.
+    // The forecaster is that of the dispatcher, which uses the last ten beats without a model's
+    // forecast.
     this.#forecaster = forecasterOf(predictor === "lstm" ? "last-max" : predictor);
     this.#resizesByTask = bundle.tasks.map(() => ({ up: 0, down: 0 }));
   }
 
-  /** Sees what is recorded, in its order. */
+  /** Processes the recorded events and commands, in their order. */
   watch(entry: PipelineEvent | PipelineCommand): void {
     if (entry.kind === "assign") {
       const { worker, variant, cores = 0 } = entry;
@@ -72,7 +72,7 @@ export class ThemisMetrics {
       ...taskWorkerLines(
         tasks.map((task, index) => [{ task }, { target: targetsByTask[index] ?? 0 }]),
       ),
-      head(each, "gauge", "Cores that each worker of a task is to have"),
+      head(each, "gauge", "Target cores of each worker of a task"),
       ...tasks.map((task, index) => line(each, { task }, targetCoresByTask[index] ?? 0)),
       head(cores, "gauge", "Cores that the workers of a task hold, and the limit of all together"),
       ...tasks.map((task, index) => line(cores, { task, state: "held" }, coresByTask[index] ?? 0)),
@@ -95,7 +95,7 @@ export class ThemisMetrics {
     if (instance !== undefined) instance.isUp = true;
   }
 
-  /** One that comes up starts with the cores that were said last. */
+  /** An instance that comes up starts with the last requested cores. */
   #onResize(worker: number, cores: number): void {
     const instance = this.#instanceByWorker.get(worker);
     const resizes = this.#resizesByTask[instance?.task ?? -1];

@@ -15,7 +15,7 @@ export function themisModels(bundle: ThemisBundle): WantedModel[] {
   return taskModels(tasks, warm);
 }
 
-/** Calls back with what a variant has in plans that are followed, and in bursts of those. */
+/** Calls back for each variant in plans that are followed, and in their bursts. */
 function eachStage(
   bundle: ThemisBundle,
   tell: (variant: number, batch: number, cores: number) => void,
@@ -37,8 +37,8 @@ function eachStage(
 }
 
 /**
- * The largest batch of each variant in plans that are followed and in bursts, and a single query:
- * what waits is taken, up to the largest.
+ * Returns the batches of each variant in plans that are followed and in their bursts: the largest,
+ * and a single query. Waiting queries are taken up to the largest.
  */
 function scaleBatches(bundle: ThemisBundle): number[][] {
   const batches = bundle.tasks.flatMap(({ variants }) => variants.map(() => new Set([1])));

@@ -1,4 +1,4 @@
-/** Hosts a pipeline whose plans say how many instances of how many cores each task has. */
+/** Hosts a pipeline whose plans set the number of instances of each task, and their cores. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
 import type { Application } from "../../../server/applications/application.ts";
@@ -33,8 +33,8 @@ export function themisApplication(options: ThemisApplicationOptions): Applicatio
 }
 
 /**
- * As `themisApplication`, with the model that makes the bundle's forecasts opened and closed where
- * it has one.
+ * Hosts an application like `themisApplication`, and opens and closes the model that makes the
+ * bundle's forecasts if it has one.
  */
 export async function foretoldApplication(options: ThemisApplicationOptions): Promise<Application> {
   if (options.bundle.policy.predictor !== "lstm") return themisApplication(options);

@@ -1,4 +1,4 @@
-/** What a server of pipelines needs of a bundle of themis. */
+/** Adapter between a themis bundle and the server of pipelines. */
 import { followedLevels, type Table, type ThemisBundle } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import type { OnnxForecaster } from "../../../exec/onnx/onnx-forecaster.ts";
@@ -16,15 +16,15 @@ import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispat
 import { LookForecasts } from "./look-forecasts.ts";
 import { ThemisMetrics } from "./metrics.ts";
 
-/** What stays the same while a bundle is served. */
+/** Parts of a bundle that must stay the same while it is served. */
 const SERVED_PARTS = ["application", "slo", "cluster", "tasks", "entryBranch", "policy"] as const;
 
 export interface ThemisPipelineOptions {
   /** Rows that are open at most. */
   readonly maxPending: number;
-  /** Of each variant of all tasks, needed where a row becomes several. */
+  /** Axis names of each variant of all tasks, needed if a row becomes several. */
   readonly axisNames?: readonly AxisNames[] | undefined;
-  /** Where the policy's predictor is a model. */
+  /** Forecaster, required if the policy's predictor is a model. */
   readonly forecaster?: Pick<OnnxForecaster, "forecast"> | undefined;
   readonly onNotice?: ((message: string) => void) | undefined;
 }
@@ -39,11 +39,11 @@ export function themisPipeline(
   const shape = themisShapeOf(bundle);
   const tables = bundle.tasks.flatMap(({ variants }) => variants.map(({ latency }) => latency.ms));
   const { queryCapacity, madeRows } = queryRoom(shape, maxPending);
-  // The load is not known yet: the plan of the highest level is the first.
+  // The load is unknown yet: the plan of the highest level is the first.
   const dispatcher = themisDispatcherOf(bundle, { queryCapacity });
   const metrics = new ThemisMetrics(bundle, dispatcher);
   const isForetold = bundle.policy.predictor === "lstm";
-  assert(!isForetold || forecaster !== undefined, "whoever serves forecasts by a model opens it");
+  assert(!isForetold || forecaster !== undefined, "the forecaster of a model must be open");
   return {
     signature,
     dispatcher,
@@ -71,7 +71,7 @@ export function themisPipeline(
   };
 }
 
-/** What a batch takes; on more cores than were profiled as on the most. */
+/** Returns the time of a batch; beyond the profiled cores, that of the most. */
 function batchMs(ms: Table | undefined, rows: number, cores: number): number | undefined {
   const [maxCores = 0, maxBatch = 0] = ms?.shape ?? [];
   if (rows > maxBatch) return undefined;

@@ -54,7 +54,7 @@ test("what is loaded after something else has its own time", async () => {
   expect([own.late, loads.isOpen]).toEqual([[], true]);
   loads.onDone(0);
   expect([await second, loads.isOpen]).toEqual([0, false]);
-  expect(() => loads.onDone(0)).toThrow("a worker holds other models only when told to");
+  expect(() => loads.onDone(0)).toThrow("a worker changes its models only on request");
 });
 
 test("what a lost worker was to hold is rejected, and nobody waits for it", async () => {

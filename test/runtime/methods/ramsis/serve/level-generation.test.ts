@@ -107,7 +107,7 @@ describe("level generation", () => {
     await requests[0]?.resolve({ feasible: false });
     expect(policy.bundle.levels).toHaveLength(2);
     expect(notices.at(-1)).toMatch(
-      /^no level for 1100 qps, the top level of 100 qps goes on .*, expected violations/,
+      /^no level for 1100 qps, the top level of 100 qps stays in use.*, expected violations/,
     );
     for (let round = 1; round < 20; round++) {
       load(1000, 10);
@@ -139,7 +139,7 @@ describe("level generation", () => {
     await requests[0]?.reject(new Error("out of memory"));
     expect(outcomes).toEqual(["failed"]);
     expect(notices.at(-1)).toBe(
-      "no level for 220 qps, the top level of 100 qps goes on deciding: out of memory",
+      "no level for 220 qps, the top level of 100 qps stays in use: out of memory",
     );
     load(200, 50);
     expect(requests).toHaveLength(1);
@@ -247,7 +247,7 @@ describe("a server whose load is above the top level", () => {
     expect(await metric(harness, "level")).toBe(1);
     expect(await metric(harness, "top_level_qps")).toBe(10);
     expect(await metric(harness, 'level_generations_total{outcome="failed"}')).toBe(1);
-    expect(notices.at(-1)).toMatch(/the top level of 10 qps goes on deciding: the solver gave up$/);
+    expect(notices.at(-1)).toMatch(/the top level of 10 qps stays in use: the solver gave up$/);
     expect(log.some((entry) => entry.kind === "policy")).toBe(false);
   });
 });
