@@ -10,17 +10,17 @@ import type { RecordedEntry } from "../requests/recorded-entry.ts";
 import type { Outcome } from "../requests/request.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 
-/** What applications of all methods have in common. */
+/** Options that applications of all methods share. */
 export interface ApplicationOptions {
   readonly bundleSha256: string;
   /** Milliseconds of a clock that does not go back. */
   readonly nowMs: () => number;
   readonly limits?: Partial<ServerLimits>;
-  /** Told why a worker was lost. */
+  /** Called with the reason when a worker is lost. */
   readonly onWorkerLost?: (worker: number, reason: string) => void;
-  /** For what an operator should see, such as an added level. */
+  /** Called with messages for operators, such as an added level. */
   readonly onNotice?: Notice;
-  /** What is counted of its workers, whatever the method; left out for nothing. */
+  /** Metrics of the workers that do not depend on the method. Default: none. */
   readonly workerLines?: () => readonly MetricLine[];
   /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
   readonly epochOffsetMs?: number;
@@ -32,7 +32,7 @@ export interface ApplicationOptions {
   recorder?(entry: RecordedEntry): void;
 }
 
-/** What answers, on what: where the methods differ. */
+/** Parts of an application that differ between methods. */
 export interface Opening<E extends Executor, H extends Required<ExecutorHandlers>> {
   readonly bundle: Bundle;
   /** Rows that wait or run at most, where no limit is given; left out for the usual one. */
@@ -45,7 +45,7 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   readonly executorFactory: (handlers: H) => E | Promise<E>;
 }
 
-/** An endpoint that takes an executor of a kind, and what that has to tell. */
+/** An endpoint for one kind of executor, with the handlers of its events. */
 export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
   readonly handlers: H & Required<ExecutorHandlers>;
   attach(executor: E): void;
@@ -72,10 +72,7 @@ export function applicationOf<E extends Executor, H extends Required<ExecutorHan
   return application;
 }
 
-/**
- * Workers may be ready before the executor is there to be called, so what they tell waits until it
- * is.
- */
+/** Workers may be ready before the executor can be called, so their events wait until it exists. */
 async function attachExecutor<E extends Executor, H extends Required<ExecutorHandlers>>(
   endpoint: ServedEndpoint<E, H>,
   executorFactory: Opening<E, H>["executorFactory"],
@@ -94,9 +91,9 @@ async function attachExecutor<E extends Executor, H extends Required<ExecutorHan
   return executor;
 }
 
-/** What a feature adds to one application. */
+/** State that a feature adds to one application. */
 export interface ApplicationPart {
-  /** What it counts; without the name of the application, where it says no other. */
+  /** Metrics of the feature; those without an `application` label get it from the application. */
   lines?(): readonly MetricLine[];
   promises?(): readonly PromiseState[];
   labelled?(): readonly LabelledAnswers[];
@@ -115,9 +112,9 @@ export class Application {
   readonly gate: Gate;
   readonly sloMs: number;
   readonly limits: ServerLimits;
-  /** What is counted of its workers, whatever the method. */
+  /** Metrics of the workers that do not depend on the method. */
   readonly workerLines: () => readonly MetricLine[];
-  /** For what an operator should see of it. */
+  /** Reports messages for operators. */
   readonly onNotice: Notice;
   readonly #attachExecutor: () => Promise<Executor>;
   #executor: Executor | undefined;
@@ -137,17 +134,17 @@ export class Application {
     this.#attachExecutor = parts.attachExecutor;
   }
 
-  /** Whether it takes only what was accepted; the loss of a worker is not reported then. */
+  /** Whether it accepts no new requests; lost workers are not reported then. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  /** What features count of it. */
+  /** Metrics of all features for this application. */
   partLines(): MetricLine[] {
     return this.#parts.flatMap((part) => part.lines?.() ?? []);
   }
 
-  /** What its bundle promises, as that stands; empty where nobody watches it. */
+  /** State of the bundle's promises; empty where no feature watches them. */
   promises(): PromiseState[] {
     return this.#parts.flatMap((part) => part.promises?.() ?? []);
   }
@@ -239,7 +236,7 @@ export class Gate {
   /** Whether a request that was read may come in. */
   admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
-    // What is given up in time comes in wherever one that is not would.
+    // Low-priority requests are dropped in time, so they are admitted wherever other requests are.
     if (model.givesUpLow === true) return this.#admission.hasRoom();
     return this.#admission.hasRoom(queriesOf(model, rows), isHigh ? 1 : LOW_SHARE);
   }

@@ -6,12 +6,12 @@ import type { Application, ApplicationPart } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { Trial } from "./trial.ts";
 
-/** A request that was answered, as those are told who follow answers. */
+/** An answered request, as features that observe answers receive it. */
 export interface AnsweredRequest {
   readonly hosted: HostedModel;
   readonly rows: number;
   readonly answer: Answer;
-  /** By which its client knows the request; undefined where by none. */
+  /** Client's id of the request; undefined without one. */
   readonly id: string | undefined;
   /** Name of the client's token; empty where it has shown none. */
   readonly client: string;
@@ -27,14 +27,14 @@ export interface RequestHooks {
   ended?(record: RequestRecord): void;
 }
 
-/** What a feature is to the applications of a server and their requests. */
+/** Hooks of a feature into applications and their requests. */
 export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */
   readonly extensions?: readonly string[];
   /** For every application that is opened: served, read again, or on trial. */
   opened?(application: Application): ApplicationPart;
-  /** What it counts that is of no application. @param trials those that are open. */
+  /** Metrics of the feature that belong to no application. @param trials open trials. */
   metricLines?(trials: readonly Trial[]): readonly MetricLine[];
   /** Whether clients should be sent here. @param served the applications that answer now. */
   isFit?(served: readonly Application[]): boolean;
@@ -57,7 +57,7 @@ export class RequestFeatures {
     this.records = isNoting ? new Records(arrived, ended, nowMs) : undefined;
   }
 
-  /** Of Triton's protocol, by their names. */
+  /** Names of the extensions of Triton's protocol. */
   get extensions(): string[] {
     return this.#all.flatMap(({ extensions = [] }) => extensions);
   }

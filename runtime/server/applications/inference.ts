@@ -20,14 +20,14 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
   shed: 503,
   late: 503,
-  // Whoever asks again with the same timeout is not answered either.
+  // A retry with the same timeout would fail too.
   timeout: 504,
   "no-worker": 503,
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
   refused: 400,
-  // Nobody is there to read it.
+  // The client is gone, so the status appears in logs only.
   cancelled: 499,
   "sequence-not-open": 400,
   "sequences-full": 429,
@@ -44,16 +44,16 @@ const VIOLATIONS: ReadonlySet<FailureReason> = new Set([
   "inference",
 ]);
 
-/** What a protocol does of it. */
+/** An inference request as one protocol provides it. */
 export interface Inference {
   readonly hosted: HostedModel;
-  /** As the client named it. */
+  /** Name that the client used. */
   readonly modelName: string;
-  /** What is noted of the request; undefined where nothing is. */
+  /** Record for logs and traces; undefined where the request is not recorded. */
   readonly record?: RequestRecord | undefined;
   /** Name of the client's token; undefined or empty where it has shown none. */
   readonly client?: string | undefined;
-  /** By which its client knows the request, once it was read; left out where by none. */
+  /** Client's id of the request, once the request was read. Default: none. */
   readonly id?: () => string | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
@@ -135,7 +135,7 @@ export async function infer(state: ServerState, inference: Inference): Promise<v
 }
 
 interface Classified {
-  /** With inputs that fill its bucket. */
+  /** Request with inputs padded to its bucket. */
   readonly request: InferRequest;
   readonly sloClass: RequestClass;
 }

@@ -5,9 +5,12 @@ import type { HeadLimits } from "../connections/connection.ts";
 import type { ConnectionLimits } from "../connections/connections.ts";
 
 export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
-  /** Of a request's body, compressed and not, where its model's shapes could need more. */
+  /**
+   * Limit of a request's body, compressed and uncompressed, where its model's shapes could need
+   * more.
+   */
   readonly maxBodyBytes: number;
-  /** Of bodies and tensors of all requests that have no answer yet. */
+  /** Limit of the bodies and tensors of all unanswered requests together. */
   readonly maxBytesInFlight: number;
   /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;

@@ -1,4 +1,4 @@
-/** What all listeners of a server share: its applications, and which inference requests are in. */
+/** State that all listeners of a server share: its applications and the open inference requests. */
 import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
@@ -13,17 +13,17 @@ import { revisionOf, Trials } from "./trial.ts";
 
 export interface ServerStateOptions {
   readonly applications: readonly Application[];
-  /** Who may come in, by any listener. */
+  /** Access control of all listeners. */
   readonly access: Access;
   /** For the bytes of all requests. */
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
-  /** What the server calls itself. */
+  /** Name of the server in its metadata. */
   readonly serverName: string;
-  /** What it is among the front ends of a cluster; left out where it is of none. */
+  /** Name of this front end in its cluster; undefined outside of a cluster. */
   readonly frontEnd?: string | undefined;
-  /** Of the program, as the server tells it. */
+  /** Version of the program in the server metadata. */
   readonly version: string;
   /** Whether parameters of answers are all texts. */
   readonly hasTextParameters: boolean;
@@ -90,7 +90,7 @@ export class ServerState {
     this.reload = options.reload;
   }
 
-  /** Of all models, with those that are called several. */
+  /** Names of all models, including alternative names. */
   get modelNames(): string[] {
     return this.models.flatMap(({ names }) => names);
   }
@@ -103,12 +103,12 @@ export class ServerState {
     return [...repository, ...sequence, ...this.features.extensions].sort();
   }
 
-  /** Those that answer what comes now; one that was replaced may still have requests. */
+  /** Applications that answer new requests; a replaced one may still have open requests. */
   get applications(): readonly Application[] {
     return this.#applications;
   }
 
-  /** Those that are served and those that run beside them. */
+  /** The served applications and those that run beside them. */
   get running(): readonly Application[] {
     return [...this.#applications, ...this.trials.beside];
   }
@@ -118,7 +118,7 @@ export class ServerState {
     return this.#models;
   }
 
-  /** Whether it tells clients to go elsewhere. */
+  /** Whether the server reports that it is not ready because it stops. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
@@ -132,7 +132,7 @@ export class ServerState {
     return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
-  /** Whether clients should be sent here, as those are told who ask whether it is ready. */
+  /** Whether the server is ready for new requests, as readiness probes see it. */
   get isFit(): boolean {
     return this.isReady && this.features.isFit(this.#applications);
   }
@@ -161,7 +161,7 @@ export class ServerState {
     this.#models = namedApart(models);
   }
 
-  /** What all applications count, and what is counted of their requests whatever the method. */
+  /** Metrics of all applications and of their requests. */
   metricLines(): MetricLine[] {
     return [
       ...countedLines(this.applications, this.models),
@@ -179,7 +179,10 @@ export class ServerState {
     });
   }
 
-  /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
+  /**
+   * Reports the server as not ready, so that load balancers stop sending requests; requests that
+   * still arrive are answered.
+   */
   stop(): void {
     this.#isStopping = true;
   }

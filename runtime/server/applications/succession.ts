@@ -7,7 +7,7 @@ import { hostedModels } from "./hosted-model.ts";
 import { type ServerState, within } from "./server-state.ts";
 import { Trial } from "./trial.ts";
 
-/** Of workers that do not fail but do not come up either. */
+/** Time limit for workers that neither fail nor become ready. */
 const READY_TIMEOUT_MS = 300_000;
 
 export interface Replaced {

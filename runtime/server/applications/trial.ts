@@ -6,13 +6,13 @@ import type { HostedModel } from "./hosted-model.ts";
 /** Names this consumer of random numbers. */
 const STREAM = 0x63_61_6e_61;
 
-/** Of FNV-1a with 32 bits. */
+/** Offset basis of 32-bit FNV-1a. */
 const BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 
 export class Sampler {
   readonly #share: number;
-  /** What the salt has made of the hash, to which ids are added. */
+  /** Hash of the salt, to which ids are added. */
   readonly #salted: number;
   readonly #rng: Rng;
 
@@ -57,7 +57,7 @@ export interface ArmCounts {
   readonly violated: number;
 }
 
-/** Of the application that is served, and the one that is tried. */
+/** The served application and the candidate. */
 export interface Arms {
   readonly stable: ArmCounts;
   readonly candidate: ArmCounts;
@@ -68,9 +68,9 @@ export interface TrialOptions {
   readonly stable: Application;
   /** Its workers are ready. */
   readonly candidate: Application;
-  /** Of the candidate, one for each model of the other. */
+  /** Models of the candidate, one for each model of the served application. */
   readonly models: readonly HostedModel[];
-  /** Of the requests that the candidate answers, 0..1. */
+  /** Share of requests that the candidate answers, 0..1. */
   readonly share: number;
 }
 
@@ -82,7 +82,7 @@ export class Trial {
   readonly #counts = { stable: { kept: 0, violated: 0 }, candidate: { kept: 0, violated: 0 } };
   readonly #modelByName: ReadonlyMap<string, HostedModel>;
   readonly #sampler: Sampler;
-  /** Of requests that were asked for before. */
+  /** Results for requests that were drawn before. */
   readonly #drawn = new WeakMap<object, boolean>();
 
   constructor({ stable, candidate, models, share }: TrialOptions) {
@@ -136,9 +136,9 @@ const REVISION_DIGITS = 12;
 
 export class Trials {
   readonly #open = new Set<Trial>();
-  /** By both of its applications. */
+  /** Both applications of each trial have an entry. */
   readonly #byApplication = new Map<Application, Trial>();
-  /** Those whose workers run beside the ones that are served, tried or not. */
+  /** Applications whose workers run beside the served ones, in a trial or not. */
   readonly beside = new Set<Application>();
   /** How many are open: requests need ask nothing else while it is 0. */
   openCount = 0;
@@ -177,7 +177,7 @@ export class Trials {
     return this.#byApplication.get(hosted.application)?.besideOf(hosted);
   }
 
-  /** What clients are told of who answers, where that may be one of two; else undefined. */
+  /** Revision that clients see where one of two bundles may answer; else undefined. */
   revisionOf({ application }: HostedModel): string | undefined {
     if (!this.#byApplication.has(application)) return undefined;
     return revisionOf(application);
@@ -189,7 +189,7 @@ export class Trials {
   }
 }
 
-/** By which people tell the bundle of an application from others. */
+/** Short identifier of an application's bundle for people. */
 export function revisionOf({ endpoint }: Application): string {
   return endpoint.bundleSha256.slice(0, REVISION_DIGITS);
 }
