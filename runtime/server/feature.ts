@@ -1,4 +1,4 @@
-/** What a feature of the server is once it is open; the server knows features by this alone. */
+/** An open feature of the server; the server knows features only by this interface. */
 import type { RequestFeature } from "./applications/hooks.ts";
 import type { RegisterRpcs } from "./grpc/rpcs.ts";
 import type { Route } from "./http/route.ts";

@@ -13,17 +13,17 @@ import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts"
 /** The most bytes of a body, before and after decompression, and why so many. */
 export interface BodyLimit {
   readonly bytes: number;
-  /** Such as "what this server takes at most". */
+  /** Source of the limit in messages, such as "what this server takes at most". */
   readonly why: string;
 }
 
-/** What the bodies of inference requests for a model may be. */
+/** Limits of the bodies of inference requests for a model. */
 export interface InferLimits {
-  /** With tensors in the JSON. */
+  /** Limit where the tensors are in the JSON. */
   readonly json: BodyLimit;
   /** Bytes of all tensors behind the JSON. */
   readonly maxBinaryBytes: number;
-  /** Of what the JSON consists, if it is long. */
+  /** Limits of the parts of long JSON. */
   readonly parts: JsonLimits;
   readonly maxRows: number;
 }
@@ -39,12 +39,12 @@ export const HEADER_BYTES = 65_536;
 /** For all of the JSON but the tensors: values, arrays and objects, strings. */
 const HEADER_PARTS = 16_384;
 
-/** Of BYTES, which may be an image, or a book: as long as bodies may be. */
+/** BYTES elements may be images or books, so only the body's limit applies. */
 const UNKNOWN_BYTES = Number.POSITIVE_INFINITY;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
-/** Of a request for the index or for administrators, or to see or change settings. */
+/** Limit of repository index, admin and settings requests. */
 export const SMALL_LIMIT: BodyLimit = {
   bytes: 4096,
   why: "what such a request takes at most",
@@ -113,7 +113,7 @@ function limited(limit: BodyLimit, maxBodyBytes: number): BodyLimit {
   return { bytes: maxBodyBytes, why: "what this server takes at most" };
 }
 
-/** What all requests may hold together. */
+/** Memory that all requests may hold together. */
 export class ByteBudget {
   readonly maxBytes: number;
   #heldBytes = 0;
@@ -158,7 +158,7 @@ export class ByteBudget {
   }
 }
 
-/** What one request holds. */
+/** Memory that one request holds. */
 export class ByteHold {
   readonly #take: (bytes: number, isSure: boolean) => void;
   #bytes = 0;
@@ -196,15 +196,16 @@ const LEAST_BYTES = 1 << 16;
 const MOST_BYTES = 1 << 20;
 /** Sizes of memory, so that bodies that differ by a little share it. */
 const STEP_BYTES = 1 << 16;
-/** Of what is kept and not used. */
+/** Limit of the memory that is kept for reuse. */
 const MAX_KEPT_BYTES = 1 << 25;
-/** What nobody has taken for so long goes back to the system. */
+/** Unused memory is released after this time. */
 const IDLE_MS = 20_000;
 
 /**
- * What lies outside of the heap of V8 and outlives two of its small collections goes back with the
- * next large one only, and bodies of half a MB make those come often. So the memory of a body that
- * surely nobody reads any more is used for another; of all others V8 finds out.
+ * Reuses the memory of request bodies. V8 frees memory outside of its heap that survived two minor
+ * collections only with the next major one, and bodies of half a MB would cause frequent major
+ * collections. So memory of a body that is certainly no longer read is used for another body; all
+ * other memory is left to V8.
  */
 export class BodyMemory {
   readonly #maxKeptBytes: number;
@@ -235,7 +236,10 @@ export class BodyMemory {
     return Buffer.from(memory, 0, bytes);
   }
 
-  /** Nobody reads it any more. @param memory any; what was not taken here is left alone. */
+  /**
+   * Called when the memory is no longer read. @param memory may be any; memory that was not taken
+   * here is ignored.
+   */
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     const size = memory.byteLength;
@@ -284,7 +288,7 @@ export class YoungMemory {
     this.#collect = collect;
   }
 
-  /** So many bytes of a body have come. */
+  /** Called with the number of body bytes received. */
   onBytes(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes < COLLECT_BYTES) return;
@@ -294,7 +298,7 @@ export class YoungMemory {
   }
 }
 
-/** What V8 offers in contexts that are made while it is asked to; nothing where it does not. */
+/** V8's `gc` function, which new contexts have while V8 exposes it; a no-op where V8 does not. */
 function collector(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("globalThis.gc");

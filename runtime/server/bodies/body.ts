@@ -38,7 +38,7 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
     : readCompressed(request, encoding as "gzip" | "deflate", sink, reading);
 }
 
-/** What `read` does of a body that needs no more than to be gathered, with less of it. */
+/** Short version of `read` for a body that only has to be concatenated. */
 function readPlain(
   request: IncomingMessage,
   sink: ByteSink,
@@ -171,7 +171,7 @@ function read(
       });
     });
     const onData = (chunk: Buffer) => guarded(() => reader.onData(chunk));
-    // What is left to inflate is bounded, and takes no more of the client's time.
+    // The rest to inflate is bounded and does not depend on the client's speed.
     const onEnd = () => {
       pace.stop();
       request.off("close", onClose);
@@ -284,7 +284,7 @@ export interface PaceLimits {
   readonly minBodyBytesPerS: number;
 }
 
-/** Those that have begun in this turn of the loop. */
+/** Paces that began in this turn of the event loop. */
 const begun = new Set<Pace>();
 let isTurnAwaited = false;
 
@@ -308,8 +308,8 @@ export class Pace {
   #seenBytes = 0;
 
   /**
-   * @param bytes come so far.
-   * @param onSlow told what was expected and what was found.
+   * @param bytes number of bytes received so far.
+   * @param onSlow called with the expected and the measured rate.
    */
   constructor(limits: PaceLimits, bytes: () => number, onSlow: (reason: string) => void) {
     this.#limits = limits;
@@ -332,7 +332,8 @@ export class Pace {
     const { bodyTimeoutMs, bodyWindowMs } = this.#limits;
     const waitMs = Math.min(bodyWindowMs, bodyTimeoutMs - this.#passedMs);
     this.#timer = setTimeout(() => {
-      // What came while the server was busy is read first: it is no fault of the client's.
+      // Data that arrived while the server was busy is read first, since that delay is not the
+      // client's.
       this.#looking = setImmediate(() => this.#look(waitMs));
     }, waitMs);
   }

@@ -14,11 +14,11 @@ export interface Inflater {
   /** @returns whether it takes more at once; if not, `onDrain` is called when it does. */
   write(chunk: Buffer, onDrain: () => void): boolean;
   end(): void;
-  /** Nothing is told from now on. */
+  /** Ends all callbacks. */
   stop(): void;
 }
 
-/** Of what comes out in one piece. */
+/** Maximum size of a piece of output. */
 const CHUNK_BYTES = 65_536;
 
 export function isCompressed(encoding: string): encoding is Compression {

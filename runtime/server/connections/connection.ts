@@ -5,8 +5,8 @@ import { CLOSE, HttpError, lastAnswer, REQUEST_CUT, reasonJson } from "./http-er
 
 export interface ConnectionEnd {
   /**
-   * How long what a client still sends is read once it was told that it is not wanted. To close
-   * without reading would reset the connection, and the client would lose the answer.
+   * How long to keep reading after a request was rejected. Closing without reading would reset the
+   * connection, and the client would lose the answer.
    */
   readonly lingerMs: number;
   /** Requests of one connection that wait for their answers, at most. */
@@ -28,7 +28,7 @@ export class Connection {
   /** In the order of the requests. */
   readonly #owed: Owed[] = [];
   #latest: IncomingMessage | undefined;
-  /** Why no further request is read; told once what is owed before it has been sent. */
+  /** Why no further request is read; sent after the pending answers. */
   #refusal: HttpError | undefined;
   #isRefused = false;
   #isLeaving = false;
@@ -59,9 +59,9 @@ export class Connection {
   }
 
   /**
-   * Takes note of a request.
-   * @returns "answer" if it is to be answered, "ignore" if the connection is at its end, or why
-   * the request is refused.
+   * Registers a request.
+   * @returns "answer" for a request to answer, "ignore" if the connection is ending, or the error
+   * with which it is rejected.
    */
   take(request: IncomingMessage, response: ServerResponse): "answer" | "ignore" | HttpError {
     if (this.#isRefused || this.#isLeaving) return "ignore";
@@ -87,7 +87,7 @@ export class Connection {
     if (this.#isRefused || this.#isLeaving) return false;
     this.#isRefused = true;
     const last = this.#owed.at(-1);
-    if (last === undefined) this.#tell(error);
+    if (last === undefined) this.#sendError(error);
     else if (last.request.complete) this.#refusal = error;
     // The body of the last request is what was refused.
     else if (!last.response.headersSent) answerLast(last.response, error);
@@ -118,7 +118,7 @@ export class Connection {
     if (this.#owed.length === 0) this.#leave();
   }
 
-  /** Makes room at once; whoever is there is told why. */
+  /** Closes the connection to make room; a client that waits gets the error. */
   evict(error: HttpError): void {
     this.#isRefused = true;
     this.#isLeaving = true;
@@ -151,10 +151,10 @@ export class Connection {
 
   #onClose(): void {
     clearTimeout(this.#timer);
-    // Node forgets a request that is answered; whoever still waits for its body learns it here.
+    // Node forgets an answered request, so readers that still wait for its body are ended here.
     if (this.#latest?.complete === false) this.#latest.destroy();
     for (const { response } of [...this.#owed]) {
-      // Node tells only the answer in turn that the connection is gone.
+      // Node reports a lost connection only to the current answer.
       if (response.socket === null) response.destroy().emit("close");
     }
   }
@@ -163,10 +163,10 @@ export class Connection {
     const at = this.#owed.indexOf(owed);
     if (at < 0) return;
     this.#owed.splice(at, 1);
-    if (this.#owed.length === 0 && this.#refusal !== undefined) this.#tell(this.#refusal);
+    if (this.#owed.length === 0 && this.#refusal !== undefined) this.#sendError(this.#refusal);
   }
 
-  #tell(error: HttpError): void {
+  #sendError(error: HttpError): void {
     if (!this.#socket.writable) this.#destroySoon();
     else {
       this.#socket.write(lastAnswer(error));
@@ -192,14 +192,14 @@ export class Connection {
   }
 
   /**
-   * A client that has ended its side may still read, or may be gone: TCP tells only when something
-   * is sent to it. What HTTP allows to be sent before any answer is an interim one.
+   * A client that has ended its side may still read, or may be gone: TCP reports that only when
+   * something is sent. HTTP allows an interim response before any answer.
    */
   #onEnd(): void {
     if (this.#isLeaving) this.#destroySoon();
     const last = this.#owed.at(-1);
     if (last === undefined) return;
-    // Node tells that itself, but not of a request that asks for another protocol.
+    // Node handles this itself, except for a request that asks for another protocol.
     if (!last.request.complete) this.refuse(new HttpError(400, REQUEST_CUT));
     else if (!last.response.headersSent) last.response.setHeader("connection", "close");
     this.#look(LOOK_MS);
@@ -231,13 +231,13 @@ function isWhole(request: IncomingMessage): boolean {
 }
 
 export interface HeadLimits {
-  /** Of the request line and the header together. */
+  /** Limit of the request line and the headers together. */
   readonly maxHeaderBytes: number;
   /** Fields of a header. */
   readonly maxHeaderFields: number;
 }
 
-/** Characters of a name or address with a port, RFC 3986 §3.2.2; the parts are not told apart. */
+/** Characters of a host with an optional port, RFC 3986 §3.2.2; the parts are not distinguished. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
 /** @returns why the connection is of no use any more, or undefined. */
@@ -277,7 +277,7 @@ function refusedFraming({ headers, httpVersionMinor }: IncomingMessage): HttpErr
   return refused(501, `Transfer-Encoding: expected chunked, got ${coding}`);
 }
 
-/** Whether bytes of the request may still come, which nobody reads unless they ask for them. */
+/** Whether unread bytes of the request may still arrive. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";

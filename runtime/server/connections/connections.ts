@@ -20,7 +20,7 @@ export interface ConnectionLimits extends ConnectionEnd, OutboxLimits {
   readonly idleTimeoutMs: number;
 }
 
-/** Connections that are told that there are too many; those beyond are dropped unanswered. */
+/** Connections over the limit that get an answer; further ones are closed without one. */
 export const SURPLUS_CONNECTIONS = 256;
 /** How often it is looked who is slow, at most. */
 const SWEEP_MS = 1000;
@@ -34,7 +34,7 @@ export class Connections {
   readonly outbox: Outbox;
   readonly #limits: ConnectionLimits;
   readonly #bySocket = new Map<Socket, Connection>();
-  /** Those without a request so far, the oldest first. */
+  /** Connections that have not sent a request yet, oldest first. */
   readonly #silent = new Set<Connection>();
   readonly #countByEnding = new Map<Ending, number>();
   readonly #sweep: NodeJS.Timeout;
@@ -60,15 +60,15 @@ export class Connections {
     return this.#bySocket.has(socket);
   }
 
-  /** Of a socket that was given to `open`. */
+  /** Connection of a socket that was given to `open`. */
   of(socket: Socket): Connection {
     const connection = this.#bySocket.get(socket);
     return connection ?? this.open(socket);
   }
 
   /**
-   * Where there is no room, the connection that has waited longest to ask for something makes some;
-   * where all have asked, the new one is told that there is none.
+   * Opens a connection. At the limit, the oldest connection without a request is closed; if there
+   * is no such connection, the new one is rejected.
    */
   open(socket: Socket): Connection {
     const connection = new Connection(socket, this.#limits);
@@ -87,7 +87,7 @@ export class Connections {
     return connection;
   }
 
-  /** Tells that a connection has asked for something. */
+  /** Called when a connection has sent a request. */
   onAsked(connection: Connection): void {
     this.#silent.delete(connection);
     this.#askedCount++;

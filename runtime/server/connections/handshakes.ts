@@ -1,11 +1,14 @@
 /** Connections on which client and server agree on keys: no more than there is room for. */
 import type { Socket } from "node:net";
 
-/** Of more, the one that has taken longest is cut. */
+/** At the limit, the oldest handshake is cut. */
 const MAX_HANDSHAKES = 256;
 
 export class Handshakes {
-  /** By the other end, since Node gives the encrypted connection a socket of its own. */
+  /**
+   * Sockets by the peer's address and port, since Node creates a new socket for the encrypted
+   * connection.
+   */
   readonly #byPeer = new Map<string, Socket>();
   readonly #onFailed: () => void;
 

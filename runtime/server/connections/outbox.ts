@@ -16,8 +16,8 @@ export interface OutboxLimits {
 }
 
 /**
- * A large answer is written in slices, so that it can be seen how fast it is taken; a smaller one
- * is put together, because one system call costs less than telling the system of its parts.
+ * Large answers are written in slices, so that the client's speed can be measured. Smaller ones are
+ * concatenated, because one system call costs less than a vectored write.
  */
 const SLICE_BYTES = 1 << 16;
 
@@ -36,7 +36,7 @@ export type Unread = "slow reader" | "unread answers";
 
 export class Outbox {
   readonly #limits: OutboxLimits;
-  /** Those that clients have kept waiting the longest come first. */
+  /** Sendings with the longest wait first. */
   readonly #sendings = new Set<Sending>();
   readonly #bytesBySocket = new NotesAt<Socket, number>();
   readonly #onCut: (reason: Unread) => void;

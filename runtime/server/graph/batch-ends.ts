@@ -1,6 +1,6 @@
 /**
- * What becomes of the queries of a batch that is over: they are handed on to the tasks behind and
- * to their requests, fail, or are tried again.
+ * Processes the queries of finished batches: forwards them to the next tasks and to their requests,
+ * fails them, or retries them.
  */
 import { mayTryAgain } from "../../core/second-try.ts";
 import type { BatchResult, RowsRefusedError } from "../../exec/models/executor.ts";
@@ -76,7 +76,7 @@ export class BatchEnds {
     request.take(query, parts, isLast, batch);
     const next = course.follow(query, sent, cut, row);
     if (next === NO_ROOM) {
-      const message = "rows that tasks have made: as many are under way as may be";
+      const message = "queue full: the maximum number of rows that tasks have made is in progress";
       requests.fail(request, "queue-full", message);
       return;
     }
@@ -122,13 +122,13 @@ export class BatchEnds {
     this.#options.startBatches(nowMs);
   }
 
-  /** The model could not run it, or its answer is none. */
+  /** Called when the model failed, or its answer is invalid. */
   fail({ queries }: RunningBatch, message: string): void {
     const { slots, requests } = this.#options;
     for (const slot of queries) requests.fail(slots.free(slot).request, "inference", message);
   }
 
-  /** What may be tried again waits again; the others fail. */
+  /** Retries the queries that may be retried, and fails the others. */
   lose(batch: RunningBatch, message: string): void {
     const { slots, requests, observer } = this.#options;
     const nowMs = this.#options.nowMs();

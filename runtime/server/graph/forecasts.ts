@@ -1,4 +1,4 @@
-/** What a driver asks of whoever makes forecasts beside what is served. */
+/** Forecasts for the dispatcher, which a driver asks for. */
 export interface Forecasts {
   /**
    * The dispatcher may have looked at the traffic: then another forecast is begun.

@@ -14,7 +14,7 @@ interface OpenRequestsOptions {
   readonly slots: QuerySlots;
   readonly dispatcher: Pick<RecordedDispatcher, "onCancel">;
   readonly observer: PipelineObserver;
-  /** What the way of requests has of their deadlines; undefined for nothing. */
+  /** Times of the request path that deadlines include; undefined for none. */
   readonly path: PathTimes | undefined;
 }
 
@@ -69,7 +69,7 @@ export class OpenRequests {
     const { slots, observer, signature } = this.#options;
     const { request, task, losses, lossMessage } = slots.free(slot);
     if (reason === DROP_NO_WORKER && losses > 0) {
-      // Nobody is left to try again what may have ended its worker.
+      // After this loss no worker is left for a retry of a batch that may have ended its worker.
       this.fail(request, "worker-lost", lossMessage);
       return;
     }

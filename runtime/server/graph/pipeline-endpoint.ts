@@ -22,7 +22,7 @@ import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;
   readonly bundleSha256: string;
-  /** What serving the bundle needs of it. */
+  /** Configuration of the pipeline from its bundle. */
   readonly pipeline: ServedPipeline;
   readonly nowMs: () => number;
   /** Rows of requests that have no answer yet, at most. */
@@ -59,8 +59,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
     this.watched = { times, arrivals, reading: () => this.#reading() };
     const path = pathTimesOf(bundle.cluster);
-    const told = { observer, recorder, times, path };
-    const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
+    const observation = { observer, recorder, times, path };
+    const scheduler = new PipelineScheduler({ ...pipeline, ...observation, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
       scheduler.onWorkerLost(worker, reason, isHung);

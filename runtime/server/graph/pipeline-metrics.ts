@@ -24,12 +24,15 @@ interface PipelineGauges {
   readonly readyWorkers: number;
   readonly workers: number;
   readonly servers: number;
-  /** By variant among those of all tasks: workers that are to hold it, and that do. */
+  /**
+   * Workers that are assigned each variant, and those that are ready with it, indexed by variant
+   * across all tasks.
+   */
   readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
-  /** Of the level that is followed. */
+  /** Promises of the current level. */
   readonly promise: Promised;
 }
 
@@ -61,7 +64,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #drops: readonly DropCounter[];
   readonly #slackByTask: readonly Histogram[];
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
-  /** Of the rows that were answered in time. */
+  /** Sum over the rows that were answered in time. */
   #accuracySum = 0;
   readonly #losses = new LossCounts();
 
@@ -83,7 +86,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_SECONDS));
   }
 
-  /** By what became of them, since the start. */
+  /** Number of rows by outcome since the start. */
   get rows(): Readonly<Record<RowsOutcome, number>> {
     return { ...this.#rows };
   }

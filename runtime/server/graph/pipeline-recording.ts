@@ -1,6 +1,6 @@
 /**
- * The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the
- * events gives the same commands.
+ * Log of a running pipeline: the events and commands of its dispatcher. Replaying the events gives
+ * the same commands.
  */
 import type { LoadShare } from "../../core/load-share.ts";
 

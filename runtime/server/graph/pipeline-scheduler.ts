@@ -26,7 +26,7 @@ import { marked } from "./worker-orders.ts";
 
 interface PipelineSchedulerOptions {
   readonly signature: PipelineSignature;
-  /** Of the bundle, with room for `queryCapacity` queries; nothing has been told to it. */
+  /** New dispatcher of the bundle, with a capacity of `queryCapacity` queries. */
   readonly dispatcher: ServedDispatcher;
   /** Queries of all tasks that wait or run at most. */
   readonly queryCapacity: number;
@@ -36,16 +36,16 @@ interface PipelineSchedulerOptions {
   readonly courses: Courses;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
-  /** As of `ServedPipeline`; left out, workers have the time that any batch has. */
+  /** Same as in `ServedPipeline`. Default: all batches have the same time. */
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
   /** Left out where the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
-  /** What the way of requests has of their deadlines; left out for nothing. */
+  /** Times of the request path that deadlines include. Default: none. */
   readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
-  /** Told what batches take; left out where nobody asks. */
+  /** Receives the times of batches. Default: no measurement. */
   readonly times?: ServiceTimes | undefined;
   /** Which kind of place a worker is to its profile; of cores where workers have several. */
   readonly kindOf?: ServedPipeline["kindOf"] | undefined;
@@ -187,7 +187,7 @@ export class PipelineScheduler {
     this.#dispatcher.onShare(share, this.#now());
   }
 
-  /** What is seen here, to tell the other front ends. */
+  /** Load seen by this front end, for the other front ends. */
   seenLoad(): SeenLoad {
     return this.#dispatcher.seenLoad(this.#now());
   }

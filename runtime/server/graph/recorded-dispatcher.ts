@@ -14,12 +14,12 @@ import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
 /**
- * A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts.
+ * A dispatcher of a pipeline; one whose plans resize workers also receives resizes and forecasts.
  */
 export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
 
 interface RecordedDispatcherOptions {
-  /** Nothing has been told to it. */
+  /** A new dispatcher without any events. */
   readonly dispatcher: ServedDispatcher;
   /** Queries of the commands of one event at most. */
   readonly queryCapacity: number;

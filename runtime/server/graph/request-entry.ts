@@ -23,7 +23,7 @@ interface RequestEntryOptions {
   readonly slots: QuerySlots;
   readonly requests: OpenRequests;
   readonly dispatcher: Pick<RecordedDispatcher, "onRequest" | "onQuery">;
-  /** What the way of requests has of their deadlines; undefined for nothing. */
+  /** Times of the request path that deadlines include; undefined for none. */
   readonly path: PathTimes | undefined;
   /** Does what the dispatcher says. */
   readonly carryOut: (commands: readonly PipelineCommand[], nowMs: number) => void;

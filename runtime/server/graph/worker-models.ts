@@ -11,7 +11,7 @@ export class WorkerModels {
   readonly #isHeld: boolean[];
   /** The fewest that the next batch may have. */
   readonly #leastCores: number[];
-  /** Those that were asked for last. */
+  /** Cores requested last per worker. */
   readonly #wantedCores: number[];
   #hasStarted = false;
 

@@ -14,15 +14,15 @@ import { PipelineQuery, type PipelineRequest } from "./pipeline-request.ts";
 
 /** A row of a request, or one that an edge has made of such a row. */
 export class CourseRow {
-  /** As `VisitProgress` has it. */
+  /** Same as in `VisitProgress`. */
   readonly name: number;
   /** Index of the row in its request, or of the one that it was made of. */
   readonly row: number;
   /** The row that it was made of; null for that of a request. */
   readonly madeOf: CourseRow | null;
-  /** By task. */
+  /** Indexed by task. */
   readonly queries: (PipelineQuery | undefined)[] = [];
-  /** By scope, those that were made of it, in their order. */
+  /** Rows made from this one, by scope, in their order. */
   readonly #made: CourseRow[][] = [];
 
   constructor(name: number, row: number, madeOf: CourseRow | null) {

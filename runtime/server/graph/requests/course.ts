@@ -34,8 +34,8 @@ export interface Courses {
   /** Called for every request that comes, in their order. */
   courseOf(request: PipelineRequest): Course;
   /**
-   * How many queries a row of a batch sends along each of the edges that lead away from its task;
-   * or, as text, why that cannot be told. Called once, also if nobody waits for the row.
+   * Number of queries that a row of a batch sends along each outgoing edge of its task, or the
+   * reason as text if it is unknown. Called once per row, also if its request has ended.
    */
   sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string;
 }

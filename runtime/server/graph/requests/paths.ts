@@ -1,6 +1,6 @@
 /**
- * Who answered a request of a pipeline: the paths of variants that its rows took, and how accurate
- * those are.
+ * Returns the variants that answered a request of a pipeline: the paths of its rows, and their
+ * accuracy.
  */
 import { pathAccuracy } from "../../../bundle/path-accuracy.ts";
 import type { LokiBundle } from "../../../bundle/schema.ts";
@@ -81,7 +81,7 @@ function count(
   countByPath.set(key, (countByPath.get(key) ?? 0) + 1);
 }
 
-/** Tells what answered and how often; without a number if it is the only one. */
+/** Formats what answered and how often; without a number if it is the only one. */
 export function countedText(countByPath: ReadonlyMap<string, number>): string {
   const paths = [...countByPath];
   const [only] = paths;

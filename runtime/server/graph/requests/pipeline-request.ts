@@ -28,7 +28,7 @@ export class PipelineQuery {
   readonly parent: PipelineQuery | null;
   /** Index of the row in its request, where no row has two queries for a task. */
   readonly row: number;
-  /** Of each input of the task its bytes; empty once it is done. */
+  /** Bytes of each input of the task; empty once the query is done. */
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
@@ -38,7 +38,7 @@ export class PipelineQuery {
   lossMessage = "";
   /** When it was handed in, by the clock of the server. */
   sinceMs = Number.NaN;
-  /** Of each output of the task; empty until it is done. */
+  /** Parts of each output of the task; empty until the query is done. */
   outputs: readonly TensorPart[] = [];
   /**
    * The queries that came out of this one for each child task of a tree, in order; empty until it
@@ -90,7 +90,7 @@ export class PipelineRequest {
   startMs = Number.NaN;
   /** When the first batch with a query of it was handed to a worker. */
   handedMs = Number.NaN;
-  /** Of whoever answered; 0 before. */
+  /** Accuracy of the variants that answered; 0 before. */
   accuracy = 0;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
@@ -132,12 +132,15 @@ export class PipelineRequest {
     return at(this.#inputs, input).subarray(bounds[row], bounds[row + 1]);
   }
 
-  /** Queries that are to be done before there is an answer. */
+  /** Adds queries that must be done before there is an answer. */
   expect(queries: number): void {
     this.#open += queries;
   }
 
-  /** A query is done. What follows it is to be expected before the request may be answered. */
+  /**
+   * Called when a query is done. Following queries must be passed to `expect` before
+   * `answerIfDone` is called.
+   */
   take(
     query: PipelineQuery,
     outputs: readonly TensorPart[],

@@ -13,7 +13,7 @@ import { CourseRow, RowInputs, RowQuery } from "./course-rows.ts";
 import { EdgeCoins } from "./edge-coins.ts";
 import type { PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
 
-/** What the courses through one pipeline share. */
+/** State that all courses through one pipeline share. */
 interface Way {
   readonly signature: PipelineSignature;
   readonly graph: TaskGraph;
@@ -88,7 +88,7 @@ class VisitCourse implements Course {
   readonly #enteredByRow: readonly (readonly number[])[];
   /** Rows of the request; empty before the beginning and after the end. */
   readonly #rows: CourseRow[] = [];
-  /** By their names, those that were made of them. */
+  /** Rows made from other rows, by name. */
   readonly #made = new Map<number, CourseRow>();
 
   constructor(way: Way, request: PipelineRequest, enteredByRow: readonly (readonly number[])[]) {

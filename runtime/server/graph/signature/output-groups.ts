@@ -14,15 +14,14 @@ interface FedChild {
 }
 
 /**
- * For each output name the name of the count output that says how many of its rows belong to each
- * row of a batch; null for one each.
- *
- * What is fed follows its feed, and a count is one number each. Any other output of a task that
- * counts is told by the name of its first dimension: that of an input is a row each, that of a fed
- * output goes as that, and another one as the only count. Modules name no dimensions: what they do
- * not send on goes as the only count.
+ * Returns, for each output name, the name of the count output with the number of its rows per row
+ * of a batch; null for exactly one each.
+ * Fed outputs follow their feed, and a count is one number each. For any other output of a task
+ * that counts, the name of its first dimension decides: that of an input means one row each, that
+ * of a fed output means the same as that output, and any other name means the only count. Modules
+ * name no dimensions: their outputs that are not fed follow the only count.
  * @param children tasks that this one feeds.
- * @throws RuntimeError RUNTIME_MODEL if it cannot be told.
+ * @throws RuntimeError RUNTIME_MODEL if the group is ambiguous.
  */
 export function groupsOf(
   variant: ModelVariant,
@@ -112,6 +111,6 @@ function only(
   const allowed =
     "a first dimension with the name that an input's has, for a row each, " +
     "or that of an output that is sent on, for as many rows as are sent; " +
-    "where workers are elsewhere, the model's file in --models tells it";
+    "where workers run on other machines, --models must hold the model's file";
   throw unfit(`${at} output "${output}"`, axis === undefined ? "no name" : `"${axis}"`, allowed);
 }

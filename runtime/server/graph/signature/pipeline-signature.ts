@@ -21,7 +21,7 @@ import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 export interface PipelineSignature extends ClientSignature {
   /** Parents before their children. */
   readonly tasks: readonly TaskSignature[];
-  /** Those of all tasks, in the order of the tasks. */
+  /** Variants of all tasks, in the order of the tasks. */
   readonly variants: readonly PipelineServedVariant[];
   /** Edges from the requests, by ascending child. */
   readonly entryEdges: readonly ServedEdge[];
@@ -43,8 +43,8 @@ export interface TaskSignature {
    */
   readonly gates: readonly number[];
   /**
-   * Whether the client has one more output of the task, which tells the rows of its request that
-   * were there.
+   * Whether the client has an additional output of the task with the rows of its request that
+   * reached it.
    */
   readonly tellsRows: boolean;
 }
@@ -76,7 +76,7 @@ export interface PipelineServedVariant extends ServedVariant {
   readonly countByOutput: readonly (number | null)[];
 }
 
-/** Name of the output that tells the rows of a request. */
+/** Name of the output with the row numbers of the request. */
 const ROWS_OUTPUT = "request_row";
 
 /**
@@ -153,7 +153,7 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
   );
 }
 
-/** What has as many rows as there are. */
+/** Returns the inputs whose number of rows is open. */
 function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
   const feeds = edges.flatMap(({ feed, gather }) => (gather === "all" && feed ? [feed] : []));
   return new Set(feeds.flatMap(({ inputs }) => inputs.map(({ input }) => input)));
@@ -220,7 +220,7 @@ function requestInputsOf(
   return inputs;
 }
 
-/** What is sent on is the client's only if it asks for it. */
+/** Outputs that are sent on are the client's only if it requests them. */
 function clientOutputs(
   { name, outputs, edgesAway }: TaskSignature,
   { rowsOutput }: LinkedTask,
@@ -234,7 +234,7 @@ function clientOutputs(
   }));
   if (rowsOutput === "none") return own;
   if (outputs.some((output) => output.name === ROWS_OUTPUT)) {
-    throw unfit(`task "${name}" outputs`, namesOf(outputs), `no "${ROWS_OUTPUT}": it is told here`);
+    throw unfit(`task "${name}" outputs`, namesOf(outputs), `no "${ROWS_OUTPUT}": the server adds it`);
   }
   const isInternal = rowsOutput === "internal";
   const rows = { name: nameOf(ROWS_OUTPUT), datatype: "INT64", rowShape: [], isInternal } as const;

@@ -1,11 +1,11 @@
-/** What is known of the way of a row before anything has run. */
+/** Visits of a task that are known before anything has run. */
 import type { Branch, StageEdge, StageTask } from "../../../bundle/schema.ts";
 
 interface TaskVisits {
   /** Whether every row comes here. */
   readonly isSure: boolean;
   /** Whether the counts that tasks answer tell which rows come here. */
-  readonly isTold: boolean;
+  readonly isDerivable: boolean;
 }
 
 /** Tasks as rows come to them. */
@@ -14,22 +14,22 @@ interface VisitedTasks {
   readonly entryBranch: Branch;
 }
 
-/** Of each task, in their order. */
+/** Returns the visits of each task, in their order. */
 export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
   const { tasks, entryBranch } = bundle;
   const visits: TaskVisits[] = [];
   for (const { edges } of tasks) {
     let isSure = false;
-    let isTold = true;
+    let isDerivable = true;
     for (const edge of edges) {
       const { parent } = edge;
-      const before = parent === null ? { isSure: true, isTold: true } : visits[parent];
+      const before = parent === null ? { isSure: true, isDerivable: true } : visits[parent];
       const branch = parent === null ? entryBranch : (tasks[parent]?.branch ?? "independent");
       const isAlways = isAlwaysTaken(edge, branch, tasks);
       isSure ||= isAlways && before?.isSure === true;
-      isTold &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isTold === true;
+      isDerivable &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isDerivable === true;
     }
-    visits.push({ isSure, isTold: isSure || isTold });
+    visits.push({ isSure, isDerivable: isSure || isDerivable });
   }
   return visits;
 }
@@ -42,7 +42,7 @@ export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number)
   const visits = visitsOf(bundle);
   const doneMs: number[] = [];
   for (const [task, { edges }] of bundle.tasks.entries()) {
-    // What may be skipped takes no time for sure.
+    // A task that may be skipped may take no time.
     const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
     doneMs.push(visits[task]?.isSure === true ? readyMs + taskMs(task) : 0);
   }
@@ -57,7 +57,7 @@ function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tas
   return branch === "independent" || !siblings.some(isCounted);
 }
 
-/** What rows are gathered follows from which there are. */
+/** Whether the rows that are gathered follow from the rows that exist. */
 function isGathered({ gather, share }: StageEdge): boolean {
   return gather !== undefined && share === 1;
 }
