@@ -1,7 +1,7 @@
 /** Answers that clients have not taken: how many bytes of them there are, and who is too slow. */
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 
-/** What a client has to take in the time that it has; what is less goes into the socket. */
+/** Bytes that a client must read within each send timeout; less fits into the socket's buffer. */
 const PIECE_BYTES = 65_536;
 
 export interface AnswerLimits {

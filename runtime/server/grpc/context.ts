@@ -1,4 +1,4 @@
-/** What the calls of the gRPC listener share. */
+/** State that the calls of the gRPC listener share. */
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import type { GivenUp } from "../requests/request.ts";

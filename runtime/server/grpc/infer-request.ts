@@ -67,7 +67,7 @@ function expectOneForm(outputs: readonly RequestedOutput[], signature: ClientSig
     throw new BadRequest("outputs", expected, "true and false");
   }
   for (const { index, classes } of typed) {
-    // Classes are told as BYTES.
+    // Classes are sent as BYTES.
     if (classes !== undefined) continue;
     const { name, datatype }: ModelTensor = signature.outputs[index] ?? VARIANT_OUTPUT;
     if (hasContents(datatype)) continue;

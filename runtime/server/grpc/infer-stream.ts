@@ -10,7 +10,7 @@ import { seenOf } from "./interceptor.ts";
 /** The server stops: a stream on which nothing has come for so long has said what it had to say. */
 const QUIET_MS = 100;
 
-/** By this, a client of Triton asks that an error ends its stream, with a status. */
+/** Parameter by which a client of Triton requests that an error ends its stream with a status. */
 const STRICT_ERRORS = "triton_grpc_error";
 
 export class InferStreams {
@@ -35,7 +35,7 @@ export class InferStreams {
   }
 }
 
-/** What ends a stream whose client wants it so. */
+/** Error that ends a stream of a client that requested it. */
 interface Failed {
   readonly error: unknown;
 }

@@ -1,6 +1,6 @@
 /**
- * Where every call comes in: it is looked at by its metadata before any of its message is read, and
- * what becomes of it is noted where it ends.
+ * Interceptor of all calls: checks a call by its metadata before its message is read, and records
+ * its end.
  */
 import {
   status as Code,
@@ -15,8 +15,8 @@ import type { CodeName } from "./codes.ts";
 import { isPast } from "./deadline.ts";
 import { Seen } from "./seen.ts";
 
-/** Which of them, grpc-js does not tell. */
-const BROKEN = "the client went away before its message was there, or that was too long";
+/** grpc-js does not report which of the two happened. */
+const BROKEN = "the client cancelled the call before its message was complete, or it was too long";
 
 const NOT_HERE = new HttpError(501, "administrators are served by another listener");
 
@@ -67,7 +67,7 @@ export function interceptorOf(
                 return;
               }
               own.clientName = decision.name;
-              // Of a stream its messages are counted, as many as there are at a time.
+              // On streams each message counts separately while it is processed.
               if (requestStream || isOver) decision.leave();
               else leave = decision.leave;
               pass(metadata);
@@ -88,7 +88,8 @@ export function interceptorOf(
             if (ended !== undefined) seen?.end(ended);
             else {
               if (!isWhole) seen?.onError(BROKEN);
-              // Whoever works on it learns at the same time that nobody waits, and says so.
+              // The code that handles the call learns of the cancellation at the same time, and
+              // reports it.
               const code = isPast(call.getDeadline()) ? "DEADLINE_EXCEEDED" : null;
               setImmediate(() => seen?.end(code));
             }

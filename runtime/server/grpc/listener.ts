@@ -1,4 +1,4 @@
-/** What the server knows of its gRPC listener without any of its code being loaded. */
+/** Interface of the gRPC listener that the server can use without loading gRPC code. */
 import type { MetricLine } from "../../base/exposition.ts";
 import type { RegisterRpcs } from "./rpcs.ts";
 
@@ -12,16 +12,16 @@ export interface GrpcOptions {
   readonly maxStreams: number;
   /** Whether administrators are served there; left out, they are. */
   readonly servesAdmin?: boolean;
-  /** What features add; left out for nothing. */
+  /** RPCs of features. Default: none. */
   readonly rpcs?: readonly RegisterRpcs[];
 }
 
 export interface GrpcListener {
   /** HOST:PORT, as clients of gRPC have it. */
   readonly url: string;
-  /** Of the server, whatever the model. */
+  /** Metrics of the listener, for all models. */
   metricLines(): MetricLine[];
-  /** Tells whoever watches whether it is ready, as it is now. */
+  /** Notifies health watchers of the server's current readiness. */
   announceStop(): void;
   /**
    * Accepts no more connections, answers what was sent on those that there are, and ends them.

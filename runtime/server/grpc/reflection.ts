@@ -101,7 +101,7 @@ export class Reflection {
     };
   }
 
-  /** By the name of a service, message, enum or extension, or of a method or field of one. */
+  /** Finds the file of a service, message, enum, extension, method or field by name. */
   #fileOf(symbol: string): DescFile | undefined {
     const known = this.#registry.get(symbol);
     if (known !== undefined) return known.file;

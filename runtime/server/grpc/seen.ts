@@ -1,4 +1,6 @@
-/** What is noted of gRPC calls and of requests on streams, and what answers repeat: ids, traces. */
+/**
+ * Records of gRPC calls and stream requests, and the metadata that answers repeat: ids and traces.
+ */
 import { status as Code, type Metadata } from "@grpc/grpc-js";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
@@ -14,9 +16,9 @@ import {
 } from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
 
-/** Where a call comes from, and what it asks. */
+/** Source and method of a call. */
 interface CallHead {
-  /** Such as `/inference.GRPCInferenceService/ModelInfer`. */
+  /** Full method, such as `/inference.GRPCInferenceService/ModelInfer`. */
   readonly path: string;
   readonly metadata: Metadata;
   /** Address and port of the client. */
@@ -26,12 +28,12 @@ interface CallHead {
 export class Seen {
   /** None where no log and no trace is kept. */
   readonly record: RequestRecord | undefined;
-  /** Of its token, once it was let in; undefined where it has shown none. */
+  /** Name of the client's token after admission; undefined without a token. */
   clientName: string | undefined;
   readonly #state: ServerState;
   readonly #head: CallHead;
   readonly #parent: TraceParent | undefined;
-  /** As the client has it; of a record, that record's counts. */
+  /** Id from the client's metadata; a record has its own. */
   #id: string | undefined;
   #messageId = "";
 
@@ -90,7 +92,7 @@ export class Seen {
     return access.admit({ need, authorization, address: addressOf(peer) });
   }
 
-  /** As the answer repeats it; undefined where it does not. */
+  /** Request id that the answer repeats; undefined where it does not. */
   get id(): string | undefined {
     return this.record?.id ?? this.#id;
   }
@@ -99,7 +101,7 @@ export class Seen {
     if (this.record !== undefined) this.record.requestBytes = bytes;
   }
 
-  /** Of the inference request, as its message has it; "" without one. */
+  /** Id in the message of the inference request; "" without one. */
   get messageId(): string {
     return this.#messageId;
   }
@@ -126,12 +128,12 @@ export class Seen {
     if (this.record?.error === "") this.record.error = reason;
   }
 
-  /** What its client is told instead of an answer; operators are told of faults. */
+  /** Error for the client; internal faults are reported to operators. */
   refusal(error: unknown): Refusal {
-    const told = httpErrorOf(error);
-    reportFault(this.#state.onNotice, this.id, error, told);
-    if (this.record !== undefined) this.record.error = told.message;
-    return refusalOf(told);
+    const answer = httpErrorOf(error);
+    reportFault(this.#state.onNotice, this.id, error, answer);
+    if (this.record !== undefined) this.record.error = answer.message;
+    return refusalOf(answer);
   }
 
   /** Metadata of its answer, or of its end without one: the id, and where it is in its trace. */

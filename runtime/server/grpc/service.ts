@@ -138,7 +138,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   );
 }
 
-/** To whoever asks whether it is ready, a model that there is not is one that is not. */
+/** Unknown models are not ready, so readiness checks do not fail on them. */
 function knownModel({ state }: GrpcContext, name: string, version: string) {
   try {
     return hostedModel(state.models, name, version);
@@ -156,8 +156,7 @@ function named({ state }: GrpcContext, name: string, version: string) {
 }
 
 /**
- * What HTTP says as JSON, as a message: their fields have the same names. What the message does not
- * have is left out.
+ * Converts an HTTP answer's JSON to a message with the same field names; other fields are dropped.
  */
 const said = ((schema, json) =>
   fromJson(schema, json as JsonValue, { ignoreUnknownFields: true })) as <

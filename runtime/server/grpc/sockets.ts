@@ -7,7 +7,7 @@ import { secureContextOf } from "../access/tls.ts";
 import { Handshakes } from "../connections/handshakes.ts";
 import { stopAccepting } from "../connections/stop-accepting.ts";
 
-/** As many connections may wait to be accepted; the system caps it. */
+/** Requested backlog of connections to accept; the system may lower it. */
 const BACKLOG = 4096;
 /** While the listener closes: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
@@ -30,7 +30,7 @@ export class Sockets {
       const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       this.#byPeer.set(peer, socket);
       socket.once("close", () => this.#byPeer.delete(peer));
-      // What is wrong with a connection is over with it.
+      // Socket errors only end their connection.
       socket.on("error", () => socket.destroy());
       inject(socket);
     });
@@ -76,7 +76,7 @@ export class Sockets {
   }
 }
 
-/** Of connections that are encrypted, where there is a certificate, or are not. */
+/** Server for encrypted connections, where there is a certificate, or plain ones. */
 function serverOf(
   { tls }: Access,
   { headerTimeoutMs }: SocketLimits,

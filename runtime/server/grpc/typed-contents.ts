@@ -49,7 +49,7 @@ function plain(field: number, wire: number, put: (...of: Parameters<TakeElement>
   return { field, wire, take };
 }
 
-/** Of the types that have a field; 16-bit floats have none. */
+/** Fields by datatype; 16-bit floats have no field. */
 const KINDS: Partial<Record<Datatype, ContentsKind>> = {
   BOOL: plain(1, VARINT, (reader, view, at) => view.setUint8(at, Number(reader.bool()))),
   INT8: ranged(2, [-128, 127], (view, at, value) => view.setInt8(at, value)),

@@ -69,7 +69,7 @@ export function readWireRequest(message: Uint8Array): WireRequest {
   return { modelName, modelVersion, id, parameters: parameters.fields, inputs, outputs, raw };
 }
 
-/** Of the next one. @throws BadRequest if there are too many. */
+/** Path of the next element. @throws BadRequest if there are too many. */
 function pathOf(list: string, { length }: readonly unknown[]): string {
   if (length < MAX_TENSORS) return `${list}[${length}]`;
   throw new BadRequest(list, `expected at most ${MAX_TENSORS}`, "more");

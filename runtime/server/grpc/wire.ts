@@ -40,7 +40,7 @@ export function eachField(bytes: Uint8Array, path: string, take: TakeField): voi
 
 /** Parameters by their names; an entry of a map is a message of its own. */
 export class WireParameters {
-  // What a client calls `__proto__` is a name like others.
+  // No prototype, so that a key such as `__proto__` is an ordinary name.
   readonly #fields: Record<string, unknown> = Object.create(null);
   readonly #path: string;
   #count = 0;
@@ -71,7 +71,7 @@ export class WireParameters {
   }
 }
 
-/** Numbers are as JSON would have them: whoever needs an integer refuses one that is not exact. */
+/** Numbers are decoded as in JSON; parameters that need an integer reject an inexact one. */
 function parameterOf(bytes: Uint8Array, path: string): unknown {
   let value: unknown;
   eachField(bytes, path, (field, wire, reader) => {

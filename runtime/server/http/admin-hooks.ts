@@ -1,6 +1,6 @@
-/** What a server lets administrators do, whoever made the server. */
+/** Admin operations of a server, independent of the program that started it. */
 
-/** What reading a bundle again has come to. */
+/** Outcome of reading a bundle again. */
 export interface ReloadedApplication {
   readonly application: string;
   /** Path of its bundle. */
@@ -8,7 +8,7 @@ export interface ReloadedApplication {
   readonly isFollowed: boolean;
   /** In words. */
   readonly notice: string;
-  /** Of the error; left out where it is followed. */
+  /** Error code; undefined where the bundle was accepted. */
   readonly code?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface Reloaded {
   readonly applications: readonly ReloadedApplication[];
 }
 
-/** What a server can do for administrators. */
+/** Operations that administrators can start. */
 export interface AdminHooks {
   /**
    * Reads bundles again and what says who may come in. Never rejects.
@@ -29,7 +29,7 @@ export interface AdminHooks {
   reload(application?: string): Promise<Reloaded | null>;
   /** The settings in force, as `serve --print-config --json` has them. */
   config(): object;
-  /** What is served, and by whose leave. */
+  /** Served applications, and the access rules in force. */
   state(): object;
   /** How policies stand with their sources; left out where all are files. */
   policies?: (() => object) | undefined;

@@ -57,7 +57,7 @@ function route(
   if (path.length > 1 || (first !== undefined && first !== "metrics")) throw noSuchPath(request);
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
-  // As servers of KServe's first protocol answer.
+  // KServe's V1 protocol defines this answer.
   else sendJson(context, response, 200, { status: "alive" }, { vary: "accept" });
 }
 

@@ -121,7 +121,7 @@ export async function parsedRequest(
   const read = readRequest(context, hosted, body, headerLength, dialect);
   const parsed = read instanceof Promise ? await read : read;
   const tensorBytes = lengthOf(parsed.inputs);
-  // What is behind the JSON stays in the body.
+  // Binary data after the JSON stays in the body's memory.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;
   hold.growTo(Math.max(keptBytes, tensorBytes));
   hold.settle(Math.max(keptBytes, tensorBytes));
@@ -145,8 +145,8 @@ export function routed(
 const MAX_FORGOTTEN_BYTES = 1 << 20;
 
 /**
- * Whether what is still to come of a request is so little that its connection is kept. A client
- * that was to be told to go on sends nothing more of it, so there its way is cut.
+ * Whether the rest of the request is short enough to keep the connection. A client that waits for
+ * 100-continue sends no body after a rejection, so its connection is closed.
  */
 export function mayStay({ headers }: IncomingMessage): boolean {
   if (headers.expect !== undefined) return false;
@@ -183,12 +183,12 @@ function textOf({ message }: EarlyRejection): RejectionText {
 export const MAX_LOOP_BYTES = 65_536;
 /** Elements of a tensor that are written as JSON on the event loop at most: some 3 ms. */
 const MAX_LOOP_ELEMENTS = 8192;
-/** Nobody has to wait for JSON as short as this. */
+/** JSON up to this length never waits for its turn. */
 const FREE_BYTES = 4096;
-/** What an element that is written takes of a turn's share. */
+/** Cost of an element that is written, as a part of a turn's share. */
 const ELEMENT_SHARE = 16;
 
-/** As `parseInferRequest`; the memory of the body may be gone afterwards. */
+/** Same as `parseInferRequest`; the body's memory may be released afterwards. */
 export function readRequest(
   { turnShare, jsonThread }: JsonPlaces,
   hosted: HostedModel,
@@ -201,7 +201,7 @@ export function readRequest(
   const isOfStrings = model.signature.inputs.some(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
-  // Without JSON, and without a length, there is nothing to be looked through.
+  // A request that is raw bytes has no JSON to parse.
   if (isRaw(headerLength)) return readNow(hosted, body, headerLength, dialect);
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
   if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
@@ -340,7 +340,7 @@ export function adoptId(
   }
 }
 
-/** As the answer repeats it; undefined where it does not. */
+/** Request id that the answer repeats; undefined where it does not. */
 export function repeatedId(response: ServerResponse): string | undefined {
   const id = response.getHeader(REQUEST_ID);
   return typeof id === "string" ? id : undefined;

@@ -8,9 +8,9 @@ export interface ListenAddress {
 }
 
 export interface Listener extends ListenAddress {
-  /** Of the setting that says where it is. */
+  /** Name of the option with its address. */
   readonly flag: string;
-  /** What is served there beside health; other paths are not there. */
+  /** Scopes that are served here in addition to health; other paths answer 404. */
   readonly needs: ReadonlySet<Need>;
   /** Whether it is not the one for all. */
   readonly isOwn: boolean;

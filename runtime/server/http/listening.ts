@@ -50,13 +50,13 @@ export function serverOf(
     keepAliveTimeout: limits.idleTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
     maxHeaderSize: limits.maxHeaderBytes,
-    // What follows is refused here, with a reason, and whatever options Node was started with.
+    // These are checked here, with a reason in the answer, whatever options Node was started with.
     requireHostHeader: false,
     insecureHTTPParser: false,
   });
   const isTls = tls !== undefined;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
-  // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
+  // By default Node drops header fields over a limit without an error.
   server.maxHeadersCount = 0;
   // A client that ends its side is still owed its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -73,7 +73,7 @@ export function serverOf(
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    // Whoever reads the body asks for it; a request that is refused before is not sent one.
+    // Reading the body triggers 100-continue; a request that is rejected before gets none.
     request.once("resume", () => {
       if (!response.headersSent) response.writeContinue();
     });
@@ -90,15 +90,15 @@ export function serverOf(
   });
   const refuse = (socket: Socket, error: HttpError, code?: string) => {
     connections.onRefused(error);
-    const isTold = connections.of(socket).refuse(error);
-    if (isTold) context.counts.onRefused(socket, code, error.status);
+    const isAnswered = connections.of(socket).refuse(error);
+    if (isAnswered) context.counts.onRefused(socket, code, error.status);
   };
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     refuse(socket, new HttpError(405, "expected GET, HEAD or POST, got CONNECT", ALLOWED));
   });
   server.on("clientError", (error: ParseError, socket: Socket) => {
     const isOver = !socket.writable || error.code === "ECONNRESET";
-    // What is not encrypted yet cannot be answered.
+    // A connection that is not encrypted yet cannot get an answer.
     if (isOver || (isTls && !connections.has(socket))) socket.destroy();
     else refuse(socket, parseRefusal(error), error.code);
   });
@@ -181,7 +181,7 @@ function enter(
 ): void {
   const { cors } = context.state.access;
   const go = (refusal?: HttpError) => serve(context, request, response, refusal);
-  // Nothing of the header is looked at that nobody asks for.
+  // Headers are read only where a feature needs them.
   const origin = cors === undefined ? undefined : request.headers.origin;
   if (cors !== undefined && origin !== undefined) {
     cors.mark(origin, response);
@@ -215,7 +215,7 @@ function enter(
   else settle(decision);
 }
 
-/** @throws HttpError 400 for a path that is none. */
+/** @throws HttpError 400 for an invalid path. */
 function decided(
   { state: { access }, inferred, routes, served }: HttpContext,
   listener: Listener,

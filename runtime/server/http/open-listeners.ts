@@ -14,7 +14,7 @@ const HANDSHAKE_LINGER_MS = 1000;
 
 export interface OpenedListeners {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
-  /** Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches. */
+  /** Stops the common listener like `stopServer`; the others stay open for monitoring meanwhile. */
   stop(): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */
   close(stopped: Promise<void>): Promise<void>;
@@ -74,7 +74,7 @@ export async function openListeners(
   return { urls, stop, close };
 }
 
-/** What a listener does not share with the others. */
+/** Creates the state that listeners do not share. */
 function ownOf(
   { connections }: HttpContext,
   limits: ServerLimits,

@@ -1,4 +1,4 @@
-/** What answers carry: JSON, text or the reason why not; the id and the trace of their request. */
+/** Response writers: JSON, text and errors, with the request's id and trace. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
@@ -53,7 +53,7 @@ export function sendBody(
   connections.outbox.send(response, [body]);
 }
 
-/** Answers with the reason, and tells operators of what is a fault of the server. */
+/** Sends the error, and reports faults of the server to operators. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
   reportFault(context.state.onNotice, repeatedId(response), reason, error);
@@ -71,7 +71,7 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
   sendBody(context, response, error.status, body, headers);
 }
 
-/** Of a path that is noted. */
+/** Maximum length of a path in records. */
 const LONGEST_PATH = 1000;
 
 /** A request has come, and nothing of it was refused or answered. */
@@ -109,7 +109,7 @@ export function beginSeen(
   response.once("close", () => {
     const isWritten = response.writableFinished || response.headersSent;
     if (isWritten) noted.end(record, response.statusCode);
-    // Whoever works on it learns at the same time that its client is gone, and says so.
+    // The code that handles the request learns of the lost client at the same time, and reports it.
     else setImmediate(() => noted.end(record, null));
   });
 }

@@ -5,13 +5,13 @@ import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import type { BodyLimit } from "../bodies/body-memory.ts";
 
-/** Of a document in JSON. */
+/** Fields of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What a route is asked. */
+/** Request to a route. */
 export interface Asked {
   readonly state: ServerState;
-  /** Whether it was POSTed, with a body; else it is to be told something. */
+  /** Whether it is a POST with a body; otherwise it reads. */
   readonly isPosted: boolean;
   /** That a path with `:model` names; undefined for other paths. */
   readonly hosted: HostedModel | undefined;
@@ -28,7 +28,7 @@ export type Reply = { readonly status: number } & (
 );
 
 export interface Route {
-  /** Such as `/v2/models/:model/ready`, and with `/versions/:version` if that is there, too. */
+  /** Paths such as `/v2/models/:model/ready`; `/versions/:version` is allowed after the model. */
   readonly paths: readonly string[];
   readonly methods: "GET" | "POST" | "GET or POST";
   /** Which scope its client needs. */
@@ -41,7 +41,7 @@ export interface Route {
 
 export interface FoundRoute {
   readonly route: Route;
-  /** As the path names them; empty where it does not. */
+  /** Model name in the path; empty without one. */
   readonly model: string;
   readonly version: string;
 }

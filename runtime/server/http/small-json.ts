@@ -28,7 +28,7 @@ function jsonObjectOf(body: Uint8Array): Fields {
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Fields;
   } catch {
-    // Told below, as any other text that is not an object.
+    // Invalid JSON is rejected below, like any other text that is not an object.
   }
   throw new BadRequest("request", "expected a JSON object", text);
 }

@@ -6,12 +6,12 @@ import { stopAccepting } from "../connections/stop-accepting.ts";
 /** How often it is looked which connections have become idle. */
 const SWEEP_MS = 20;
 /**
- * Requests have to stay out for so long before idle connections are ended: under load clients use
- * them once more, and are told by the answer that it was the last.
+ * Idle connections are closed after this time without requests: under load clients use them once
+ * more, and learn from the answer that it was the last.
  */
 const QUIET_MS = 100;
 const BUSY_QUIET_MS = 1000;
-/** How long what is left may take to go once nobody waits for it any more. */
+/** Time limit of pending answers once nothing else is waited for. */
 const LINGER_MS = 1000;
 
 /**

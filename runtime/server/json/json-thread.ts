@@ -36,9 +36,9 @@ interface Waiting {
 }
 
 /**
- * One thread, which starts with the first job and goes when there was none for a while. Jobs wait
- * in the order they came, but what is to be written, whose inference is done, goes before what is
- * to be read. It keeps no process alive.
+ * A thread that starts with the first job and ends after some time without jobs. Jobs run in order
+ * of arrival, but answers, whose inference is done, go before requests. It does not keep the
+ * process alive.
  */
 export class JsonThread {
   readonly #limits: JsonThreadLimits;
@@ -62,9 +62,9 @@ export class JsonThread {
   }
 
   /**
-   * As `parseInferRequest`, of a body whose memory may be gone afterwards.
-   * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
-   * too many wait.
+   * Same as `parseInferRequest`; the body's memory may be released afterwards.
+   * @throws HttpError 400 for errors of `parseInferRequest`; 413 if it takes too long; 503 if too
+   * many jobs wait.
    */
   async read(
     model: ReadModel,
@@ -93,7 +93,7 @@ export class JsonThread {
     throw errorOf(result);
   }
 
-  /** As `predictionsJson`, of outputs whose memory stays. @throws HttpError 500 */
+  /** Same as `predictionsJson`; the outputs' memory is copied. @throws HttpError 500 */
   async predict(outputs: readonly PredictedOutput[]): Promise<Uint8Array> {
     const job = {
       kind: "predict",
@@ -183,7 +183,10 @@ function handedOver(job: JsonJob): ArrayBuffer[] {
   return [job.kind === "read" ? job.body.buffer : job.bytes.buffer];
 }
 
-/** Of what was built, also for those who run the sources: threads run compiled files only. */
+/**
+ * Path of the compiled program, also when the sources run directly: threads run compiled files
+ * only.
+ */
 function programPath(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
   return join(dirname(description), "dist/server/json/json-thread-main.js");

@@ -1,4 +1,4 @@
-/** Writes lines to a file or to stderr without ever waiting for whoever reads them. */
+/** Writes lines to a file or to stderr and never blocks on a slow reader. */
 import { close, constants, fstatSync, openSync, write } from "node:fs";
 import type { MetricLine } from "../../base/exposition.ts";
 import { logRecordLines } from "../../base/metric-families.ts";
@@ -29,7 +29,7 @@ export class LineSink {
   #fd: number;
   #lines: string[] = [];
   #waitingBytes = 0;
-  /** What is left of the write under way. */
+  /** Unwritten rest of the current write. */
   #chunk: Buffer | undefined;
   #chunkLines = 0;
   #droppedCount = 0;
@@ -126,7 +126,7 @@ export class LineSink {
         setTimeout(() => this.#writeChunk(), RETRY_MS).unref();
         return;
       }
-      // The reader has gone, or the disk is full: nobody is left to tell but the count.
+      // The reader has gone, or the disk is full: the counter is the only place to report it.
       if (error !== null) this.#droppedCount += this.#chunkLines;
       else if (written < chunk.length) {
         this.#chunk = chunk.subarray(written);
@@ -156,9 +156,10 @@ function openToAppend(path: string): number {
 }
 
 /**
- * A pipe or terminal is opened anew, so that not to wait for its reader is ours alone and not of
- * whoever else has it. A file stays as it is, for workers write to it too, and a socket cannot be
- * opened; a write that waits for the reader of one holds a thread, and never the event loop.
+ * Returns a descriptor for stderr that does not block the event loop.
+ * A pipe or terminal is opened again, so that non-blocking mode is not shared with other processes
+ * that have it. A file is used as it is, since workers write to it too. A socket cannot be opened;
+ * a blocking write to it occupies a thread, and never the event loop.
  */
 function stderrDescriptor(): number {
   try {

@@ -234,7 +234,11 @@ function clientOutputs(
   }));
   if (rowsOutput === "none") return own;
   if (outputs.some((output) => output.name === ROWS_OUTPUT)) {
-    throw unfit(`task "${name}" outputs`, namesOf(outputs), `no "${ROWS_OUTPUT}": the server adds it`);
+    throw unfit(
+      `task "${name}" outputs`,
+      namesOf(outputs),
+      `no "${ROWS_OUTPUT}": the server adds it`,
+    );
   }
   const isInternal = rowsOutput === "internal";
   const rows = { name: nameOf(ROWS_OUTPUT), datatype: "INT64", rowShape: [], isInternal } as const;

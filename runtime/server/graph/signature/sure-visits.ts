@@ -27,7 +27,8 @@ export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
       const branch = parent === null ? entryBranch : (tasks[parent]?.branch ?? "independent");
       const isAlways = isAlwaysTaken(edge, branch, tasks);
       isSure ||= isAlways && before?.isSure === true;
-      isDerivable &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isDerivable === true;
+      isDerivable &&=
+        (isAlways || isCounted(edge) || isGathered(edge)) && before?.isDerivable === true;
     }
     visits.push({ isSure, isDerivable: isSure || isDerivable });
   }

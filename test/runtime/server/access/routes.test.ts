@@ -419,7 +419,7 @@ describe("the door for administrators", () => {
 
 describe("an address that others reach", () => {
   test.each([
-    [{}, "0.0.0.0", /^warning: anybody who reaches 0\.0\.0\.0 may ask: set --tokens/],
+    [{}, "0.0.0.0", /^warning: any client that reaches 0\.0\.0\.0 may send requests: set --tokens/],
     [{}, "127.0.0.1", null],
     [{ tokens: "yes" }, "0.0.0.0", /^warning: tokens are sent to 0\.0\.0\.0 as plain text/],
   ])("with %o at %s", async (options, host, expected) => {

@@ -88,11 +88,9 @@ describe("which rows come to a task", () => {
       false,
       false,
     ]);
-    expect(tasks({ slow: 1, last: 0.5 }, "escalate").map(([, isDerivable]) => isDerivable)).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect(tasks({ slow: 1, last: 0.5 }, "escalate").map(([, isDerivable]) => isDerivable)).toEqual(
+      [true, true, false],
+    );
   });
 
   test("is shown without being asked for where a coin decides", () => {
