@@ -39,39 +39,41 @@ export interface OpenOptions {
   readonly loopNowMs?: () => number;
   /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
   readonly epochOffsetMs?: number;
-  /** What the server calls itself; left out, "stratagem". */
+  /** Name of the server in its metadata. Default: "stratagem". */
   readonly serverName?: string;
-  /** What it is among the front ends of a cluster; left out where it is of none. */
+  /** Name of this front end in its cluster. Default: no cluster. */
   readonly frontEnd?: string | undefined;
-  /** Of the program, as the server tells it. */
+  /** Version of the program in the server metadata. */
   readonly version: string;
   /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
   readonly textParameters?: boolean;
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
-  /** Who may come in; whoever opened it closes it. Left out, everybody. */
+  /** Access control, which the caller closes. Default: all clients are admitted. */
   readonly access?: Access;
-  /** Where administrators are served, and nobody else; left out, with the rest. */
+  /** Address that serves administrators only. Default: the common listener. */
   readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
   readonly metricsAt?: ListenAddress | undefined;
   /** Left out, there is nothing to administer. */
   readonly admin?: AdminHooks;
-  /** What it does beside answering; whoever opened them closes them. */
+  /** Additional features, which the caller closes. */
   readonly features?: readonly OpenFeature[];
   /** For what an operator should see, such as a listener that is open to all. */
   readonly onNotice?: Notice;
-  /** What is to be told at `/metrics` beside what the server counts. */
+  /** Additional metrics at `/metrics`. */
   readonly otherLines?: () => readonly MetricLine[];
 }
 
 export interface RunningServer {
-  /** Such as `http://127.0.0.1:8000`. */
+  /** Base URL, such as `http://127.0.0.1:8000`. */
   readonly url: string;
-  /** Such as `127.0.0.1:8001`; left out where there is no gRPC. */
+  /** Address such as `127.0.0.1:8001`; undefined without gRPC. */
   readonly grpcUrl?: string;
-  /** Where administrators and metrics are served; the same as `url` unless they are apart. */
+  /**
+   * Base URL of the admin API and metrics; the same as `url` unless they have their own listener.
+   */
   readonly adminUrl: string;
   readonly metricsUrl: string;
   /** Kept once the workers of all applications are ready for the first time. */
@@ -85,7 +87,7 @@ export interface RunningServer {
    * @returns null, or why it takes workers of its own, in which case all goes on as before.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
-  /** All that is counted, as `/metrics` tells it. */
+  /** All metrics of `/metrics`. */
   metricLines(): readonly MetricLine[];
   /** Counts that a file was read again, and whether what it holds is followed. */
   onReloaded(application: string, isFollowed: boolean): void;
@@ -244,7 +246,7 @@ function serverStateOf(
   });
 }
 
-/** Nothing of gRPC is loaded where there is none. */
+/** Loads gRPC only where it is enabled. */
 async function grpcListener(
   state: ServerState,
   { grpc, adminAt, features = [] }: OpenOptions,

@@ -239,7 +239,7 @@ export class Access {
     ];
   }
 
-  /** Without authentication, the common listener accepts admin requests from this machine only. */
+  /** If authentication is off, the common listener accepts admin requests from this machine only. */
   #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
     return !this.isOpen || isOwnListener || isLoopback(address);
   }

@@ -19,7 +19,7 @@ export class TokenBook {
   readonly #key = randomBytes(32);
   readonly #bySecret = new Map<string, { readonly token: Token; readonly digest: Buffer }>();
   readonly #slow: readonly { readonly token: Token; readonly hash: ScryptHash }[];
-  /** By keyed digest, oldest first. */
+  /** Results by keyed digest, oldest first. */
   readonly #remembered = new Map<string, Token | null>();
   #waiting = 0;
   #turn: Promise<unknown> = Promise.resolve();

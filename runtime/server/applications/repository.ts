@@ -22,8 +22,8 @@ export function repositoryIndex(state: ServerState, onlyReady: boolean): IndexEn
   return state.models.flatMap(({ application, names }) => {
     const isReady = state.isApplicationReady(application);
     if (!isReady && onlyReady) return [];
-    const state = isReady ? READY : UNAVAILABLE;
-    return names.map((name) => ({ name, version: "1", ...state }));
+    const readiness = isReady ? READY : UNAVAILABLE;
+    return names.map((name) => ({ name, version: "1", ...readiness }));
   });
 }
 

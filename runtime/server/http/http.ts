@@ -117,8 +117,8 @@ function routeV2(
     "/health/ready": () => {
       const ready = state.isFit;
       const { frontEnd } = state;
-      const told = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
-      sendJson(context, response, ready ? 200 : 503, told, ready ? {} : RETRY_LATER);
+      const body = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
+      sendJson(context, response, ready ? 200 : 503, body, ready ? {} : RETRY_LATER);
     },
     "/models": () => sendJson(context, response, 200, { models: state.modelNames }),
     "/models/stats": () => sendJson(context, response, 200, allStatistics()),

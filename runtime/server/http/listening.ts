@@ -56,7 +56,7 @@ export function serverOf(
   });
   const isTls = tls !== undefined;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
-  // By default Node drops header fields over a limit without an error.
+  // 0 means no limit: by default Node silently drops the header fields over one.
   server.maxHeadersCount = 0;
   // A client that ends its side is still owed its answer.
   Object.assign(server, { httpAllowHalfOpen: true });

@@ -6,7 +6,7 @@ const BLOCK_MS = 5000;
 /** Windows are as long as the SLO, within these. */
 const LEAST_WINDOW_MS = 50;
 const MOST_WINDOW_MS = 1000;
-/** Windows that are kept where nobody takes blocks. */
+/** Maximum number of windows that are kept until they are taken. */
 const MAX_WINDOWS = 512;
 
 export interface ArrivalBlock {

@@ -5,8 +5,8 @@
 
 /** Stakes on the next number: shares of what may be lost at most, from careful to bold. */
 export const STAKES = [0.1, 0.25, 0.5, 0.9];
-/** By whose bets the time of a change is told. */
-const TELLING = 3;
+/** Index of the stake whose log wealth dates a change. */
+const DATING_INDEX = 3;
 
 /**
  * Shiryaev-Roberts sums of betting e-values: a bet that starts at each observation, all added up,
@@ -18,7 +18,7 @@ const TELLING = 3;
  */
 export class EDetector {
   readonly #sums = STAKES.map(() => 0);
-  /** Logarithm of the telling bet, begun anew whenever it has lost. */
+  /** Log wealth of that stake, restarted at 0 after a loss. */
   #climb = 0;
 
   /** Mean of the sums: it breaks a promise once it reaches what was agreed. */
@@ -41,7 +41,7 @@ export class EDetector {
       // Evidence has no use beyond what any promise asks for, and is to stay finite.
       const sum = Math.min(MOST, (1 + (this.#sums[index] ?? 0)) * gain);
       this.#sums[index] = sum;
-      if (index === TELLING) this.#climb = Math.max(0, this.#climb + Math.log(gain));
+      if (index === DATING_INDEX) this.#climb = Math.max(0, this.#climb + Math.log(gain));
     }
   }
 

@@ -1,4 +1,4 @@
-/** What bundles promise of the time of their batches, for those who measure it. */
+/** Promised batch times of bundles, for their measurement. */
 import type {
   AccordionBundle,
   Cluster,

@@ -5,16 +5,17 @@
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { ServiceTimes as Profile } from "../../bundle/schema.ts";
 
-/** What a profile says of batches of a size. */
+/** Profiled times of a batch of one size. */
 export interface ProfiledTime {
   readonly p50Ms: number;
-  /** What decisions are made with. */
+  /** Time that decisions use. */
   readonly decisionMs: number;
 }
 
 /**
- * Of a batch of a variant, ms: the p99 where the profile has it, else what decisions are made with;
- * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ * Returns the time of a batch of a variant, ms: the profiled p99, or else the time that decisions
+ * use; undefined for a batch that was not profiled.
+ * @param variant index on axis 0 of the tables.
  */
 export function p99MsOf(
   times: Profile | undefined,
@@ -30,8 +31,9 @@ export function p99MsOf(
 }
 
 /**
- * Of a batch of a variant: the median where the profile has it, else what decisions are made with;
- * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ * Returns the times of a batch of a variant: the profiled median, or else the time that decisions
+ * use; undefined for a batch that was not profiled.
+ * @param variant index on axis 0 of the tables.
  */
 export function profiledOf(
   times: Profile | undefined,
@@ -115,7 +117,7 @@ export const BLOCK_MS = 5000;
 /** And has so many batches, or its median would say little. */
 export const BLOCK_BATCHES = 16;
 
-/** What batches may take above their profile and be as promised. */
+/** Share above the profiled time that still counts as promised. */
 export const TIME_TOLERANCE = 0.2;
 /** Share of a block's batches that may take that much longer than decisions are made with. */
 export const LATE_SHARE = 0.25;
@@ -199,9 +201,9 @@ export class VariantBlock {
 const TIMES = "stratagem_service_time_seconds";
 const QUANTILES = [0.5, 0.95, 0.99];
 
-/** What a bundle says of its batches. A kind is a pool, a number of cores, or a bucket. */
+/** Promised times of batches in a bundle. A kind is a pool, a number of cores, or a bucket. */
 export interface ProfiledCells {
-  /** Of a variant, by its index. */
+  /** Labels of each variant, by its index. */
   readonly variants: readonly Labels[];
   kindLabels(kind: number): Labels;
   /** Undefined for a batch that was not profiled. */
@@ -230,7 +232,7 @@ interface Cell {
   readonly rows: number;
   readonly kind: number;
   readonly times: RecentTimes;
-  /** Of the bundle that decides. */
+  /** Profile in the current bundle. */
   profiled: ProfiledTime | undefined;
 }
 
@@ -344,8 +346,8 @@ class RecentTimes {
   }
 
   /**
-   * Of the last 5 to 10 minutes. @param shares in (0, 1]. @returns ms; NaN where nothing ran in
-   * that time.
+   * Quantiles of the last 5 to 10 minutes. @param shares in (0, 1]. @returns ms; NaN where nothing
+   * ran in that time.
    */
   quantiles(shares: readonly number[], nowMs: number): number[] {
     if (nowMs - this.#sinceMs >= SPAN_MS) this.#turn(nowMs);
@@ -358,7 +360,7 @@ class RecentTimes {
   #turn(nowMs: number): void {
     [this.#now, this.#before] = [this.#before, this.#now];
     this.#now.clear();
-    // What is older than two spans is in neither.
+    // Samples older than two spans are in neither half.
     if (nowMs - this.#sinceMs >= 2 * SPAN_MS) this.#before.clear();
     this.#sinceMs = nowMs;
   }

@@ -44,16 +44,15 @@ export class LoopDelay {
   }
 }
 
-/** What is less is not told: it is no backlog. */
+/** Shorter delays count as 0: they do not indicate a backlog. */
 const LEAST_MS = 2;
 /** While requests come, the loop is to come by this often. */
 const BEAT_MS = 5;
 
 /**
- * What arrives on a socket waits there until the loop comes by, which takes a turn at most; the
- * answer of a worker waits as long. A turn is taken to last from its first request to its end. A
- * process that others keep from the processor does not come by at all: a timer that should have
- * called says since when.
+ * Estimates how long a request or a worker's answer waited in a socket. Data waits there for at
+ * most one turn of the event loop; a turn is measured from its first request to its end. If other
+ * processes take the processor, no turn runs: then a timer that is overdue shows since when.
  */
 export class LoopLag {
   readonly #nowMs: (() => number) | undefined;

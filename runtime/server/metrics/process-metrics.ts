@@ -1,4 +1,4 @@
-/** What the server takes of the machine, by the names that Prometheus' client libraries use. */
+/** Resource metrics of the server process, with the names that Prometheus client libraries use. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type MetricLine, metric } from "../../base/exposition.ts";
 
@@ -38,24 +38,24 @@ function gaugeOf(name: string, help: string, value: number | undefined): MetricL
 /** Undefined where the system does not tell. */
 function openDescriptors(): number | undefined {
   // One of them is that of the folder while it is read.
-  return told(() => readdirSync("/proc/self/fd").length - 1);
+  return readable(() => readdirSync("/proc/self/fd").length - 1);
 }
 
 function maxDescriptors(): number | undefined {
-  return told(() => {
+  return readable(() => {
     const match = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"));
     return match === null ? undefined : Number(match[1]);
   });
 }
 
 function virtualBytes(): number | undefined {
-  return told(() => {
+  return readable(() => {
     const match = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "latin1"));
     return match === null ? undefined : Number(match[1]) * 1024;
   });
 }
 
-function told(read: () => number | undefined): number | undefined {
+function readable(read: () => number | undefined): number | undefined {
   try {
     return read();
   } catch {

@@ -1,7 +1,7 @@
-/** What the level that is followed promises, beside what is measured of it. */
+/** Metrics of the promises of the current level, next to its measurements. */
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 
-/** Of a level, as its bundle says. */
+/** Promises of a level in its bundle. */
 export interface Promised {
   /** Undefined before there is a level. */
   readonly violationRate: number | undefined;
@@ -9,7 +9,7 @@ export interface Promised {
   readonly accuracyPerSatisfied?: number | undefined;
 }
 
-/** @param accuracySum stated accuracies of whoever answered rows in time, over all those rows. */
+/** @param accuracySum sum of the stated accuracies of the variants that answered rows in time. */
 export function promiseLines(promised: Promised, accuracySum: number): MetricLine[] {
   const { violationRate = Number.NaN, accuracyPerSatisfied } = promised;
   return [

@@ -1,6 +1,6 @@
 /**
- * Triton's classification extension: an output told as the classes with the largest values of each
- * row, instead of all values.
+ * Triton's classification extension: the output contains the classes with the largest values of
+ * each row, instead of all values.
  */
 import type { OutputTensor } from "../requests/request.ts";
 import { bytesOfNames } from "../requests/variant-wish.ts";
@@ -8,10 +8,10 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { type Datatype, elementCountOf, elementReader } from "../tensors/tensors.ts";
 
-/** Types whose elements have an order and can be told as text. */
+/** Types whose elements have an order and a text form. */
 type Ordered = Exclude<Datatype, "BOOL" | "BF16" | "BYTES">;
 
-/** As C has `%f`, by which Triton tells them. */
+/** Digits of C's `%f`, which Triton uses. */
 const FRACTION_DIGITS = 6;
 
 /**
@@ -54,7 +54,7 @@ export function classesOf(
   const names: string[] = [];
   for (let row = 0; row < rows; row++) {
     const first = row * elements;
-    // What is no number is the least.
+    // NaN is smaller than all numbers.
     const values = Float64Array.from({ length: elements }, (_, index) => {
       const value = Number(read(first + index));
       return Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value;

@@ -1,6 +1,5 @@
 /**
- * What the server says of itself and its model, in the words of the Open Inference Protocol and of
- * Triton's extensions.
+ * Metadata of the server and its models, in the Open Inference Protocol and Triton's extensions.
  */
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
@@ -8,7 +7,7 @@ import type { SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { DATATYPES } from "../tensors/tensors.ts";
 
-/** Of Triton's extensions, those that hold whatever is served. */
+/** Extensions of Triton that are available for every model. */
 const EXTENSIONS = [
   "binary_tensor_data",
   "classification",
@@ -19,7 +18,7 @@ const EXTENSIONS = [
 
 export interface DescribedServer {
   readonly serverName: string;
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
 }
 
@@ -87,11 +86,11 @@ export function modelConfig(
 }
 
 /** In Triton's words: the oldest requests first, and state that the server keeps. */
-function sequenceBatching({ told }: SequenceTurns): object {
+function sequenceBatching({ metadata }: SequenceTurns): object {
   return {
-    max_sequence_idle_microseconds: Math.round(told.sequenceIdleMs * 1000),
-    oldest: { max_candidate_sequences: told.maxSequences },
-    state: told.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
+    max_sequence_idle_microseconds: Math.round(metadata.sequenceIdleMs * 1000),
+    oldest: { max_candidate_sequences: metadata.maxSequences },
+    state: metadata.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
       input_name: name,
       output_name: outputName,
       data_type: DATATYPES[datatype].configType,
@@ -101,7 +100,7 @@ function sequenceBatching({ told }: SequenceTurns): object {
 }
 
 /**
- * What clients that send images go by: three axes of which the first or the last has one or three
+ * Format that image clients rely on: three axes, of which the first or the last has one or three
  * channels.
  */
 function imageFormat(rowShape: readonly number[]): string {

@@ -16,11 +16,11 @@ export interface InferRequest extends RequestWishes {
   /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly RequestedOutput[];
-  /** Of models whose axes have several sizes: of each axis the size that the inputs have. */
+  /** Size of each axis that has several sizes, in the request's inputs. Default: no such axes. */
   readonly sizes?: readonly number[];
 }
 
-/** What the parameters of a request ask for. */
+/** Parameters of a request. */
 export interface RequestWishes {
   /** From `parameters.timeout`; undefined without one. */
   readonly timeoutMs: number | undefined;
@@ -38,7 +38,9 @@ export interface RequestedOutput {
   /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;
-  /** Of Triton's classification: classes of a row to tell instead of its values; left out, none. */
+  /**
+   * Number of classes per row that Triton's classification returns. Default: the values themselves.
+   */
   readonly classes?: number;
 }
 
@@ -60,8 +62,7 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   const { variant: named, same_variant: same } = parameters;
   const isOpen = named === undefined && same === undefined;
   const variant = isOpen ? undefined : variantWishOf(parameters, signature);
-  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
-  // is the highest, which is 1.
+  // Triton's default is 0: no deadline tighter than the SLO, and the highest priority, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
   const sequence = signature.hasSequences ? sequenceStepOf(parameters) : undefined;
@@ -158,7 +159,7 @@ function statedRowShape(rowShape: readonly number[], shape: unknown): readonly n
   return rowShape.length === 1 && rowShape[0] === 1 && rank === 1 ? [] : rowShape;
 }
 
-/** Of a shape that is not the one expected; it may be anything, of any depth. */
+/** Text of an unexpected shape, which may be any value of any depth. */
 function shapeText(shape: unknown): unknown {
   const isFlat = Array.isArray(shape) && shape.every((size) => typeof size === "number");
   return isFlat && shape.length <= MAX_TOLD_AXES ? JSON.stringify(shape) : shape;
@@ -235,7 +236,7 @@ export function outputsOf(
   });
 }
 
-/** What is sent as bytes only has to be asked for so. */
+/** Outputs that can only be sent as bytes must be requested as binary. */
 function refuseJson(tensor: ModelTensor, isBinary: boolean, path: string): void {
   if (isBinary || !isBinaryOnly(tensor.datatype)) return;
   const { name, datatype } = tensor;

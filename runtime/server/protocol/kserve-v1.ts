@@ -1,6 +1,7 @@
 /**
- * KServe's first protocol: `{"instances": […]}` in, one instance a row, `{"predictions": […]}` out.
- * Where a model has several inputs or outputs, an instance or a prediction is an object of them.
+ * KServe's V1 protocol: `{"instances": […]}` in, one instance per row, and `{"predictions": […]}`
+ * out. For a model with several inputs or outputs, an instance or a prediction is an object with
+ * one field for each.
  */
 import type { OutputTensor } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -102,7 +103,7 @@ function rowOf(
 
 type SizeAt = (axis: number, size: unknown, path: string) => number;
 
-/** Of axes that are open the lengths of the arrays that an instance is. */
+/** Shape with the open axes replaced by the lengths of the instance's arrays. */
 function openedShape(
   rowShape: readonly number[],
   given: unknown,
@@ -189,7 +190,7 @@ function nested(
     const text = inner.length > 0 ? nested(datatype, own, size, inner) : jsonOfBytes(datatype, own);
     if (text === undefined) return undefined;
     if (typeof text !== "string") texts.push(`[${text.join(",")}]`);
-    // Without a shape, a row is its only element.
+    // Scalars have no brackets around their only element.
     else texts.push(rowShape.length === 0 ? text.slice(1, -1) : text);
   }
   return texts;

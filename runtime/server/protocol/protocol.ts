@@ -130,7 +130,7 @@ const MAX_HEADER_BYTES = 4096;
 /** A request without its bytes. */
 interface Layout {
   readonly request: InferRequest;
-  /** Where each input begins and ends behind the JSON. */
+  /** Start and end of each input in the binary data after the JSON. */
   readonly bounds: readonly (readonly [begin: number, end: number])[];
   readonly binaryBytes: number;
 }
@@ -183,14 +183,14 @@ export class RequestReader {
     // Inputs whose data are in the JSON come on top of what is behind it; and an id is sent once.
     if (inputBytes !== binaryBytes || request.id !== undefined) return;
     if (this.#layoutByHeader.size >= MAX_HEADERS) this.#layoutByHeader.clear();
-    // Whoever answers sees that these will come again.
+    // Frozen outputs show the response writer that the same header can come again.
     Object.freeze(request.outputs);
     this.#layoutByHeader.set(header, { request: { ...request, inputs: [] }, bounds, binaryBytes });
   }
 }
 
 const LENGTH_BYTES = 4;
-/** What a body without JSON states of itself. */
+/** Fields of a body without JSON. */
 const NOTHING = {};
 
 /**
@@ -202,9 +202,9 @@ export function isRaw(headerLength: string | undefined): boolean {
 }
 
 /**
- * Of BYTES the body is one element, without its length; of numbers it is as many rows as it has
- * bytes for. All outputs are answered as JSON.
- * @throws BadRequest for a model with several inputs, and for a body that is no rows.
+ * Reads a body without JSON. A BYTES body is one element, without a length prefix; a numeric body
+ * is as many rows as its bytes make. All outputs are returned as JSON.
+ * @throws BadRequest for a model with several inputs, and for a body that is not whole rows.
  */
 function rawRequest(body: Uint8Array, signature: ClientSignature, maxRows: number): InferRequest {
   const [input, ...others] = signature.inputs;

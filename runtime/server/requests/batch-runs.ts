@@ -16,13 +16,15 @@ export interface OpenBatch extends BatchRun {
   readonly queries: readonly number[];
   /** When its worker had it. */
   handedMs: number;
-  /** As its profile tells batches of one size apart, by their bucket, say, or place; or 0. */
+  /**
+   * Distinguishes batches of one size with different profiles, such as by bucket or place; or 0.
+   */
   kind: number;
   /** Workers that computed, its own included, when it started, or when it was over if more. */
   busyWorkers: number;
 }
 
-/** Whoever decides what runs, and knows whose rows a batch has. */
+/** Scheduler that decides which batches run, and knows the owners of their rows. */
 export interface BatchOwner<Batch> {
   /**
    * The worker is idle: what is decided now is handed to it before anything else happens.
@@ -31,7 +33,7 @@ export interface BatchOwner<Batch> {
    * which profiles do not cover.
    */
   onIdle(worker: number, nowMs: number, ranMs: number | undefined): void;
-  /** A worker is idle whose answer is on its way; `onIdle` has been told. */
+  /** Called when a worker is idle before its answer arrives, after `onIdle`. */
   onComputed?(nowMs: number): void;
   onResult(batch: Batch, result: BatchResult, nowMs: number): void;
   /** After `onResult`, with what each part of it took. */
@@ -48,7 +50,7 @@ export interface BatchRunsOptions<Batch> {
   readonly owner: BatchOwner<Batch>;
   /** Never goes back. */
   readonly nowMs: () => number;
-  /** Told what batches take; left out where nobody asks. */
+  /** Receives the times of batches; undefined for no measurement. */
   readonly times: ServiceTimes | undefined;
 }
 
@@ -148,8 +150,8 @@ export class BatchRuns<Batch extends OpenBatch> {
     if (!this.#batches.isOpen(batch)) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
-      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
-      // would try it again on this worker, which it holds for idle.
+      // If the batch's answer was on its way, the executor reports the loss next: here the
+      // dispatcher would retry it on this worker, which it takes for idle.
       if (!this.#batches.isComputing(batch)) return;
       // The worker stays busy for the dispatcher until the executor says that it is gone, which
       // also counts the loss.
@@ -163,8 +165,8 @@ export class BatchRuns<Batch extends OpenBatch> {
   }
 
   /**
-   * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
-   * answers are written.
+   * Frees the worker in the dispatcher first, so that it has its next batch before answers are
+   * written.
    */
   #release(batch: Batch, ranMs: number | undefined): number {
     const nowMs = this.#nowMs();
@@ -245,9 +247,9 @@ export class WayTimes {
 }
 
 /**
- * A worker computes one batch at a time, which keeps it busy for the dispatcher. Answers of batches
- * before it may be on their way: from the worker one, but a scheduler may be told of the next batch
- * before it is told of an answer that came with it.
+ * Batches of each worker. A worker computes one batch at a time, and is busy for the dispatcher
+ * meanwhile. Answers of earlier batches may be on their way: the worker sends one at a time, but a
+ * scheduler may hear of the next batch before the answer that came with it.
  */
 class WorkerBatches<Batch extends { readonly worker: number }> {
   readonly #computing: (Batch | undefined)[];

@@ -1,4 +1,4 @@
-/** What HTTP talks to, whatever the method. */
+/** Model interface of the request handlers, for all methods. */
 
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
@@ -26,8 +26,8 @@ export interface EndpointModel {
    */
   readonly isWhole?: true;
   /**
-   * Who decides gives up in time what is of low priority and has no prospect, so that only what is
-   * of high priority can become a crowd; left out where a crowd is of all.
+   * Whether the dispatcher drops hopeless low-priority requests in time, so that only high-priority
+   * requests can build up a queue. Default: all requests can.
    */
   readonly givesUpLow?: true;
   /** Rows of one request at most; left out where only the server has a limit. */
@@ -37,8 +37,8 @@ export interface EndpointModel {
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**
-   * Whether a request that arrives now would find no room whatever it asks; left out where only
-   * the time that answers take tells.
+   * Whether a request that arrives now would be rejected, whatever it contains. Default: unknown
+   * until its deadline.
    */
   isFull?(): boolean;
   /**
@@ -55,22 +55,22 @@ export interface EndpointModel {
   submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
 }
 
-/** What answers inference requests, by the bundle that decides. */
+/** Answers inference requests by the current bundle. */
 export interface Endpoint {
   /** At least one. */
   readonly models: readonly EndpointModel[];
   /** The one that decides now. */
   readonly bundle: Bundle;
-  /** Of the bundle's file. */
+  /** SHA-256 of the bundle's file. */
   readonly bundleSha256: string;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  /** What it measures of what is promised. */
+  /** Measurements to compare with the promises. */
   readonly watched: Watched;
   /** Left out where the method does not measure it. */
   readonly pace?: ServedPace | undefined;
-  /** What it counts, without the name of its application. */
+  /** Metrics without the application's name. */
   metricLines(): MetricLine[];
   /**
    * Lets another bundle decide from now on.
@@ -83,7 +83,7 @@ export interface Endpoint {
    * and following the load of all. Left out where what decides knows only of its own.
    */
   share?(share: LoadShare): void;
-  /** What is seen here, to tell the other front ends; left out where `share` is. */
+  /** Load seen by this server, for the other front ends. Default: none, where `share` is absent. */
   seenLoad?(): SeenLoad;
   /** No more work but for what was accepted. */
   drain(): void;

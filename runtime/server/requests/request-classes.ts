@@ -4,12 +4,12 @@ import { BadRequest } from "../tensors/bad-request.ts";
 
 /** The class of a request, and what comes of it. */
 export interface RequestClass {
-  /** Index in `slo.classes`, or the bucket; 0 where there are none. */
+  /** Index in `slo.classes`, or the bucket; 0 without classes. */
   readonly index: number;
-  /** Null where there are none. */
+  /** Null without classes. */
   readonly name: string | null;
   readonly sloMs: number;
-  /** Sizes of the bucket; left out where there are none. */
+  /** Sizes of the bucket. Default: no buckets. */
   readonly bucket?: string;
 }
 
@@ -18,9 +18,9 @@ export interface RequestClass {
  * `<model>.<class>`; a request without either is of the first class.
  */
 export class RequestClasses {
-  /** Of models, beside those that leave the class open. */
+  /** Names of models other than those that leave the class open. */
   readonly modelNames: readonly string[];
-  /** As clients are told of them. */
+  /** Classes in the model's metadata. */
   stated: readonly SloClass[];
   readonly #classes: readonly RequestClass[];
   readonly #indexByModel = new Map<string, number>();
@@ -58,7 +58,7 @@ export class RequestClasses {
   }
 }
 
-/** @throws BadRequest if a class is asked for where there are none. */
+/** @throws BadRequest if the request names a class and the model has none. */
 export function requestClass(
   classes: RequestClasses | undefined,
   modelName: string,

@@ -1,6 +1,6 @@
 /**
- * What the server counts of requests, whatever answers them: Triton's metrics and statistics, and
- * histograms of their times.
+ * Counts of requests, for all methods: Triton's metrics and statistics, and histograms of
+ * latencies.
  */
 import { Histogram, head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { AnswerTimes, BatchTimes, FailureReason } from "./request.ts";
@@ -23,7 +23,7 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   closed: "OTHER",
 };
 
-/** Of the batches of one size. */
+/** Sums over the batches of one size. */
 export interface BatchSizeCount {
   count: number;
   inputMs: number;
@@ -31,13 +31,13 @@ export interface BatchSizeCount {
   outputMs: number;
 }
 
-/** Of an answered request: from its arrival until its answer was written. */
+/** Times of an answered request, from its arrival until its answer was written. */
 export interface RequestTimes extends Pick<AnswerTimes, "queueMs" | "inputMs" | "inferMs"> {
   readonly requestMs: number;
   readonly outputMs: number;
 }
 
-/** What filling a request up to its bucket took. */
+/** Elements added to fill a request up to its bucket. */
 export interface Padding {
   /** Index of the bucket. */
   readonly bucket: number;
@@ -97,7 +97,7 @@ export class RequestMetrics {
     known.outputMs += times.outputMs;
   }
 
-  /** Of models whose requests are padded. */
+  /** Called for requests to models with buckets. */
   onPadded({ bucket, filled, elements }: Padding): void {
     const known = this.paddingByBucket.get(bucket) ?? { requests: 0, filled: 0, elements: 0 };
     known.requests++;
@@ -170,7 +170,7 @@ const PHASE = "stratagem_request_phase_seconds";
 const PENDING = "stratagem_pending_requests";
 const SLO = "stratagem_slo_seconds";
 
-/** Of one model. */
+/** Latencies of one model. */
 export class Latencies {
   /** Requests for inference without an answer. */
   pending = 0;

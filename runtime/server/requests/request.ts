@@ -18,7 +18,7 @@ export interface BatchRun {
   readonly level: number;
   /** Rows, or queries, of all requests in it. */
   readonly rows: number;
-  /** Queries that waited where it was decided, its own included; 0 where nobody says. */
+  /** Queries that were waiting at the decision, its own included; 0 where it is unknown. */
   readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
@@ -31,7 +31,7 @@ export interface BatchRun {
   /** Which workers ran it together, and how many rows were done before; left out where one did. */
   readonly places?: readonly number[];
   readonly doneRows?: number;
-  /** Of the clock of the server. */
+  /** Time on the server's clock. */
   readonly startMs: number;
   /** When its worker had it. */
   readonly handedMs: number;
@@ -76,7 +76,7 @@ export interface AnswerTimes {
   readonly doneMs: number;
 }
 
-/** Of one batch, in ms. */
+/** Times of one batch, ms. */
 export interface BatchTimes {
   /** Putting it together and handing it to the worker. */
   readonly inputMs: number;
@@ -119,9 +119,9 @@ export type FailureReason =
   /** A module will not have what its client sent. */
   | "refused"
   | "cancelled"
-  /** Nobody began its sequence, or that is over. */
+  /** The sequence has not begun, or is over. */
   | "sequence-not-open"
-  /** There are as many sequences, or bytes of their states, as may be. */
+  /** The limit of sequences, or of the bytes of their states, is reached. */
   | "sequences-full"
   | "closed";
 
@@ -131,7 +131,7 @@ export interface OutputTensor {
   readonly parts: readonly Uint8Array[];
 }
 
-/** Who answered, in words, and the mean accuracy. */
+/** Description of the variants that answered, and their mean accuracy. */
 export interface Answerer {
   readonly variant: string;
   readonly accuracy: number;
@@ -184,10 +184,12 @@ export interface Submission<A extends Answer = Answer> {
   readonly cancel: (why?: GivenUp) => void;
 }
 
-/** Why nobody waits for a request any more: its client went away, or its time is over. */
+/**
+ * Reason for which a request was abandoned: its client disconnected, or its own deadline passed.
+ */
 export type GivenUp = "cancelled" | "timeout";
 
-/** What a request that is given up is told to have failed by. */
+/** Error messages of abandoned requests. */
 export const GIVEN_UP: Readonly<Record<GivenUp, string>> = {
   cancelled: "the client went away",
   timeout: "the client's own deadline has passed",
@@ -219,7 +221,7 @@ export class PendingRequest {
   readonly rows: number;
   readonly deadlineMs: number;
   readonly arrivalMs: number;
-  /** Index of its class, or bucket; 0 where there are none. */
+  /** Index of its class, or bucket; 0 without classes. */
   readonly sloClass: number;
   /** Per input of the signature its bytes and where its rows begin. */
   readonly inputs: readonly Uint8Array[];

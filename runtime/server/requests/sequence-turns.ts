@@ -8,7 +8,7 @@ import type { GivenUp, Outcome } from "./request.ts";
 /** A request of a sequence, and what is done with it when it is its turn. */
 export interface SequenceRequest {
   readonly step: SequenceStep;
-  /** As clients send them. */
+  /** Tensors as clients send them. */
   readonly inputs: readonly Uint8Array[];
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
   readonly onceGone: (act: (why?: GivenUp) => void) => () => void;
@@ -23,9 +23,9 @@ export interface StateTold {
   readonly outputName: string;
 }
 
-/** Of a model that keeps state. */
+/** Turns of the sequences of a model that keeps state. */
 export interface SequenceTurns {
-  readonly told: {
+  readonly metadata: {
     readonly maxSequences: number;
     readonly sequenceIdleMs: number;
     readonly state: readonly StateTold[];
@@ -37,7 +37,7 @@ export interface SequenceTurns {
 }
 
 export interface SequenceStep {
-  /** As JSON has it, so that the number 7 and the text "7" are two. */
+  /** JSON text, so that the number 7 and the text "7" are different ids. */
   readonly id: string;
   /** Name of its client's token; empty where clients show none. Ids of others are others. */
   readonly client: string;
@@ -48,7 +48,7 @@ export interface SequenceStep {
 }
 
 const LARGEST_ID = 2n ** 64n - 1n;
-/** As Triton has it. */
+/** Triton's limit. */
 const MAX_TEXT_BYTES = 128;
 const AT = "parameters.sequence_id";
 

@@ -1,4 +1,4 @@
-/** Which variant a client asks for, and how it is told which one answered. */
+/** Request parameter that selects a variant, and the output that names the one that answered. */
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 

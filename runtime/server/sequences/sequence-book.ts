@@ -38,9 +38,9 @@ interface Sequence {
 }
 
 export interface SequenceCounts {
-  /** By their last request. */
+  /** Sequences that ended with their last request. */
   ended: number;
-  /** For nobody asked. */
+  /** Sequences that ended after their idle time. */
   idle: number;
   /** Another began under the same id. */
   replaced: number;
@@ -52,7 +52,7 @@ export class SequenceBook {
   readonly #zeros: SequenceState;
   readonly #zeroBytes: number;
   readonly #byKey = new Map<string, Sequence>();
-  /** Those without requests, the longest first. */
+  /** Idle sequences, idle for longest first. */
   readonly #idle = new Set<Sequence>();
   #heldBytes = 0;
   #waiting = 0;
@@ -80,7 +80,7 @@ export class SequenceBook {
     return this.#waiting;
   }
 
-  /** When the next is to be ended for nobody asks; infinite where none is idle. */
+  /** Time at which the next idle sequence ends; infinite without one. */
   get nextEndMs(): number {
     for (const { lastMs } of this.#idle) return lastMs + this.limits.sequenceIdleMs;
     return Number.POSITIVE_INFINITY;
@@ -127,7 +127,7 @@ export class SequenceBook {
     const turn = sequence?.turns[0];
     assert(sequence !== undefined && turn !== undefined, "a sequence stays while a request runs");
     const isEnd = state !== undefined && turn.isEnd;
-    // What ends leaves nothing.
+    // A sequence that ends keeps no state.
     const hasRoom = state === undefined || isEnd || this.#keep(sequence, state);
     sequence.turns.shift();
     sequence.lastMs = nowMs;
@@ -140,7 +140,7 @@ export class SequenceBook {
     return hasRoom;
   }
 
-  /** Ends sequences that nobody has asked for too long. */
+  /** Ends sequences that were idle for too long. */
   endIdle(nowMs: number): void {
     for (const sequence of this.#idle) {
       if (nowMs - sequence.lastMs < this.limits.sequenceIdleMs) return;

@@ -22,7 +22,7 @@ export interface SequencesOptions {
 /** A timer of Node can wait no longer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What outlives the application that has it, where the next one has the same model. */
+/** State that passes to the next application with the same model. */
 interface Kept {
   readonly book: SequenceBook;
   timer: NodeJS.Timeout | undefined;
@@ -43,7 +43,7 @@ export class Sequences implements SequenceTurns {
     this.#kept = { book: new SequenceBook(limits, this.tensors.zeros), timer: undefined };
   }
 
-  get told(): SequenceTurns["told"] {
+  get metadata(): SequenceTurns["metadata"] {
     const { maxSequences, sequenceIdleMs } = this.#limits;
     return { maxSequences, sequenceIdleMs, state: this.tensors.pairs };
   }
@@ -171,13 +171,16 @@ export class Sequences implements SequenceTurns {
     };
     if (refusal === "draining") return failed("closed", "the server is shutting down");
     if (refusal === "waiting") {
-      return failed("queue-full", `${maxPending} requests of sequences wait, as many as may`);
+      return failed(
+        "queue-full",
+        `queue full: at most ${maxPending} requests of sequences may wait`,
+      );
     }
     if (refusal === "too-many") {
-      return failed("sequences-full", `${maxSequences} sequences are open, as many as may`);
+      return failed("sequences-full", `at most ${maxSequences} sequences may be open`);
     }
     if (refusal === "too-much") {
-      const message = `the states of open sequences are ${maxSequenceBytes} bytes, as many as may`;
+      const message = `the states of open sequences may have at most ${maxSequenceBytes} bytes`;
       return failed("sequences-full", message);
     }
     // The words before the semicolon are Triton's, by which clients know it.

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
  */
 const INTEGER_KEY = randomUUID();
 
-/** Of any length below, an integer is a number that is exact. */
+/** A shorter integer is always exact as a number. */
 const LEAST_LONG_DIGITS = 16;
 const MAX_INTEGER_DIGITS = 40;
 const MAX_FOUND_TEXT = 60;
@@ -134,8 +134,8 @@ function isOfNumber(code: number): boolean {
 }
 
 /**
- * @returns the integer a value of `parseJson` is; undefined if it is none, or a number too large to
- * be exact.
+ * @returns the integer that a value of `parseJson` is; undefined for other values, and for numbers
+ * too large to be exact.
  */
 export function readInteger(value: unknown): bigint | undefined {
   if (typeof value === "number") {
@@ -151,7 +151,7 @@ export function integerValue(integer: bigint): unknown {
   return Number.isSafeInteger(number) ? number : { [INTEGER_KEY]: String(integer) };
 }
 
-/** What was found, for an error message: never more than some 60 characters. */
+/** Value found, for an error message, shortened to some 60 characters. */
 export function foundText(value: unknown): string {
   if (value === undefined) return "nothing";
   const digits = longDigits(value);

@@ -105,7 +105,7 @@ export function paddedInputs(
   return { bucket, inputs: padded, filled, elements };
 }
 
-/** Where several axes of an input are open, the first one's. */
+/** Padding value of the first open axis of an input. */
 function paddingOf(axes: readonly BucketAxis[], input: number): number {
   const axis = axes.find(({ inputs }) => inputs.some((place) => place.input === input));
   return axis?.padding ?? 0;
@@ -115,7 +115,7 @@ function paddingOf(axes: readonly BucketAxis[], input: number): number {
 const EMPTY_TEXT_BYTES = 4;
 
 interface Fill {
-  /** Shape of a row as it is, and as it is to be: no axis is shorter. */
+  /** Shapes of a row before and after padding; no axis becomes shorter. */
   readonly from: readonly number[];
   readonly to: readonly number[];
   readonly padding: number;

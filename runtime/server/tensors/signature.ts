@@ -1,6 +1,6 @@
 /**
- * What a client sees as the model: the tensors that all variants of the task share, and how each
- * variant orders them.
+ * Client's view of a model: the tensors that all variants of the task share, and each variant's
+ * order of them.
  */
 import { RuntimeError } from "../../base/errors.ts";
 import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
@@ -18,9 +18,9 @@ export interface ModelTensor {
   readonly largest?: readonly number[];
 }
 
-/** What a client sees of a model. */
+/** Client's view of a model. */
 export interface ClientSignature {
-  /** What the model may be called; the application first. */
+  /** Names of the model; the application first. */
   readonly names: readonly string[];
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ClientOutput[];
@@ -43,7 +43,7 @@ export interface ClientOutput extends ModelTensor {
   readonly isInternal?: boolean;
 }
 
-/** What a variant is to those whose rows it runs. */
+/** Tensors of a variant for the code that runs its rows. */
 export interface TaskTensors {
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ModelTensor[];
@@ -167,9 +167,9 @@ function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): Model
   const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
   const isSized = (axis: number) =>
     places.some((place) => place.axis === axis && inputs[place.input] === info);
-  // What is gathered runs alone.
+  // Gathered rows run in a batch of their own, so their number may vary.
   const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
-  // Rows of different shapes do not make a tensor, and nobody has said to pad them.
+  // Rows of different shapes do not form a tensor, and the spec does not ask for padding.
   const isOpen = (size: number, axis: number) =>
     size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
   if (tensor.rowShape.some(isOpen)) {

@@ -5,7 +5,7 @@ import type { HostDatatype } from "../../exec/tensors/host-module.ts";
 import { BadRequest } from "./bad-request.ts";
 import { readInteger } from "./json-text.ts";
 
-/** What modules have, and one more that is passed on as its bytes. */
+/** Datatypes of modules, and BF16, which is passed on as its bytes. */
 export type Datatype = HostDatatype | "BF16";
 
 interface DatatypeInfo {
@@ -133,7 +133,7 @@ function writeFlat(sink: Sink, values: readonly unknown[], path: string): void {
   for (let index = 0; index < values.length; index++) sink.write(values[index], path, index);
 }
 
-/** As deep as the shape, which is the model's. */
+/** Depth is that of the model's shape. */
 function writeNested(
   sink: Sink,
   data: unknown,

@@ -137,7 +137,7 @@ test("an idle sequence ends, and metrics count it", async () => {
   await add(harness, 1, START);
   await add(harness, 1, { sequence_id: 8, sequence_start: true });
   const full = await add(harness, 1, { sequence_id: 9, sequence_start: true });
-  expect(told(full)).toBe("429 2 sequences are open, as many as may");
+  expect(told(full)).toBe("429 at most 2 sequences may be open");
   expect(full.headers["retry-after"]).toBe("1");
   harness.clock.nowMs += 4999;
   expect(told(await add(harness, 1, { sequence_id: 8 }))).toBe(2);
