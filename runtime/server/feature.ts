@@ -5,7 +5,7 @@ import type { Route } from "./http/route.ts";
 
 export interface OpenFeature extends RequestFeature {
   readonly routes?: readonly Route[];
-  /** Asked for where there is gRPC. */
+  /** Loaded only where gRPC is enabled. */
   rpcs?(): Promise<RegisterRpcs>;
   /** The server is closed. */
   close?(): void | Promise<void>;

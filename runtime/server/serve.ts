@@ -30,14 +30,14 @@ export interface OpenOptions {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   /**
    * The clock by which timers call, as which `nowMs` is the same where time is real: how far the
    * loop is behind counts against deadlines. Left out, it never is.
    */
   readonly loopNowMs?: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
+  /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
   readonly epochOffsetMs?: number;
   /** Name of the server in its metadata. Default: "stratagem". */
   readonly serverName?: string;
@@ -45,7 +45,7 @@ export interface OpenOptions {
   readonly frontEnd?: string | undefined;
   /** Version of the program in the server metadata. */
   readonly version: string;
-  /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
+  /** Whether all parameters of answers are strings. Default: accuracies are numbers. */
   readonly textParameters?: boolean;
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
@@ -56,11 +56,11 @@ export interface OpenOptions {
   readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
   readonly metricsAt?: ListenAddress | undefined;
-  /** Left out, there is nothing to administer. */
+  /** Default: no admin operations. */
   readonly admin?: AdminHooks;
   /** Additional features, which the caller closes. */
   readonly features?: readonly OpenFeature[];
-  /** For what an operator should see, such as a listener that is open to all. */
+  /** Called with messages for operators, such as about a listener that is open to all. */
   readonly onNotice?: Notice;
   /** Additional metrics at `/metrics`. */
   readonly otherLines?: () => readonly MetricLine[];
@@ -81,10 +81,10 @@ export interface RunningServer {
   /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
-   * Lets another bundle decide from now on, on the same workers; requests that wait or run stay.
+   * Replaces the bundle on the same workers; waiting and running requests stay.
    * @param bundle a validated one.
-   * @param application its place among those of the server.
-   * @returns null, or why it takes workers of its own, in which case all goes on as before.
+   * @param application its index in the server.
+   * @returns null, or why it needs workers of its own, in which case nothing has changed.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
   /** All metrics of `/metrics`. */
@@ -92,14 +92,15 @@ export interface RunningServer {
   /** Counts that a file was read again, and whether what it holds is followed. */
   onReloaded(application: string, isFollowed: boolean): void;
   /**
-   * Starts the workers of another application beside those of one, and lets it answer in its place
-   * once they are ready; what the one before has taken in, it answers.
-   * @param place of the one before. @param failed rejects where workers turn out to be of no use.
-   * @throws what starting workers throws, what `failed` does, or Error if they do not come up; all
-   * goes on as before then.
+   * Starts the workers of another application beside those of the current one, and replaces it once
+   * they are ready; the previous one answers its open requests.
+   * @param place index of the previous one. @param failed rejects if workers turn out to be
+   * unusable.
+   * @throws errors of starting workers and of `failed`, or Error if they do not become ready;
+   * nothing has changed then.
    */
   replaceApplication(next: Application, place?: number, failed?: Promise<never>): Promise<Replaced>;
-  /** For applications that are tried beside those that are served. */
+  /** Applications on trial beside the served ones. */
   readonly trials: ServerTrials;
   /**
    * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
@@ -116,9 +117,12 @@ export interface ServerTrials {
    * @throws what that throws.
    */
   open(candidate: Application, failed: Promise<never>): Promise<void>;
-  /** Has one that is open answer a share of the requests to one that is served, 0..1. */
+  /** Routes a share, 0..1, of a served application's requests to the candidate. */
   begin(stable: Application, candidate: Application, share: number): Trial;
-  /** Has it answer all of them. @throws Error where the other is not served any more. */
+  /**
+   * Routes all requests to the candidate. @throws Error if the stable application is no longer
+   * served.
+   */
   promote(trial: Trial): Replaced;
   /** Gives one up. @returns kept when it has answered what it had, and its workers are ended. */
   end(candidate: Application): Promise<void>;
@@ -126,8 +130,9 @@ export interface ServerTrials {
 
 /**
  * Serves applications over HTTP. Health and metadata are answered at once; inference once workers
- * are ready. @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at; whatever
- * starting workers throws, with nothing left open.
+ * are ready.
+ * @throws RuntimeError RUNTIME_LISTEN if the address cannot be used, and errors of starting
+ * workers; everything is closed then.
  */
 export async function openServer(
   applications: readonly Application[],

@@ -13,7 +13,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 /** Options that applications of all methods share. */
 export interface ApplicationOptions {
   readonly bundleSha256: string;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   readonly limits?: Partial<ServerLimits>;
   /** Called with the reason when a worker is lost. */
@@ -22,12 +22,12 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** Metrics of the workers that do not depend on the method. Default: none. */
   readonly workerLines?: () => readonly MetricLine[];
-  /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
+  /** Difference between milliseconds since 1970 and `nowMs`. Default: that of the process. */
   readonly epochOffsetMs?: number;
   /**
-   * Receives every event just before the core that decides does, then the commands that answer it.
-   * It must not throw, and takes no longer than a decision may. A method, so that those who know
-   * the entries of one method may say so.
+   * Called with every event just before the core processes it, then with the commands that answer
+   * it. Must not throw, and must be as quick as a decision. Declared as a method, so that
+   * implementations may accept the entries of one method only.
    */
   recorder?(entry: RecordedEntry): void;
 }
@@ -35,7 +35,7 @@ export interface ApplicationOptions {
 /** Parts of an application that differ between methods. */
 export interface Opening<E extends Executor, H extends Required<ExecutorHandlers>> {
   readonly bundle: Bundle;
-  /** Rows that wait or run at most, where no limit is given; left out for the usual one. */
+  /** Maximum number of rows that wait or run. Default: that of the limits. */
   readonly maxPending?: number;
   readonly endpointOf: (
     maxPending: number,
@@ -149,7 +149,7 @@ export class Application {
     return this.#parts.flatMap((part) => part.promises?.() ?? []);
   }
 
-  /** Answers of which the truth is known, one entry at most for each variant. */
+  /** Accuracy on answers with known truth, at most one entry per variant. */
   labelled(): LabelledAnswers[] {
     return this.#parts.flatMap((part) => part.labelled?.() ?? []);
   }
@@ -164,7 +164,7 @@ export class Application {
     this.#executor = await this.#attachExecutor();
   }
 
-  /** An inference request of one of its models has come in. */
+  /** Called for each inference request to one of its models. */
   enter(): void {
     this.#inside++;
   }
@@ -181,7 +181,7 @@ export class Application {
     return new Promise((resolve) => void this.#onEmpty.push(resolve));
   }
 
-  /** No more work but for what was accepted. */
+  /** Stops new work; accepted work continues. */
   drain(): void {
     this.#isDraining = true;
     this.endpoint.drain();
@@ -194,7 +194,7 @@ export class Application {
   }
 }
 
-/** The same handlers, called by way of `tell`. */
+/** Wraps handlers so that they are called through `tell`. */
 function deferred<H extends object>(handlers: H, tell: (act: () => void) => void): H {
   const entries = Object.entries(handlers).map(([name, handler]) => [
     name,
@@ -212,28 +212,28 @@ interface EntryTimes {
   readonly sloMs: number;
 }
 
-/** A request that was let in. */
+/** An admitted request. */
 export interface Entry extends EntryTimes {
   /** 0 of one that makes no crowd. */
   readonly queries: number;
   readonly found: number;
 }
 
-/** One for all models of an endpoint, for they share its workers. */
+/** Admission control of an endpoint. All its models share one, since they share its workers. */
 export class Gate {
   readonly #admission: Admission;
 
-  /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
+  /** @param maxPending maximum number of rows that wait or run. @param workers of the cluster. */
   constructor(maxPending: number, workers: number, sloMs: number) {
     this.#admission = new Admission({ maxLimit: maxPending, workers, sloMs });
   }
 
-  /** Whether a request that has just arrived has to go, whatever it asks. */
+  /** Whether every new request to the model must be rejected. */
   isShut(model: EndpointModel): boolean {
     return model.isFull === undefined ? !this.#admission.hasRoom() : model.isFull();
   }
 
-  /** Whether a request that was read may come in. */
+  /** Whether a request that was read is admitted. */
   admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
     // Low-priority requests are dropped in time, so they are admitted wherever other requests are.
@@ -257,7 +257,10 @@ export class Gate {
   }
 }
 
-/** A large query that is one is late by its own size, which says nothing of who else may come. */
+/**
+ * A large request that is one query is late because of its own size, which says nothing about other
+ * requests.
+ */
 function queriesOf({ isWhole }: EndpointModel, rows: number): number {
   return isWhole === true ? 1 : rows;
 }

@@ -1,4 +1,7 @@
-/** Whether clients of an application could be answered by another one and see no difference. */
+/**
+ * Checks whether another application could answer the clients of an application without a visible
+ * difference.
+ */
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Application } from "./application.ts";
 

@@ -13,7 +13,7 @@ export interface AnsweredRequest {
   readonly answer: Answer;
   /** Client's id of the request; undefined without one. */
   readonly id: string | undefined;
-  /** Name of the client's token; empty where it has shown none. */
+  /** Name of the client's token; empty without a token. */
   readonly client: string;
 }
 
@@ -21,9 +21,11 @@ export interface AnsweredRequest {
 export interface RequestHooks {
   /** There is an answer, which is about to be written. */
   answered?(request: AnsweredRequest): void;
-  /** A request has come; its record is begun where a feature has this hook or the next. */
+  /**
+   * Called when a request arrives; records exist only where a feature has this hook or the next.
+   */
   arrived?(record: RequestRecord): void;
-  /** It is over. */
+  /** Called when the request is over. */
   ended?(record: RequestRecord): void;
 }
 
@@ -32,18 +34,18 @@ export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */
   readonly extensions?: readonly string[];
-  /** For every application that is opened: served, read again, or on trial. */
+  /** Called for every application that is opened: initially, after a reload, or for a trial. */
   opened?(application: Application): ApplicationPart;
   /** Metrics of the feature that belong to no application. @param trials open trials. */
   metricLines?(trials: readonly Trial[]): readonly MetricLine[];
-  /** Whether clients should be sent here. @param served the applications that answer now. */
+  /** Whether the server is ready for new requests. @param served the current applications. */
   isFit?(served: readonly Application[]): boolean;
 }
 
 /** The features of a server, with the functions of each point side by side. */
 export class RequestFeatures {
   readonly answered: readonly ((request: AnsweredRequest) => void)[];
-  /** Undefined where no feature follows requests, and nothing is noted then. */
+  /** Undefined where no feature uses request records. */
   readonly records: Records | undefined;
   readonly #all: readonly RequestFeature[];
 

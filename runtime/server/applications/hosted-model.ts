@@ -14,10 +14,10 @@ export interface HostedModel {
   /** Names that clients can use for the model on this server: its own, and unambiguous others. */
   readonly names: readonly string[];
   readonly requests: RequestReader;
-  /** For the thread that reads its long JSON. */
+  /** Data for the thread that reads its long JSON. */
   readonly readModel: ReadModel;
   readonly limits: InferLimits;
-  /** Rows of one request at most. */
+  /** Maximum number of rows of one request. */
   readonly maxRows: number;
   readonly latencies: Latencies;
 }

@@ -1,6 +1,6 @@
 /**
- * The chain of one inference request, whatever protocol it came by: read, classify, admit, submit,
- * write. Features and trials are called at named points; one that is off costs one check.
+ * Steps of an inference request, for all protocols: read, classify, admit, submit, write. Features
+ * and trials have hooks at fixed steps; a feature that is off costs one check.
  */
 import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/body-memory.ts";
@@ -51,7 +51,7 @@ export interface Inference {
   readonly modelName: string;
   /** Record for logs and traces; undefined where the request is not recorded. */
   readonly record?: RequestRecord | undefined;
-  /** Name of the client's token; undefined or empty where it has shown none. */
+  /** Name of the client's token; undefined or empty without a token. */
   readonly client?: string | undefined;
   /** Client's id of the request, once the request was read. Default: none. */
   readonly id?: () => string | undefined;
@@ -61,14 +61,14 @@ export interface Inference {
   read(hold: ByteHold): Promise<InferRequest>;
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
   onceGone(act: (why?: GivenUp) => void): () => void;
-  /** @throws HttpError, or Error for an answer that cannot be said. */
+  /** @throws HttpError, or Error for an answer that the protocol cannot express. */
   write(request: InferRequest, answer: Answer, sloClass: RequestClass): Promise<void> | void;
 }
 
 interface Arrival {
   /** Before it was seen. */
   readonly arrivalMs: number;
-  /** How far the event loop was behind then. */
+  /** Delay of the event loop at that time. */
   readonly lagMs: number;
 }
 
@@ -140,7 +140,7 @@ interface Classified {
   readonly sloClass: RequestClass;
 }
 
-/** Finds the class of a request, or its bucket: a model has one of both at most. */
+/** Finds the class of a request, or its bucket; a model has at most one of both. */
 function classified(
   { model: { classes, signature, metrics }, application: { sloMs } }: HostedModel,
   modelName: string,
@@ -311,12 +311,12 @@ const LATE: EarlyRejection = {
   message: "no room: the request would not be answered in time",
 };
 
-/** @returns undefined where a request for the model may come in. */
+/** @returns undefined where a request for the model is admitted. */
 export function earlyRejection(
   state: ServerState,
   { model, application }: HostedModel,
 ): EarlyRejection | undefined {
-  // Both the way in and the way out wait for the loop; then no time is left.
+  // Request and answer both wait for the event loop, so no time is left.
   if (2 * state.lag.onRequest() >= application.sloMs) return LATE;
   if (!application.gate.isShut(model)) return undefined;
   return model.isFull === undefined ? LATE : QUEUE_FULL;

@@ -1,4 +1,4 @@
-/** The limits of a server, and what they are where nothing else is said. */
+/** Limits of a server, with their defaults. */
 import { DEFAULT_MAX_PENDING } from "../../core/admission.ts";
 import type { PaceLimits } from "../bodies/body.ts";
 import type { HeadLimits } from "../connections/connection.ts";
@@ -20,11 +20,11 @@ export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   readonly maxSequences: number;
   /** Bytes of the states of all of them. */
   readonly maxSequenceBytes: number;
-  /** How long a sequence stays open without a request. */
+  /** Time after which a sequence without requests ends. */
   readonly sequenceIdleMs: number;
-  /** How long `close` goes on as before, but for its readiness. */
+  /** Time for which `close` keeps serving, although the server reports that it is not ready. */
   readonly drainDelayMs: number;
-  /** How long `close` then waits for what was sent. */
+  /** Time for which `close` then waits for open requests. */
   readonly drainTimeoutMs: number;
 }
 

@@ -28,8 +28,9 @@ export function repositoryIndex(state: ServerState, onlyReady: boolean): IndexEn
 }
 
 /**
- * Follows the bundle's file as it is now.
- * @param parameters of the request, by their names. @throws HttpError 400 with why it does not.
+ * Reads the bundle's file again and serves it.
+ * @param parameters of the request. @throws HttpError 400 with the reason if the bundle is not
+ * accepted.
  */
 export async function loadModel(
   state: ServerState,
@@ -52,7 +53,7 @@ export async function loadModel(
 const STAYS =
   "a model stays as long as its server runs, whose workers its bundle divides; end the server";
 
-/** @throws HttpError 400 always: nothing is unloaded. */
+/** @throws HttpError 400 always, since models cannot be unloaded. */
 export function refuseUnload(state: ServerState, name: string): never {
   applicationOf(state, name, "unload");
   throw refusal("unload", name, STAYS);
@@ -68,7 +69,7 @@ function applicationOf(state: ServerState, name: string, action: string): Applic
   }
 }
 
-/** In the words by which Triton's clients know it. */
+/** Error in the format of Triton's clients. */
 function refusal(action: string, name: string, reason: string): HttpError {
   return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
 }

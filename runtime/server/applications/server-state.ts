@@ -15,7 +15,7 @@ export interface ServerStateOptions {
   readonly applications: readonly Application[];
   /** Access control of all listeners. */
   readonly access: Access;
-  /** For the bytes of all requests. */
+  /** Memory budget of all requests. */
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
@@ -25,17 +25,17 @@ export interface ServerStateOptions {
   readonly frontEnd?: string | undefined;
   /** Version of the program in the server metadata. */
   readonly version: string;
-  /** Whether parameters of answers are all texts. */
+  /** Whether all parameters of answers are strings. */
   readonly hasTextParameters: boolean;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
+  /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
   readonly epochOffsetMs: number;
   readonly features: readonly RequestFeature[];
   readonly onNotice?: Notice | undefined;
   /**
-   * Reads the bundle of an application again and follows it if it can; never rejects. Null where
-   * there is no such application. Left out where bundles are not from files.
+   * Reads the bundle of an application again and serves it if possible; never rejects. Returns null
+   * for an unknown application. Default: bundles cannot be reloaded.
    */
   readonly reload?: Reload | undefined;
 }
@@ -113,7 +113,7 @@ export class ServerState {
     return [...this.#applications, ...this.trials.beside];
   }
 
-  /** In the order of the applications. */
+  /** Models in the order of the applications. */
   get models(): readonly HostedModel[] {
     return this.#models;
   }
@@ -123,7 +123,7 @@ export class ServerState {
     return this.#isStopping;
   }
 
-  /** Whether it takes no inference any more. */
+  /** Whether it rejects new inference requests. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -137,14 +137,14 @@ export class ServerState {
     return this.isReady && this.features.isFit(this.#applications);
   }
 
-  /** Whether the models of an application answer, whatever the others do. */
+  /** Whether the models of an application are ready, whatever the state of the others. */
   isApplicationReady({ endpoint }: Application): boolean {
     return !this.#isStopping && endpoint.isReady;
   }
 
   /**
-   * Another application answers from the next request on, in the place of one.
-   * @param known its models, where it has answered before; left out for new ones.
+   * Replaces an application from the next request on.
+   * @param known its models, if it has served before. Default: new ones.
    */
   replace(before: Application, after: Application, known?: readonly HostedModel[]): void {
     for (const { signature, sequences } of after.endpoint.models) {
@@ -188,9 +188,9 @@ export class ServerState {
   }
 
   /**
-   * Waits for the inference that is in, and for the listeners to close.
-   * @param closed kept when all that came by the listeners is answered.
-   * @returns whether that was in time.
+   * Waits for open inference requests and for the listeners to close.
+   * @param closed resolves when all requests of the listeners are answered.
+   * @returns whether both ended in time.
    */
   async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
     this.stop();

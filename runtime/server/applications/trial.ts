@@ -66,7 +66,7 @@ export interface Arms {
 export interface TrialOptions {
   /** The one that is served. */
   readonly stable: Application;
-  /** Its workers are ready. */
+  /** Its workers must be ready. */
   readonly candidate: Application;
   /** Models of the candidate, one for each model of the served application. */
   readonly models: readonly HostedModel[];
@@ -94,15 +94,16 @@ export class Trial {
     this.#sampler = new Sampler(share, candidate.endpoint.bundleSha256);
   }
 
-  /** Since it began. */
+  /** Results since the trial began. */
   get arms(): Arms {
     const { stable, candidate } = this.#counts;
     return { stable: { ...stable }, candidate: { ...candidate } };
   }
 
   /**
-   * @param hosted of the stable application. @param request the same one is always drawn alike.
-   * @param idOf by which its client knows it, undefined for by none.
+   * Draws the model for a request; the same request always gets the same one.
+   * @param hosted model of the stable application.
+   * @param idOf returns the client's id of the request; undefined without one.
    */
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
     let isDrawn = this.#drawn.get(request);
@@ -140,7 +141,7 @@ export class Trials {
   readonly #byApplication = new Map<Application, Trial>();
   /** Applications whose workers run beside the served ones, in a trial or not. */
   readonly beside = new Set<Application>();
-  /** How many are open: requests need ask nothing else while it is 0. */
+  /** Number of open trials; requests need no other check while it is 0. */
   openCount = 0;
 
   get open(): readonly Trial[] {
@@ -154,7 +155,7 @@ export class Trials {
     this.#byApplication.set(trial.candidate, trial);
   }
 
-  /** All new requests go to the stable application. */
+  /** Routes all new requests to the stable application. */
   end(trial: Trial): void {
     this.#open.delete(trial);
     this.openCount = this.#open.size;
@@ -172,7 +173,7 @@ export class Trials {
     return trial.routed(hosted, request, idOf);
   }
 
-  /** The model of the bundle that is tried beside one; undefined where none is. */
+  /** Model of the candidate that is on trial beside a model; undefined without a trial. */
   besideOf(hosted: HostedModel): HostedModel | undefined {
     return this.#byApplication.get(hosted.application)?.besideOf(hosted);
   }
@@ -183,7 +184,7 @@ export class Trials {
     return revisionOf(application);
   }
 
-  /** A request is over. @param isKept whether it was answered in time. */
+  /** Called when a request is over. @param isKept whether it was answered in time. */
   onSettled(application: Application, isKept: boolean): void {
     this.#byApplication.get(application)?.onSettled(application, isKept);
   }

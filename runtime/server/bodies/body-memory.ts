@@ -10,7 +10,7 @@ import { largestRowShape } from "../tensors/padding.ts";
 import type { ModelTensor } from "../tensors/signature.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 
-/** The most bytes of a body, before and after decompression, and why so many. */
+/** Limits of a body in bytes, before and after decompression, with their reason. */
 export interface BodyLimit {
   readonly bytes: number;
   /** Source of the limit in messages, such as "what this server takes at most". */
@@ -29,14 +29,14 @@ export interface InferLimits {
 }
 
 /**
- * For an element in JSON with its comma, blanks and brackets: the longest integer of 16 bits and
- * the longest number have 6 and 24 characters.
+ * Bytes of an element in JSON with its comma, whitespace and brackets: the longest 16-bit integer
+ * has 6 characters, the longest number 24.
  */
 const SHORT_ELEMENT_BYTES = 16;
 const ELEMENT_BYTES = 32;
-/** For all of the JSON but the tensors. */
+/** Bytes of the JSON other than the tensors. */
 export const HEADER_BYTES = 65_536;
-/** For all of the JSON but the tensors: values, arrays and objects, strings. */
+/** Limit of the values, arrays, objects and strings of the JSON other than the tensors. */
 const HEADER_PARTS = 16_384;
 
 /** BYTES elements may be images or books, so only the body's limit applies. */
@@ -52,7 +52,7 @@ export const SMALL_LIMIT: BodyLimit = {
 
 /**
  * @param maxRows of one request.
- * @param maxBodyBytes which nothing is above.
+ * @param maxBodyBytes upper bound of all limits.
  */
 export function inferLimits(
   inputs: readonly ModelTensor[],
@@ -74,7 +74,7 @@ export function inferLimits(
       size *= rowShape[axis] ?? 1;
     }
     containers += arrays;
-    // Before an array there are a comma, or a colon, and its bracket.
+    // A comma or colon, and a bracket, come before each array.
     values += elements + 2 * arrays;
     if (datatype === "BYTES") strings += elements;
   }
@@ -141,7 +141,7 @@ export class ByteBudget {
     ];
   }
 
-  /** For one request; nothing is held yet. */
+  /** Creates the hold of a request, which is empty. */
   hold(): ByteHold {
     return new ByteHold((bytes, isSure) => this.#take(bytes, isSure));
   }
@@ -163,7 +163,7 @@ export class ByteHold {
   readonly #take: (bytes: number, isSure: boolean) => void;
   #bytes = 0;
 
-  /** @param take called with bytes that come on top, or go, and whether they may not be refused. */
+  /** @param take called with the change in bytes, and whether it must succeed. */
   constructor(take: (bytes: number, isSure: boolean) => void) {
     this.#take = take;
   }
@@ -172,14 +172,14 @@ export class ByteHold {
     return this.#bytes;
   }
 
-  /** Holds so many bytes if it holds fewer. @throws HttpError 503 if there is no room for them. */
+  /** Increases the hold to at least this size. @throws HttpError 503 if the budget is exhausted. */
   growTo(bytes: number): void {
     if (bytes <= this.#bytes) return;
     this.#take(bytes - this.#bytes, false);
     this.#bytes = bytes;
   }
 
-  /** Holds so many bytes from now on, which are there whether or not there is room for them. */
+  /** Sets the hold to this size, even beyond the budget, since the memory is already in use. */
   settle(bytes: number): void {
     this.#take(bytes - this.#bytes, true);
     this.#bytes = bytes;
@@ -194,7 +194,7 @@ export class ByteHold {
 /** Smaller bodies cost less to allocate than to keep; larger ones are rare, and mapped. */
 const LEAST_BYTES = 1 << 16;
 const MOST_BYTES = 1 << 20;
-/** Sizes of memory, so that bodies that differ by a little share it. */
+/** Memory sizes are multiples of this, so that bodies of similar size can share memory. */
 const STEP_BYTES = 1 << 16;
 /** Limit of the memory that is kept for reuse. */
 const MAX_KEPT_BYTES = 1 << 25;
@@ -224,7 +224,7 @@ export class BodyMemory {
     return this.#keptBytes;
   }
 
-  /** @returns so many bytes, whatever they are; undefined for sizes that are not kept. */
+  /** @returns a buffer of that size with any content; undefined for sizes that are not pooled. */
   take(bytes: number): Buffer | undefined {
     if (bytes < LEAST_BYTES || bytes > MOST_BYTES) return undefined;
     this.#isUsed = true;
@@ -243,7 +243,7 @@ export class BodyMemory {
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     const size = memory.byteLength;
-    // Another thread may have taken it over.
+    // Another thread may have received the memory.
     if (size === 0 || this.#keptBytes + size > this.#maxKeptBytes) return;
     const kept = this.#keptBySize.get(size);
     if (kept === undefined) this.#keptBySize.set(size, [memory]);
@@ -275,15 +275,16 @@ const COLLECT_BYTES = 24 * 2 ** 20;
 type Collect = (options: { readonly type: "minor" }) => void;
 
 /**
- * Bodies come in chunks of memory of their own, outside of the heap of V8, that are nearly all over
- * within milliseconds. A collection of what is young finds them at a small part of what marking the
- * whole heap takes, but V8 only begins one when its heap has grown, which bodies hardly make it do.
+ * Triggers minor collections of V8 for the memory of body chunks. Chunks have memory outside of
+ * V8's heap, and nearly all are unused within milliseconds. A minor collection frees them at a
+ * small part of the cost of a major one, but V8 starts one only when its heap has grown, which
+ * bodies hardly cause.
  */
 export class YoungMemory {
   #collect: Collect | undefined;
   #bytes = 0;
 
-  /** @param collect left out for that of V8. */
+  /** @param collect runs a collection. Default: V8's own. */
   constructor(collect?: Collect) {
     this.#collect = collect;
   }

@@ -1,4 +1,4 @@
-/** Connections on which client and server agree on keys: no more than there is room for. */
+/** Limits the TLS handshakes in progress. */
 import type { Socket } from "node:net";
 
 /** At the limit, the oldest handshake is cut. */
@@ -12,7 +12,7 @@ export class Handshakes {
   readonly #byPeer = new Map<string, Socket>();
   readonly #onFailed: () => void;
 
-  /** @param onFailed called for each that comes to nothing. */
+  /** @param onFailed called for each failed handshake. */
   constructor(onFailed: () => void) {
     this.#onFailed = onFailed;
   }
@@ -37,7 +37,7 @@ export class Handshakes {
     this.#byPeer.delete(peerOf(socket));
   }
 
-  /** Cuts those that are under way. */
+  /** Cuts the handshakes in progress. */
   cut(): void {
     for (const socket of this.#byPeer.values()) socket.destroy();
     this.#byPeer.clear();

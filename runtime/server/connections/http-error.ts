@@ -17,7 +17,7 @@ export class HttpError {
   }
 }
 
-/** For what may well be answered if it is asked again. */
+/** Headers of errors that a retry may avoid. */
 export const RETRY_LATER = { "retry-after": "1" };
 /** Headers of errors that must end the connection, since the next request's start is unknown. */
 export const CLOSE = { connection: "close" };
@@ -33,7 +33,7 @@ export function reasonText(message: string): string {
   return cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
 }
 
-/** @param id of the request; left out where the client does not ask for it. */
+/** @param id of the request. Default: none. */
 export function reasonJson(message: string, id?: string): string {
   const error = reasonText(message);
   return JSON.stringify(id === undefined ? { error } : { error, id });

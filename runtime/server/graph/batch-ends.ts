@@ -24,9 +24,9 @@ interface BatchEndsOptions {
   readonly dispatcher: Pick<RecordedDispatcher, "onFanout" | "onRetry">;
   readonly observer: PipelineObserver;
   readonly nowMs: () => number;
-  /** Gives a query that came out of a batch to the dispatcher. @param parent its slot. */
+  /** Submits a query that follows from a batch to the dispatcher. @param parent its slot. */
   readonly handIn: (query: PipelineQuery, parent: number, nowMs: number) => void;
-  /** Does what the dispatcher says. */
+  /** Executes commands of the dispatcher. */
   readonly carryOut: (commands: readonly PipelineCommand[], nowMs: number) => void;
   /** Once all queries of an event are handed in. */
   readonly startBatches: (nowMs: number) => void;
@@ -52,7 +52,7 @@ export class BatchEnds {
     }
     for (const slot of batch.queries) slots.retire(slot);
     for (const [row, slot] of batch.queries.entries()) this.#handOn(slot, row, cut, batch);
-    // Names of queries are free once everything that came out of them is known.
+    // Slots are free once all following queries are known.
     for (const slot of batch.queries) slots.free(slot);
     this.#options.startBatches(nowMs);
   }
@@ -89,7 +89,7 @@ export class BatchEnds {
     requests.answerIfDone(request, course, nowMs);
   }
 
-  /** Its own outputs do not say how many queries follow it. */
+  /** Fails a query whose outputs do not say how many queries follow. */
   #failQuery({ request, task, variant: index }: PipelineQuery, problem: string): void {
     const { signature, requests } = this.#options;
     const variant = at(signature.variants, index);

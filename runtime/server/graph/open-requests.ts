@@ -52,7 +52,7 @@ export class OpenRequests {
     return this.#courseByRequest.get(request);
   }
 
-  /** Nothing, while something of it waits or runs. */
+  /** Answers the request if none of its queries waits or runs. */
   answerIfDone(request: PipelineRequest, course: Course, nowMs: number): void {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);

@@ -25,7 +25,7 @@ interface PipelineEndpointOptions {
   /** Configuration of the pipeline from its bundle. */
   readonly pipeline: ServedPipeline;
   readonly nowMs: () => number;
-  /** Rows of requests that have no answer yet, at most. */
+  /** Maximum number of rows in unanswered requests. */
   readonly maxPending: number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;

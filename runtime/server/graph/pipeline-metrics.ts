@@ -17,7 +17,7 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
   [DROP_LATE, "late"],
 ];
 
-/** State of the server at the time it is asked. */
+/** State of the server at the time of the scrape. */
 interface PipelineGauges {
   readonly loadQps: number;
   readonly pendingQueries: number;
@@ -91,7 +91,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     return { ...this.#rows };
   }
 
-  /** Stated accuracies of those who answered rows in time, summed. */
+  /** Sum of the stated accuracies of the variants that answered rows in time. */
   get accuracySum(): number {
     return this.#accuracySum;
   }

@@ -15,7 +15,7 @@ export interface PipelineObserver {
   onFanout(variant: number, childTask: number, count: number): void;
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void;
-  /** A query whose worker was lost waits again. */
+  /** Called when a query whose worker was lost waits again. */
   onQueryRetried(): void;
 }
 

@@ -1,4 +1,4 @@
-/** Answers that clients have not taken: how many bytes of them there are, and who is too slow. */
+/** Tracks answers that clients have not read: their bytes, and slow readers. */
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 
 /** Bytes that a client must read within each send timeout; less fits into the socket's buffer. */
@@ -32,7 +32,10 @@ export class Answers {
     throw new HttpError(503, `no room: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
   }
 
-  /** An answer is on its way. @returns what says that it has gone, any number of times. */
+  /**
+   * Called when an answer is sent. @returns a function that reports its end; may be called
+   * repeatedly.
+   */
   begin(bytes: number, peer: string): () => void {
     this.#unsentBytes += bytes;
     const timeMs = this.#limits.sendTimeoutMs * Math.ceil(bytes / PIECE_BYTES);

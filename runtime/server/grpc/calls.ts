@@ -52,7 +52,7 @@ export function registerUnary(
   server.register(path, handle as never, asBuffer, asIs, "unary");
 }
 
-/** A call whose request is short. */
+/** Registers an RPC with a short request. */
 export function registerAnswer<I extends DescMessage, O extends DescMessage>(
   server: Server,
   context: GrpcContext,

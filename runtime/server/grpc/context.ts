@@ -11,7 +11,7 @@ export interface GrpcContext {
   readonly hostedOf: (name: string) => HostedModel | undefined;
   readonly counts: CallCounts;
   readonly answers: Answers;
-  /** Requests of one stream that have no answer yet, at most. */
+  /** Maximum number of unanswered requests of one stream. */
   readonly maxPerStream: number;
 }
 

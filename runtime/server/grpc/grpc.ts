@@ -87,7 +87,7 @@ function contextOf(
   };
 }
 
-/** Looks models up by the names that clients call them; they may be others after a reload. */
+/** Returns a function that finds models by name; the models may change after a reload. */
 function hostedByName(state: ServerState): (name: string) => HostedModel | undefined {
   let known: ServerState["models"] = [];
   let byName = new Map<string, HostedModel>();
@@ -104,7 +104,7 @@ function hostedByName(state: ServerState): (name: string) => HostedModel | undef
 /** Maximum bytes of a varint, which a negative 32-bit integer needs as well. */
 const LONGEST_VARINT_BYTES = 10;
 
-/** Bytes of the largest request that any of the models takes; nothing is above `maxBodyBytes`. */
+/** Size of the largest request of all models, at most `maxBodyBytes`. */
 function messageLimit(models: readonly HostedModel[], maxBodyBytes: number): number {
   const needed = models.map(({ model, maxRows }) => {
     const bytes = model.signature.inputs.map((tensor) => {

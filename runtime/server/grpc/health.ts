@@ -19,7 +19,7 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "./pb/health-pb.ts";
 
-/** How often it is looked whether there is news, while somebody waits for it. */
+/** Interval of the check for changes while clients watch. */
 const LOOK_MS = 100;
 
 const PATH = "/grpc.health.v1.Health";

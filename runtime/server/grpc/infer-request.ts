@@ -16,7 +16,7 @@ import type { WireInput, WireRequest } from "./wire-request.ts";
 
 /**
  * @returns inputs as views on the message where their contents are raw.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @throws BadRequest at the first invalid field.
  */
 export function inferRequestOf(
   { id, parameters, inputs: given, outputs: asked, raw }: WireRequest,

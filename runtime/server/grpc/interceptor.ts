@@ -20,7 +20,7 @@ const BROKEN = "the client cancelled the call before its message was complete, o
 
 const NOT_HERE = new HttpError(501, "administrators are served by another listener");
 
-/** Calls by the metadata with which they came, which their handlers get as well. */
+/** Calls by their metadata object, which their handlers receive as well. */
 const SEEN = new WeakMap<Metadata, Seen>();
 
 /** @throws Error for a call that did not pass the interceptor. */
@@ -31,9 +31,9 @@ export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
 }
 
 export interface InterceptorOptions {
-  /** Whether administrators are served by this listener. */
+  /** Whether this listener serves administrators. */
   readonly servesAdmin: boolean;
-  /** Time that the message of a call of one message has to come. */
+  /** Time limit for the message of a unary call. */
   readonly bodyTimeoutMs: number;
 }
 
@@ -109,7 +109,7 @@ export function interceptorOf(
   };
 }
 
-/** Every call of every service comes by here, by its path and with its metadata. */
+/** Called for every call of every service, with its path and metadata. */
 function begun(state: ServerState, head: Parameters<typeof Seen.ofCall>[1]): Seen {
   const seen = Seen.ofCall(state, head);
   SEEN.set(head.metadata, seen);

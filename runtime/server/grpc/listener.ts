@@ -6,11 +6,11 @@ export interface GrpcOptions {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
-  /** Bytes of a message that is received; left out for the largest request of the models. */
+  /** Limit of received messages in bytes. Default: the largest request of the models. */
   readonly maxMessageBytes?: number;
   /** Calls of one connection at the same time. */
   readonly maxStreams: number;
-  /** Whether administrators are served there; left out, they are. */
+  /** Whether the listener serves administrators. Default: true. */
   readonly servesAdmin?: boolean;
   /** RPCs of features. Default: none. */
   readonly rpcs?: readonly RegisterRpcs[];
@@ -24,8 +24,8 @@ export interface GrpcListener {
   /** Notifies health watchers of the server's current readiness. */
   announceStop(): void;
   /**
-   * Accepts no more connections, answers what was sent on those that there are, and ends them.
-   * @returns a promise that is kept when none is left.
+   * Stops accepting connections, answers open requests, and ends the connections.
+   * @returns a promise that resolves when all are closed.
    */
   stop(): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */

@@ -1,4 +1,4 @@
-/** Server reflection: which services there are, and the files that describe them. */
+/** Server reflection: lists the services, and returns the files that describe them. */
 import { create, createRegistry, type DescFile, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { status as Code, type Server } from "@grpc/grpc-js";
@@ -21,7 +21,7 @@ export class Reflection {
   readonly #registry: Registry;
   readonly #open = new Set<DuplexCall>();
 
-  /** @param files that describe the services there are. */
+  /** @param files descriptors of the services. */
   constructor(files: readonly DescFile[]) {
     this.#files = files;
     this.#registry = createRegistry(...files);

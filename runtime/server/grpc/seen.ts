@@ -59,14 +59,14 @@ export class Seen {
     });
   }
 
-  /** A call has come, and nothing of it was refused or answered. */
+  /** Called for every new call, before any check. */
   static ofCall(state: ServerState, head: CallHead): Seen {
     const { metadata } = head;
     const parent = traceParentOf(textOf(metadata, "traceparent"), stateOf(metadata));
     return new Seen(state, head, parent, requestIdOf(textOf(metadata, REQUEST_ID)));
   }
 
-  /** An inference request has come on the stream that this is: its trace goes on below it. */
+  /** Record of an inference request on this stream; its span is a child of the stream's. */
   ofMessage(bytes: number): Seen {
     const { record } = this;
     const state = this.#parent?.state ?? "";
@@ -82,7 +82,7 @@ export class Seen {
     return needOfRpc(path.slice(path.lastIndexOf("/") + 1));
   }
 
-  /** Asks whether it may come in: a call, or a message of a stream, each time anew. */
+  /** Checks access for a call, or for each message of a stream. */
   enter(): Decision | Promise<Decision> {
     const { access } = this.#state;
     const { need } = this;
@@ -106,7 +106,7 @@ export class Seen {
     return this.#messageId;
   }
 
-  /** The id in the message of an inference request counts where its metadata has none. */
+  /** Uses the id in the inference request's message if the metadata has none. */
   adoptId(id: string): void {
     this.#messageId = id;
     const own = requestIdOf(id);
@@ -123,7 +123,7 @@ export class Seen {
     if (this.record !== undefined) this.record.responseBytes = bytes;
   }
 
-  /** Why there is no answer, unless that is known already. */
+  /** Records the error, unless one was recorded before. */
   onError(reason: string): void {
     if (this.record?.error === "") this.record.error = reason;
   }
@@ -148,7 +148,7 @@ export class Seen {
     return metadata;
   }
 
-  /** It is over. @param code null where its client was gone before its answer. */
+  /** Called when the call is over. @param code null if its client was gone before its answer. */
   end(code: CodeName | null): void {
     if (this.record === undefined) return;
     this.#state.features.records?.end(this.record, code === null ? null : Code[code]);
@@ -166,7 +166,7 @@ function textOf(metadata: Metadata, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A list that came in several parts is one. */
+/** Joins a list that was sent in several parts. */
 function stateOf(metadata: Metadata): string | undefined {
   const parts = metadata.get("tracestate");
   return parts.length === 0 ? undefined : parts.join(",");

@@ -1,4 +1,4 @@
-/** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
+/** GRPCInferenceService: all RPCs, and the errors of those that are not supported. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";

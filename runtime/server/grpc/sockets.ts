@@ -1,4 +1,4 @@
-/** The sockets of the gRPC listener: encrypted or not, how many there may be, and their end. */
+/** Sockets of the gRPC listener: plain or encrypted, their limit, and their end. */
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { RuntimeError } from "../../base/errors.ts";

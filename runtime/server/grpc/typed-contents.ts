@@ -66,14 +66,14 @@ const KINDS: Partial<Record<Datatype, ContentsKind>> = {
   FP64: plain(7, BITS_64, (reader, view, at) => view.setFloat64(at, reader.double(), true)),
 };
 
-/** Whether elements of a type have a field. */
+/** Whether InferTensorContents has a field for the type. */
 export function hasContents(datatype: Datatype): boolean {
   return datatype === "BYTES" || KINDS[datatype] !== undefined;
 }
 
 /**
  * @param contents message of InferTensorContents. @param path of the contents.
- * @throws BadRequest for other elements than the shape says, and for those of another type.
+ * @throws BadRequest if the number of elements does not match the shape, or their field the type.
  */
 export function bytesOfContents(
   datatype: Datatype,

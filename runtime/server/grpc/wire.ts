@@ -1,4 +1,4 @@
-/** Reads protobuf messages field by field, within bounds: nothing in them is believed. */
+/** Decodes untrusted protobuf messages field by field, with bounds checks. */
 import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
 import type { Fields } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -17,9 +17,9 @@ export const BITS_32 = 5;
 export type TakeField = (field: number, wire: WireType, reader: BinaryReader) => boolean;
 
 /**
- * Calls back for every field in turn; one that is not taken is passed over.
+ * Calls back for every field in order; fields that are not taken are skipped.
  * @param path of the message in the request.
- * @throws BadRequest if the bytes are no message; whatever `take` throws.
+ * @throws BadRequest if the bytes are not a message, and errors of `take`.
  */
 export function eachField(bytes: Uint8Array, path: string, take: TakeField): void {
   const reader = new BinaryReader(bytes);

@@ -6,14 +6,13 @@ export interface ReloadedApplication {
   /** Path of its bundle. */
   readonly policy: string;
   readonly isFollowed: boolean;
-  /** In words. */
   readonly notice: string;
   /** Error code; undefined where the bundle was accepted. */
   readonly code?: string | undefined;
 }
 
 export interface Reloaded {
-  /** Whether all that was read is followed. */
+  /** Whether everything that was read was accepted. */
   readonly isFollowed: boolean;
   readonly notice: string;
   readonly applications: readonly ReloadedApplication[];
@@ -22,15 +21,15 @@ export interface Reloaded {
 /** Operations that administrators can start. */
 export interface AdminHooks {
   /**
-   * Reads bundles again and what says who may come in. Never rejects.
-   * @param application its name; left out for all.
-   * @returns null where there is no such application.
+   * Reads bundles and access files again. Never rejects.
+   * @param application its name. Default: all.
+   * @returns null for an unknown application.
    */
   reload(application?: string): Promise<Reloaded | null>;
   /** The settings in force, as `serve --print-config --json` has them. */
   config(): object;
   /** Served applications, and the access rules in force. */
   state(): object;
-  /** How policies stand with their sources; left out where all are files. */
+  /** State of the policies' sources. Default: all bundles are local files. */
   policies?: (() => object) | undefined;
 }

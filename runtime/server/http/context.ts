@@ -23,7 +23,9 @@ export interface InferPath {
 
 /** Resources for JSON: a share of the event loop for short JSON, and a thread for long JSON. */
 export interface JsonPlaces {
-  /** @returns what is kept when the turn of so many bytes has come; undefined for at once. */
+  /**
+   * @returns a promise that resolves when it is the turn of that many bytes; undefined for at once.
+   */
   readonly turnShare: { take(bytes: number): Promise<void> | undefined };
   readonly jsonThread: JsonThread;
 }
@@ -36,9 +38,9 @@ export interface HttpContext extends JsonPlaces {
   /** Inference paths in their usual spelling, parsed in advance. */
   readonly inferred: ReadonlyMap<string, InferPath>;
   readonly counts: RequestCounts;
-  /** Requests without an answer; none where no log and no trace is kept. */
+  /** Records of unanswered requests; empty without access log and traces. */
   readonly records: NotesAt<ServerResponse, RequestRecord>;
-  /** Names of the clients of requests without an answer; none of those that have shown no token. */
+  /** Names of the clients of unanswered requests, for those with a token. */
   readonly clients: NotesAt<ServerResponse, string>;
   /** Scopes that this listener serves. */
   readonly served: ReadonlySet<Need>;

@@ -23,7 +23,7 @@ import { smallJson } from "./small-json.ts";
 
 /**
  * Answers a request by its route; never rejects.
- * @param refusal why it is refused as it stands, if it is.
+ * @param refusal error with which the request must be rejected, if any.
  */
 export async function handle(
   context: HttpContext,

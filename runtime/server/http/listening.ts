@@ -26,12 +26,12 @@ import type { Listener } from "./listener.ts";
 import { beginSeen, sendError } from "./replies.ts";
 
 /**
- * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
- * a second later, so a burst needs room.
+ * Requested backlog of connections to accept; the system may lower it. Clients retry lost
+ * connections only after a second, so a burst needs a large backlog.
  */
 const BACKLOG = 4096;
 
-/** Methods of the routes, for a request that names none of them. */
+/** Allowed methods, for a request without a route. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
 
 /** @param handshakes where those of its connections are kept, if they are encrypted. */
@@ -45,7 +45,7 @@ export function serverOf(
   const { tls } = context.state.access;
   const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
-    // Bodies have a limit of their own, whose answer says what was missing.
+    // Bodies have a time limit of their own, whose error message is more precise.
     requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
@@ -132,13 +132,13 @@ export function urlOf(
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a request has an id or a trace that its answer repeats, or a feature records it. */
+/** Whether the request has an id or a trace that its answer repeats, or a feature records it. */
 function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean {
   if (state.features.records !== undefined) return true;
   return headers[REQUEST_ID] !== undefined || headers["traceparent"] !== undefined;
 }
 
-/** Whether a request asks for inference, which every client may do here. */
+/** Whether it is an inference request, and needs no access check. */
 function isFreeToInfer(
   { state: { access }, inferred }: HttpContext,
   { needs }: Listener,
@@ -147,7 +147,7 @@ function isFreeToInfer(
   return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
 }
 
-/** Answers a request. @param refusal the reason why it is refused as it stands, if it is. */
+/** Answers a request. @param refusal error with which the request must be rejected, if any. */
 function serve(
   context: HttpContext,
   request: IncomingMessage,
@@ -164,7 +164,7 @@ function serve(
   const hosted = routed(context, asked.hosted, request);
   if (isShed(context, hosted, request, response)) return;
   context.counts.begin(request, response);
-  // The usual case is known by the whole path.
+  // Most paths are known as a whole.
   if (asked.dialect !== "v2") void handle(context, request, response);
   else {
     const answered = answerInfer(context, hosted, asked.modelName, request, response);
@@ -172,7 +172,7 @@ function serve(
   }
 }
 
-/** Answers a request, or rejects it, once it is known who may ask for what. */
+/** Answers or rejects a request after the access check. */
 function enter(
   context: HttpContext,
   listener: Listener,
@@ -198,7 +198,7 @@ function enter(
       if (decision !== ANYBODY) {
         if (decision.name !== undefined) context.clients.set(response, decision.name);
         response.once("close", decision.leave);
-        // It may have closed while its token was looked at.
+        // The connection may have closed while the token was checked.
         if (response.destroyed) decision.leave();
       }
       go();
@@ -237,7 +237,9 @@ function decided(
   return access.admit({ need, authorization, address, isOwnListener: listener.isOwn });
 }
 
-/** In one write where little of the request is to come, which keeps the connection. */
+/**
+ * Rejects a request, in one write if the rest of its body is short enough to keep the connection.
+ */
 function refuse(
   { state, counts }: HttpContext,
   request: IncomingMessage,

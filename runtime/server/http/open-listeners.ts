@@ -1,4 +1,4 @@
-/** Opens the listeners of a server, all of them or none, and closes them. */
+/** Opens all listeners of a server or none, and closes them. */
 import type { Server } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
@@ -27,9 +27,9 @@ interface Opened {
 }
 
 /**
- * @param listeners the one for all first; the others have connections of their own, so that they answer
- * where it has no room.
- * @throws RuntimeError RUNTIME_LISTEN, with none left open.
+ * @param listeners the common one first; the others have their own connection limits, so that they
+ * answer when it is full.
+ * @throws RuntimeError RUNTIME_LISTEN, and closes those already open.
  */
 export async function openListeners(
   context: HttpContext,

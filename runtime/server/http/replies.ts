@@ -47,7 +47,7 @@ export function sendBody(
 ): void {
   const record = records.get(response);
   if (record !== undefined) record.responseBytes = body.length;
-  // A body that was not read would be taken for the next request.
+  // The rest of an unread body would be parsed as the next request.
   const close = hasUnreadBody(response.req) ? CLOSE : {};
   response.writeHead(status, { ...headers, ...close, "content-length": body.length });
   connections.outbox.send(response, [body]);
@@ -60,11 +60,11 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
-    // An answer that was given in its place, such as to a broken body, goes its way.
+    // Another answer that was already sent, such as to a broken body, is left alone.
     if (!response.writableEnded) response.destroy();
     return;
   }
-  // While draining, clients had better go elsewhere.
+  // While draining, clients should connect elsewhere.
   const close = context.state.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
@@ -74,7 +74,7 @@ export function sendError(context: HttpContext, response: ServerResponse, reason
 /** Maximum length of a path in records. */
 const LONGEST_PATH = 1000;
 
-/** A request has come, and nothing of it was refused or answered. */
+/** Called for every new request, before any check. */
 export function beginSeen(
   { state, records }: Pick<HttpContext, "state" | "records">,
   request: IncomingMessage,

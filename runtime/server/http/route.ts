@@ -1,4 +1,4 @@
-/** Routes of features: paths that the HTTP server looks up and does not know itself. */
+/** Routes that features add to the HTTP server. */
 import type { IncomingMessage } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
@@ -15,13 +15,13 @@ export interface Asked {
   readonly isPosted: boolean;
   /** That a path with `:model` names; undefined for other paths. */
   readonly hosted: HostedModel | undefined;
-  /** Name of the client's token; empty where it has shown none. */
+  /** Name of the client's token; empty without a token. */
   readonly client: string;
-  /** The body. @param limit left out for that of requests that ask little. */
+  /** Reads the JSON body. @param limit default: that of small requests. */
   json(limit?: BodyLimit): Promise<Fields>;
 }
 
-/** The document goes as JSON; a body goes as its headers say. */
+/** The document is sent as JSON; a body with its own headers. */
 export type Reply = { readonly status: number } & (
   | { readonly document: object }
   | { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> }
@@ -33,7 +33,7 @@ export interface Route {
   readonly methods: "GET" | "POST" | "GET or POST";
   /** Which scope its client needs. */
   readonly need: Need;
-  /** Whether it answers a request by what that accepts; left out, it does. */
+  /** Whether the route handles a request, by its Accept header. Default: always. */
   isFor?(request: IncomingMessage, served: ReadonlySet<Need>): boolean;
   /** @throws HttpError, BadRequest */
   answer(asked: Asked): Reply | Promise<Reply>;
@@ -61,8 +61,8 @@ export class Routes {
   }
 
   /**
-   * @param path segments without their escapes; the last one may be empty.
-   * @param served what the listener that it came by serves.
+   * @param path unescaped segments; the last one may be empty.
+   * @param served scopes of the request's listener.
    */
   find(
     path: readonly string[],

@@ -49,7 +49,7 @@ export type JsonJob = ReadJob | WriteJob | PredictJob;
 
 export type JsonResult =
   | { readonly kind: "read"; readonly request: InferRequest }
-  /** Text in UTF-8; null if there is no such JSON. */
+  /** UTF-8 text; null if JSON cannot express the values. */
   | { readonly kind: "written"; readonly text: Uint8Array<ArrayBuffer> | null }
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };
@@ -79,8 +79,8 @@ export function doJob(job: JsonJob): JsonResult {
 }
 
 /**
- * Whether memory goes to no other thread, as the pool from which Node cuts short buffers: it is
- * copied. Before 21.0 Node does not tell, and copies what it is asked to hand over.
+ * Whether memory cannot be transferred, such as the pool of Node's short buffers; it is copied
+ * then. Before 21.0 Node does not report that, and copies.
  */
 const { isMarkedAsUntransferable: staysHere = () => false } = threads as {
   readonly isMarkedAsUntransferable?: (memory: object) => boolean;

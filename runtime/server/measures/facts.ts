@@ -14,7 +14,7 @@ export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
   cost: "cost",
 };
 
-/** A promise as it stands. */
+/** Current state of a promise. */
 export interface PromiseState {
   readonly promise: PromiseName;
   readonly holds: boolean;
@@ -26,7 +26,7 @@ export interface PromiseState {
   readonly because: string;
 }
 
-/** Answers of a variant of which the truth is known since its bundle was opened. */
+/** Answers of a variant with known truth since its bundle was opened. */
 export interface LabelledAnswers {
   readonly variant: string;
   readonly asked: number;

@@ -14,14 +14,14 @@ export interface Reading {
   /** Changes with the bundle that decides. */
   readonly bundleSha256: string;
   readonly compiled: ArrivalModel;
-  /** Rows a second as measured; NaN until that is known. */
+  /** Measured rows per second; NaN until it is known. */
   readonly loadQps: number;
   readonly topLevelQps: number;
   /** Service times that the policy reckons with, over those of the profile. */
   readonly pace: number;
   /** Promises of the current level; undefined before there is one. */
   readonly promised: PromisedNow | undefined;
-  /** Since the start. */
+  /** Number since the start. */
   readonly rows: { readonly satisfied: number; readonly late: number; readonly dropped: number };
   /** Stated accuracies of the variants that answered rows in time, summed. */
   readonly accuracySum: number;

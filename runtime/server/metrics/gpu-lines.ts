@@ -25,7 +25,7 @@ const OF_GPUS: readonly (readonly [string, MetricType, string, keyof GpuSample])
 
 const OF_WORKERS = "stratagem_worker_gpu_memory_bytes";
 
-/** @param sample null where nothing can be read; then there are no lines. */
+/** @param sample null where it cannot be read; the result is empty then. */
 export function gpuLines(
   sample: DeviceSample | null,
   applications: readonly WorkersOfApplication[],

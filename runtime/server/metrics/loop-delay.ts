@@ -1,4 +1,4 @@
-/** How far the event loop is behind: as a metric, and for the deadlines of requests. */
+/** Delay of the event loop, as a metric and for the deadlines of requests. */
 import { Histogram, head, type MetricLine } from "../../base/exposition.ts";
 
 const NAME = "stratagem_event_loop_delay_seconds";
@@ -16,7 +16,7 @@ export class LoopDelay {
   #dueMs = Number.NaN;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param nowMs of a clock that does not go back. */
+  /** @param nowMs monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
@@ -32,7 +32,7 @@ export class LoopDelay {
     this.#timer = undefined;
   }
 
-  /** The timer has come. */
+  /** Called by the timer. */
   tick(): void {
     const nowMs = this.#nowMs();
     this.#histogram.observe(Math.max(0, nowMs - this.#dueMs) / 1000);
@@ -46,7 +46,7 @@ export class LoopDelay {
 
 /** Shorter delays count as 0: they do not indicate a backlog. */
 const LEAST_MS = 2;
-/** While requests come, the loop is to come by this often. */
+/** Interval of the timer while requests arrive. */
 const BEAT_MS = 5;
 
 /**
@@ -61,14 +61,14 @@ export class LoopLag {
   #beatDueMs = Number.POSITIVE_INFINITY;
   #hasNews = false;
 
-  /** @param nowMs the clock by which timers call; left out, nothing is ever behind. */
+  /** @param nowMs clock of the timers. Default: no delay is measured. */
   constructor(nowMs: (() => number) | undefined) {
     this.#nowMs = nowMs;
   }
 
   /**
-   * A request is seen.
-   * @returns how long it may have waited, ms; 0 where that is next to nothing.
+   * Called for each request.
+   * @returns how long it may have waited, ms; 0 where that is negligible.
    */
   onRequest(): number {
     if (this.#nowMs === undefined) return 0;

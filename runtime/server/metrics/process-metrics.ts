@@ -37,7 +37,7 @@ function gaugeOf(name: string, help: string, value: number | undefined): MetricL
 
 /** Undefined where the system does not tell. */
 function openDescriptors(): number | undefined {
-  // One of them is that of the folder while it is read.
+  // One of them belongs to the directory while it is read.
   return readable(() => readdirSync("/proc/self/fd").length - 1);
 }
 

@@ -21,7 +21,7 @@ export function promiseLines(promised: Promised, accuracySum: number): MetricLin
   ];
 }
 
-/** @param figure share of rows late or dropped at most, or accuracy per row answered in time. */
+/** @param figure maximum share of rows late or dropped, or accuracy per row answered in time. */
 export function expectedLines(
   figure: "violations" | "accuracy",
   ratios: readonly (readonly [labels: Labels, ratio: number])[],

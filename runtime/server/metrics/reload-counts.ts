@@ -19,7 +19,7 @@ export class ReloadCounts {
     for (const name of applications) this.#of(name);
   }
 
-  /** @param application as it was called before. */
+  /** @param application name before the reload. */
   onReload(application: string, isFollowed: boolean): void {
     const counts = this.#of(application);
     counts.isLastFollowed = isFollowed;

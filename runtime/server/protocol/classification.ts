@@ -15,7 +15,7 @@ type Ordered = Exclude<Datatype, "BOOL" | "BF16" | "BYTES">;
 const FRACTION_DIGITS = 6;
 
 /**
- * @param classes of each row that are asked for, at least one.
+ * @param classes number requested per row, at least one.
  * @throws BadRequest for an output that has no classes.
  */
 export function expectClasses(
@@ -36,9 +36,9 @@ export function expectClasses(
 
 /**
  * @param bytes of the output, row by row. @param shape of it; axis 0 is the rows.
- * @param classes of each row that are asked for; all of a row that has fewer.
- * @returns BYTES [rows, classes]: `value:index`, the largest value of a row first, and of equal
- * ones that with the lowest index.
+ * @param classes number requested per row; a row with fewer returns all.
+ * @returns BYTES [rows, classes]: `value:index` in descending order of value; ties have ascending
+ * indices.
  */
 export function classesOf(
   datatype: Datatype,

@@ -47,8 +47,8 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
 
 /**
  * Triton's model configuration. Where outputs have the rows of the inputs there is a maximum batch
- * size, and dims leave axis 0 out; elsewhere it is 0, and dims are the whole shape.
- * @param classes of requests; left out where all have the same SLO.
+ * size, and dims omit axis 0; elsewhere it is 0, and dims are the whole shape.
+ * @param classes SLO classes. Default: all requests have the same SLO.
  * @param sequences of a model with state.
  */
 export function modelConfig(
@@ -85,7 +85,7 @@ export function modelConfig(
   };
 }
 
-/** In Triton's words: the oldest requests first, and state that the server keeps. */
+/** Triton's configuration for sequences: oldest first, with implicit state. */
 function sequenceBatching({ metadata }: SequenceTurns): object {
   return {
     max_sequence_idle_microseconds: Math.round(metadata.sequenceIdleMs * 1000),

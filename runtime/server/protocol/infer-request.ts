@@ -1,6 +1,6 @@
 /**
- * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
- * state of tensors and parameters is checked here, and nothing of it is believed before.
+ * Inference requests of the Open Inference Protocol, for HTTP and gRPC: validates untrusted tensors
+ * and parameters.
  */
 import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
@@ -13,7 +13,9 @@ import { expectClasses } from "./classification.ts";
 export interface InferRequest extends RequestWishes {
   readonly id: string | undefined;
   readonly rows: number;
-  /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
+  /**
+   * Inputs in the order of `ClientSignature.inputs`; views on the body where the request is binary.
+   */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly RequestedOutput[];
   /** Size of each axis that has several sizes, in the request's inputs. Default: no such axes. */
@@ -22,15 +24,15 @@ export interface InferRequest extends RequestWishes {
 
 /** Parameters of a request. */
 export interface RequestWishes {
-  /** From `parameters.timeout`; undefined without one. */
+  /** `parameters.timeout`; undefined without one. */
   readonly timeoutMs: number | undefined;
-  /** From `parameters.priority`: whether it is the highest, or the default. */
+  /** `parameters.priority`: whether it is the highest, or the default. */
   readonly isHigh: boolean;
-  /** From `parameters.variant` and `parameters.same_variant`. */
+  /** `parameters.variant` and `parameters.same_variant`. */
   readonly variant: VariantWish | undefined;
-  /** From `parameters.slo_class`; undefined without one. */
+  /** `parameters.slo_class`; undefined without one. */
   readonly sloClass: string | undefined;
-  /** From `parameters.sequence_id` and its like; undefined for models without state. */
+  /** `parameters.sequence_id` and related ones; undefined for models without state. */
   readonly sequence: SequenceStep | undefined;
 }
 
@@ -70,10 +72,10 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
 }
 
 /**
- * Every input of the model once, and all of as many rows.
- * @param given in the order of the request. @param statedAt what one of them is said to be.
- * @param bytesAt called in turn, with the shape that was checked.
- * @throws BadRequest, and whatever the two throw.
+ * Checks that every input of the model occurs once, and all have the same number of rows.
+ * @param given in the order of the request. @param statedAt returns the stated properties of one.
+ * @param bytesAt called in order, with the validated shape.
+ * @throws BadRequest, and errors of the two.
  */
 export function gatheredInputs<T>(
   given: readonly T[],
@@ -112,8 +114,8 @@ export function gatheredInputs<T>(
 }
 
 /**
- * Checks datatype and shape. @param isFixed whether the rows are known from an input before.
- * @param sizeAt takes the size of an axis that is open.
+ * Checks datatype and shape. @param isFixed whether an earlier input fixes the number of rows.
+ * @param sizeAt called with the size of an open axis.
  */
 function shapeOf(
   stated: StatedInput,
@@ -166,9 +168,9 @@ function shapeText(shape: unknown): unknown {
 }
 
 /**
- * Elements as they are in memory.
- * @param at path of what says how many bytes they are.
- * @throws BadRequest if they are not as many as the shape says.
+ * Checks and returns the binary elements of a tensor.
+ * @param at path of the field with the number of bytes.
+ * @throws BadRequest if the number does not match the shape.
  */
 export function binaryOf(
   bytes: Uint8Array,
@@ -188,9 +190,9 @@ export function binaryOf(
 }
 
 /**
- * @param outputs as they are asked for; undefined or none for all.
+ * @param outputs requested outputs; undefined or empty for all.
  * @param parameters of the request.
- * @param usual whether outputs are binary where nothing is said.
+ * @param usual whether outputs are binary by default.
  * @throws BadRequest
  */
 export function outputsOf(

@@ -20,8 +20,8 @@ import type { InferRequest } from "./protocol.ts";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * @param parts of what the JSON may consist; left out where it is short.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @param parts limits of the JSON. Default: the text is short.
+ * @throws BadRequest at the first invalid field.
  */
 export function parsePredictRequest(
   body: Uint8Array,
@@ -130,7 +130,9 @@ function tensorOf(
   return bytesOfJson(datatype, [1], Array.isArray(value) ? value : [value], path);
 }
 
-/** Strings that are bytes are written `{"b64": "…"}`. @param depth of arrays at most. */
+/**
+ * Decodes binary strings, which are written `{"b64": "…"}`. @param depth maximum depth of arrays.
+ */
 function decoded(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return depth < 0 ? value : value.map((one) => decoded(one, depth - 1));
   return isEncoded(value) ? new Uint8Array(Buffer.from(value.b64, "base64")) : value;
@@ -151,8 +153,8 @@ export interface PredictedOutput extends OutputTensor {
 }
 
 /**
- * @param outputs at least one, of as many rows.
- * @throws Error if an element is NaN or infinite, which JSON cannot say.
+ * @param outputs at least one, all with the same number of rows.
+ * @throws Error if an element is NaN or infinite, which JSON cannot express.
  */
 export function predictionsJson(outputs: readonly PredictedOutput[]): string {
   const columns = outputs.map(rowTexts);
@@ -174,7 +176,7 @@ function rowTexts({ name, datatype, shape, parts }: PredictedOutput): string[] {
   throw new Error(`output "${name}" has an element that is NaN or infinite; ask for it by /v2`);
 }
 
-/** One text for each of the rows, nested as their shape says. */
+/** Returns one text per row, nested by its shape. */
 function nested(
   datatype: Datatype,
   bytes: Uint8Array,

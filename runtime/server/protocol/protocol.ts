@@ -30,8 +30,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @param body after decompression.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON
  * only.
- * @param parts of what the JSON may consist; left out where it is short.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @param parts limits of the JSON. Default: the text is short.
+ * @throws BadRequest at the first invalid field.
  */
 export function parseInferRequest(
   body: Uint8Array,
@@ -123,7 +123,7 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   return bytes;
 }
 
-/** Headers remembered at most; a client has one for each number of rows that it sends. */
+/** Maximum number of cached headers; a client has one for each number of rows that it sends. */
 const MAX_HEADERS = 64;
 const MAX_HEADER_BYTES = 4096;
 
@@ -136,9 +136,9 @@ interface Layout {
 }
 
 /**
- * Reads inference requests, and each JSON header only once. Clients that send their tensors as
- * bytes send the same header with other bytes again and again; as long as elements have a fixed
- * size, such a header alone says whether the request is right.
+ * Reads inference requests, and parses each JSON header only once. Clients with binary tensors send
+ * the same header with different data again and again; if elements have a fixed size, such a header
+ * alone determines whether the request is valid.
  */
 export class RequestReader {
   readonly #signature: ClientSignature;
@@ -180,7 +180,7 @@ export class RequestReader {
       return [begin, begin + length] as const;
     });
     const inputBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
-    // Inputs whose data are in the JSON come on top of what is behind it; and an id is sent once.
+    // Inputs in the JSON are not in the binary data; and an id is sent only once.
     if (inputBytes !== binaryBytes || request.id !== undefined) return;
     if (this.#layoutByHeader.size >= MAX_HEADERS) this.#layoutByHeader.clear();
     // Frozen outputs show the response writer that the same header can come again.
@@ -194,7 +194,8 @@ const LENGTH_BYTES = 4;
 const NOTHING = {};
 
 /**
- * Whether a request has no JSON, as Triton takes it: the whole body is the only input of the model.
+ * Whether a request has no JSON, as Triton allows it: the whole body is the only input of the
+ * model.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined without one.
  */
 export function isRaw(headerLength: string | undefined): boolean {

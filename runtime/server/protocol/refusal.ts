@@ -4,7 +4,7 @@ import type { Notice } from "../../base/notice.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 
-/** The status says what it is; other protocols have one for each. */
+/** Converts an error to an HTTP status; other protocols map the statuses to their codes. */
 export function httpErrorOf(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof BadRequest) return new HttpError(400, error.message);

@@ -10,8 +10,8 @@ import { classesOf } from "./classification.ts";
 import type { InferRequest } from "./protocol.ts";
 
 /**
- * @param texts of outputs that are written as JSON already, by their index.
- * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
+ * @param texts JSON texts of outputs that are already written, by their index.
+ * @throws Error if JSON cannot express an element of an output that is requested as JSON.
  */
 export function writeInferResponse(
   stated: ResponseHead,
@@ -74,7 +74,7 @@ export function writeInferResponse(
   return { headers, parts: [...jsonParts, ...binary] };
 }
 
-/** An output that was asked for, whatever carries it. */
+/** A requested output, for all protocols. */
 export interface AnsweredOutput extends OutputTensor {
   /** Same as in `InferRequest.outputs`. */
   readonly index: number;
@@ -83,7 +83,7 @@ export interface AnsweredOutput extends OutputTensor {
   readonly datatype: Datatype;
 }
 
-/** In the order in which they were asked for. */
+/** Returns the requested outputs in the order of the request. */
 export function answeredOutputs(
   request: InferRequest,
   answer: Answer,
@@ -126,7 +126,7 @@ export function answerParameters(
   };
 }
 
-/** Names the variant that answered each row; none for models that do not tell. */
+/** Names the variant that answered each row; empty for models that do not report it. */
 function variantNames(
   { variantByRow = [] }: Answer,
   { variants }: ClientSignature,
@@ -170,11 +170,11 @@ export interface ResponseHead {
   readonly modelName: string;
   /** SLO class of the request; null where all requests have the same SLO. */
   readonly sloClass: string | null;
-  /** Sizes that the inputs were padded to; left out of models without such axes. */
+  /** Sizes that the inputs were padded to. Default: the model has no such axes. */
   readonly bucket?: string | undefined;
   /** Revision of the answering bundle, where one of two may answer. Default: only one bundle. */
   readonly revision?: string | undefined;
-  /** Whether its parameters are all texts. */
+  /** Whether all its parameters are strings. */
   readonly hasTextParameters: boolean;
 }
 
@@ -184,7 +184,7 @@ interface WrittenHead {
   readonly json: Uint8Array;
 }
 
-/** And what it was made of. */
+/** A written head and the data that determine it. */
 interface KnownHead extends WrittenHead, Pick<ResponseHead, "modelName" | "sloClass" | "revision"> {
   readonly answerer: Answer["answerer"];
   readonly variantByRow: readonly number[];
@@ -217,7 +217,7 @@ function knownHead(
   return known;
 }
 
-/** Only of requests that are remembered, and ask for binary outputs of the model alone. */
+/** Only for cached headers that request binary outputs of the model alone. */
 function rememberHead(
   { modelName, sloClass, revision }: ResponseHead,
   { id, outputs }: InferRequest,

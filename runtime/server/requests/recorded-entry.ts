@@ -19,7 +19,7 @@ export interface RecordedEntry {
   /** Deadline for the core, with the time of the request path already subtracted. */
   readonly deadlineMs?: number;
   readonly worker?: number;
-  /** How long the model of a batch that is done ran in its worker. */
+  /** Run time of a completed batch's model in its worker. */
   readonly ranMs?: number;
   /** Index, in a graph of tasks among the variants of all of them. */
   readonly variant?: number;
@@ -27,7 +27,7 @@ export interface RecordedEntry {
   readonly queued?: number;
   readonly reason?: number;
   readonly wanted?: number;
-  /** Index of its class, or bucket; left out for the first. */
+  /** Index of its class, or bucket. Default: the first. */
   readonly sloClass?: number;
   readonly task?: number;
   readonly parent?: number;
@@ -65,7 +65,7 @@ export interface Replayer {
 }
 
 export interface ReplayerOptions {
-  /** Rows that waited or ran at most where the events were recorded: `limits.maxPending`. */
+  /** Maximum number of rows that waited or ran in the recording: `limits.maxPending`. */
   readonly maxPending: number;
 }
 
@@ -74,7 +74,7 @@ const COMMANDS: ReadonlySet<string> = new Set([
   ...["start", "reshape"],
 ]);
 
-/** Whether a core said it, and not its driver. */
+/** Whether the entry is a command of a core, not an event. */
 export function isCommand({ kind }: RecordedEntry): boolean {
   return COMMANDS.has(kind);
 }
@@ -100,7 +100,7 @@ export function shareIn(event: RecordedEntry): LoadShare {
   };
 }
 
-/** @throws RangeError of what is no event of a method. */
+/** @throws RangeError for an entry that is not an event of the method. */
 export function noEvent({ kind }: RecordedEntry, known: readonly string[]): never {
   throw new RangeError(`no event of the method is "${kind}"; there are ${known.join(", ")}`);
 }

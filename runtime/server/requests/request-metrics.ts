@@ -222,7 +222,7 @@ export function sloLines(
   ];
 }
 
-/** Whole microseconds, so that bounds are short in text. */
+/** Rounds to microseconds, so that bounds have short texts. */
 function secondsOf(ms: number): number {
   return Math.round(ms * 1000) / 1e6;
 }

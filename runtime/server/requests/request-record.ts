@@ -14,7 +14,7 @@ export interface SeenRequest {
   /** Address and port. */
   readonly client: string;
   readonly userAgent?: string | undefined;
-  /** Bytes of the body as it is announced; undefined where it is not. */
+  /** Announced bytes of the body; undefined where they are not announced. */
   readonly requestBytes?: number | undefined;
   /** Client's id; undefined if it is missing or not valid in a header. */
   readonly id?: string | undefined;
@@ -46,39 +46,39 @@ export class RequestRecord implements SeenRequest {
   readonly parent: TraceParent | undefined;
   /** Client's id, or a generated one. */
   id: string;
-  /** Whether the client has not named it. */
+  /** Whether the id was generated. */
   isIdMade: boolean;
   readonly traceId: string;
   readonly spanId: string;
-  /** Whether it is traced, which who traces says when it has come. */
+  /** Whether it is traced; the trace feature decides on arrival. */
   isSampled: boolean;
   readonly arrivalMs: number;
   endMs = Number.NaN;
   /** HTTP's; of gRPC the code of its answer. Null where the client was gone before it. */
   status: number | null = null;
-  /** How far the server was behind when it came, which counts too. */
+  /** Delay of the event loop on arrival, which counts too. */
   lagMs = 0;
   /** Latency SLO, ms; NaN for requests without a model. */
   sloMs = Number.NaN;
   /** When it was read and handed to what schedules; NaN where it was not. */
   readMs = Number.NaN;
-  /** When it was known that there will be no answer; NaN where there is one. */
+  /** Time of the failure; NaN for an answered request. */
   failedMs = Number.NaN;
   /** Name of its class or sizes of its bucket; empty without classes. */
   kind = "";
-  /** Why there is no answer, in a word; empty where there is one, or none was scheduled. */
+  /** Reason of a failure in one word; empty if it was answered or never scheduled. */
   reason = "";
   /** SHA-256 of the bundle's file; empty where it is unknown. */
   bundleSha256 = "";
   responseBytes = 0;
-  /** Empty where no model was asked. */
+  /** Empty for requests without a model. */
   model = "";
   /** That has the model; empty likewise. */
   application = "";
-  /** Whether it named its variant, or asked for the same one for all its rows. */
+  /** Whether it named its variant, or requested the same one for all its rows. */
   isNamed = false;
   rows = 0;
-  /** NaN where nothing ran. */
+  /** NaN if no batch ran. */
   queueMs = Number.NaN;
   computeMs = Number.NaN;
   /** Variant that answered; empty without an answer. */
@@ -86,9 +86,9 @@ export class RequestRecord implements SeenRequest {
   accuracy = Number.NaN;
   /** Batches in which its rows ran. */
   runs: readonly BatchRun[] = NONE;
-  /** How long the first of its queries waited for each of them; empty where all came at once. */
+  /** Time that the first of its queries waited for each batch; empty if all arrived at once. */
   waitsMs: readonly number[] = NONE;
-  /** Why there is no answer; empty where there is one. */
+  /** Error message; empty for an answered request. */
   error = "";
 
   constructor(seen: SeenRequest, { traceId, spanId, isSampled, arrivalMs }: RecordOrigin) {
@@ -124,7 +124,7 @@ export class Records {
     this.#nowMs = nowMs;
   }
 
-  /** A request has come. */
+  /** Called for each new request. */
   begin(seen: SeenRequest): RequestRecord {
     const { parent } = seen;
     const traceId = parent?.traceId ?? randomHex(16);

@@ -1,6 +1,6 @@
 /**
- * One client request on its way through the scheduler: its rows are queries of their own, which are
- * gathered here with the batches in which they ran.
+ * One client request in the scheduler: its rows are separate queries, collected here with their
+ * batches.
  */
 
 import { assert } from "../../core/assert.ts";
@@ -11,10 +11,10 @@ import { elementCountOf, rowBounds } from "../tensors/tensors.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 export interface BatchRun {
-  /** Left out where there is one task. */
+  /** Default: there is one task only. */
   readonly task?: string;
   readonly variantName: string;
-  /** Index of the level that decided; −1 where none does. */
+  /** Index of the level that decided; −1 without levels. */
   readonly level: number;
   /** Rows, or queries, of all requests in it. */
   readonly rows: number;
@@ -24,11 +24,11 @@ export interface BatchRun {
   readonly slackMs: number;
   /** Pace of its worker at the decision; omitted if 1 or not measured. */
   readonly pace?: number;
-  /** Largest of the corrections by which decisions were made then; left out for 1. */
+  /** Largest correction of service times at the decision. Default: 1. */
   readonly correction?: number;
   /** −1 where several ran it. */
   readonly worker: number;
-  /** Which workers ran it together, and how many rows were done before; left out where one did. */
+  /** Workers that ran it together, and the number of rows done before. Default: one worker. */
   readonly places?: readonly number[];
   readonly doneRows?: number;
   /** Time on the server's clock. */
@@ -37,9 +37,9 @@ export interface BatchRun {
   readonly handedMs: number;
   /** NaN until it is over. */
   endMs: number;
-  /** Time in the worker; NaN until it is over, and of one whose worker was lost. */
+  /** Time in the worker; NaN until it is over, and if the worker was lost. */
   wallMs: number;
-  /** Whether its worker was lost; left out where it was not. */
+  /** Whether its worker was lost. */
   readonly isLost?: true;
 }
 
@@ -87,8 +87,8 @@ export interface BatchTimes {
 }
 
 /**
- * @param startMs NaN of a request of which nothing ran.
- * @param handedMs NaN where that was not seen.
+ * @param startMs NaN if no batch of the request ran.
+ * @param handedMs NaN if it is unknown.
  */
 export function answerTimes(
   arrivalMs: number,
@@ -106,12 +106,12 @@ export function answerTimes(
   };
 }
 
-/** Why a request has no answer. */
+/** Reason of a failed request. */
 export type FailureReason =
   | "queue-full"
   | "shed"
   | "late"
-  /** Its client's own timeout, which is less than the SLO, cannot be met. */
+  /** The client's own timeout, which is shorter than the SLO, cannot be met. */
   | "timeout"
   | "no-worker"
   | "worker-lost"
@@ -139,14 +139,14 @@ export interface Answerer {
 
 export interface Answer extends AnswerTimes {
   readonly kind: "answered";
-  /** In the order of `ClientSignature.outputs`. */
+  /** Outputs in the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
-  /** The variant that answered each row, for models whose rows one variant answers each. */
+  /** Variant that answered each row, for models with one variant per row. */
   readonly variantByRow?: readonly number[];
   /** Batches in which its rows ran, in the order in which they were done. */
   readonly runs: readonly BatchRun[];
-  /** How long the first of its queries waited for each of them; left out where all came at once. */
+  /** Time that the first of its queries waited for each batch. Default: all arrived at once. */
   readonly waitsMs?: readonly number[];
 }
 
@@ -156,7 +156,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** An answer whose rows were each answered by one variant. */
+/** An answer with one variant per row. */
 export interface RowAnswer extends Answer {
   readonly variantByRow: readonly number[];
 }
@@ -177,9 +177,8 @@ export interface Submission<A extends Answer = Answer> {
   /** Never rejects. */
   readonly outcome: Promise<Outcome<A>>;
   /**
-   * Gives the request up: rows that wait are taken back, of rows that run the answer is thrown
-   * away.
-   * @param why "cancelled" where left out; of "timeout" the rows count as dropped.
+   * Abandons the request: waiting rows are withdrawn, and answers of running rows are discarded.
+   * @param why default: "cancelled"; for "timeout" the rows count as dropped.
    */
   readonly cancel: (why?: GivenUp) => void;
 }
@@ -307,7 +306,7 @@ export class PendingRequest {
     if (this.#remaining === 0) this.#answer(nowMs);
   }
 
-  /** A batch with rows of it was lost; they may be tried again. */
+  /** Called when a batch with rows of the request was lost; they may be retried. */
   noteLost(run: BatchRun): void {
     if (this.#runs[this.#runs.length - 1] !== run) this.#runs.push(run);
   }
@@ -336,8 +335,8 @@ export class PendingRequest {
 }
 
 /**
- * One variant, or those of the rows in the order they first appear; and the mean accuracy over the
- * rows.
+ * Returns the variant, or those of the rows in order of first appearance, and the mean accuracy
+ * over the rows.
  */
 function answererOf(
   variantByRow: readonly number[],
@@ -363,7 +362,7 @@ function answererOf(
   };
 }
 
-/** Neighbours in memory become one part, so that rows that ran together are written together. */
+/** Joins parts that are adjacent in memory, so that rows that ran together are written together. */
 export function joined(parts: readonly Uint8Array[]): readonly Uint8Array[] {
   if (parts.length < 2) return parts;
   const joinedParts: Uint8Array[] = [];

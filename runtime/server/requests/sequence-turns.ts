@@ -30,7 +30,7 @@ export interface SequenceTurns {
     readonly sequenceIdleMs: number;
     readonly state: readonly StateTold[];
   };
-  /** Waits for those of the sequence that came before. Rejects with what `serve` throws. */
+  /** Waits for earlier requests of the sequence. Rejects with errors of `serve`. */
   inTurn(request: SequenceRequest): Promise<Outcome>;
   /** Goes on with the sequences of another where their states mean the same. */
   takeOver(before: SequenceTurns): void;
@@ -39,11 +39,11 @@ export interface SequenceTurns {
 export interface SequenceStep {
   /** JSON text, so that the number 7 and the text "7" are different ids. */
   readonly id: string;
-  /** Name of its client's token; empty where clients show none. Ids of others are others. */
+  /** Name of its client's token; empty without tokens. Each client has its own ids. */
   readonly client: string;
-  /** Whether the sequence begins with this request, and forgets what was. */
+  /** Whether the sequence begins with this request, and drops earlier state. */
   readonly isStart: boolean;
-  /** Whether it ends with this request. */
+  /** Whether the sequence ends with this request. */
   readonly isEnd: boolean;
 }
 

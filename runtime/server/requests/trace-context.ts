@@ -15,7 +15,7 @@ export interface TraceParent {
 const PARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
-/** Characters of a state that are carried; §3.3.1.5 asks for as many at least. */
+/** Maximum length of a state that is passed on; §3.3.1.5 requires at least this. */
 const LONGEST_STATE = 512;
 
 /** @returns undefined for an invalid header, which must be ignored. */
@@ -26,7 +26,7 @@ export function traceParentOf(
   const match = traceparent === undefined ? null : PARENT.exec(traceparent.trim());
   if (match === null) return undefined;
   const [, version, traceId = NO_TRACE, spanId = NO_SPAN, flags = "00", more] = match;
-  // Versions to come may say more behind the flags; this one says nothing.
+  // Future versions may add fields after the flags; this version has none.
   if (version === "ff" || (version === "00" && more !== undefined)) return undefined;
   if (traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
   const isSampled = (Number.parseInt(flags, 16) & 1) === 1;

@@ -13,13 +13,13 @@ import { type SequenceState, StateTensors } from "./state-tensors.ts";
 
 export interface SequencesOptions {
   readonly signature: ModelSignature;
-  /** One with state. */
+  /** A model with state. */
   readonly model: ModelFile;
   readonly limits: SequenceLimits;
   readonly nowMs: () => number;
 }
 
-/** A timer of Node can wait no longer. */
+/** Maximum delay of Node's timers. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** State that passes to the next application with the same model. */
@@ -58,7 +58,7 @@ export class Sequences implements SequenceTurns {
     before.#isHandedOver = true;
   }
 
-  /** None begins any more; those that are open go on. */
+  /** Rejects new sequences; open ones continue. */
   drain(): void {
     if (!this.#isHandedOver) this.#kept.book.drain();
   }
@@ -149,7 +149,7 @@ export class Sequences implements SequenceTurns {
     return isKept;
   }
 
-  /** Looks after idle sequences once the first of them may be over. */
+  /** Checks idle sequences when the first of them may have ended. */
   #look(kept: Kept): void {
     const leftMs = kept.book.nextEndMs - this.#nowMs();
     if (kept.timer !== undefined || leftMs === Number.POSITIVE_INFINITY) return;

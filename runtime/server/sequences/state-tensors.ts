@@ -55,7 +55,7 @@ export class StateTensors {
     }));
     this.signature = {
       ...signature,
-      // No tensor of state has an axis of several sizes.
+      // State tensors have no axes of several sizes.
       ...(axes === undefined ? {} : { axes }),
       inputs: inputs.filter((_, index) => !stateInputs.has(index)),
       outputs: outputs.filter((_, index) => !stateOutputs.has(index)),
@@ -67,7 +67,7 @@ export class StateTensors {
     });
   }
 
-  /** Whether a state of the other means the same here. */
+  /** Whether a state of the other model is valid here. */
   isSameAs(other: StateTensors): boolean {
     return isDeepStrictEqual(this.#model, other.#model);
   }

@@ -10,8 +10,8 @@ export interface ModelTensor {
   readonly name: string;
   readonly datatype: Datatype;
   /**
-   * Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic, or one
-   * of an input has several sizes.
+   * Shape of one row, without axis 0; −1 where a dimension of an output is dynamic, or one of an
+   * input has several sizes.
    */
   readonly rowShape: readonly number[];
   /** Shape of the largest row, of an input that has several sizes. */
@@ -25,21 +25,21 @@ export interface ClientSignature {
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ClientOutput[];
   readonly variants: readonly { readonly name: string }[];
-  /** Whether each row is answered by one of the variants, which a request may name. */
+  /** Whether one variant answers each row; a request may name it. */
   readonly answersByRow?: boolean;
   /**
-   * False where outputs may have other rows than the inputs, as those of pipelines do where rows
-   * branch or multiply; true if left out.
+   * False where outputs may have other rows than the inputs, such as in pipelines where rows branch
+   * or multiply. Default: true.
    */
   readonly outputsAreRows?: boolean;
   /** Whether it keeps state, so that every request is one row of a sequence. */
   readonly hasSequences?: boolean;
-  /** Axes of the inputs that rows are padded to one of several sizes of; none if left out. */
+  /** Axes of the inputs that are padded to one of several sizes. Default: none. */
   readonly axes?: readonly BucketAxis[];
 }
 
 export interface ClientOutput extends ModelTensor {
-  /** Whether only those get it who ask for it by name. */
+  /** Whether it is returned only on request by name. */
   readonly isInternal?: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface ModelSignature extends ClientSignature {
   readonly variants: readonly ServedVariant[];
 }
 
-/** The parts of a variant that its tensors come from. */
+/** Properties of a variant that define its tensors. */
 export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 
 /**
@@ -124,7 +124,7 @@ function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): stri
   return texts.join("; ") || "none";
 }
 
-/** Axes beside the rows that may be open. */
+/** Axes other than the rows that may be open. */
 export interface OpenAxes {
   /** Whether inputs may have axes of several sizes. */
   readonly hasBuckets?: boolean;
@@ -155,7 +155,7 @@ export function taskTensors(variants: readonly ModelVariant[], open: OpenAxes = 
   };
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if it has none. */
+/** @throws RuntimeError RUNTIME_MODEL if it has no model. */
 export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   if (variant.model !== null) return variant.model;
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");

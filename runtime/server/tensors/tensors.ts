@@ -13,7 +13,7 @@ interface DatatypeInfo {
   readonly dtype: string;
   /** Name in Triton's model configuration. */
   readonly configType: string;
-  /** Bytes of an element; 0 for BYTES, whose elements carry their length. */
+  /** Bytes of an element; 0 for BYTES, whose elements have a length prefix. */
   readonly elementBytes: number;
 }
 
@@ -103,7 +103,7 @@ export function rowBounds(
 }
 
 /**
- * Bytes of JSON data, flat or nested as the shape says.
+ * Converts JSON data, flat or nested by the shape, to bytes.
  * @throws BadRequest that names the element.
  */
 export function bytesOfJson(
@@ -192,8 +192,8 @@ class BytesSink implements Sink {
 }
 
 /**
- * One element of a number.
- * @throws RangeError if the type has no such number, or no numbers of one size.
+ * Encodes a number as one element.
+ * @throws RangeError if the type has no such number, or no fixed size.
  */
 export function elementBytesOf(datatype: Datatype, value: number): Uint8Array {
   const refused = new RangeError(`${datatype} has no element ${value}`);
@@ -276,7 +276,7 @@ function integerWriter(
 
 /**
  * JSON text of a flat array of all elements.
- * @returns undefined if an element is NaN or infinite, or of a type that JSON cannot say.
+ * @returns undefined if an element is NaN or infinite, or of a type that JSON cannot express.
  */
 export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | undefined {
   const view = viewOf(bytes);

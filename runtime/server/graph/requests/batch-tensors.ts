@@ -45,7 +45,7 @@ export class CutOutput {
     return { rows: end - first, rowShape: this.rowShape, bytes: this.#rows(first, end) };
   }
 
-  /** How many rows belong to a row of the batch. */
+  /** Number of rows that belong to a row of the batch. */
   count(batchRow: number): number {
     return this.#firstRow(batchRow + 1) - this.#firstRow(batchRow);
   }

@@ -1,4 +1,4 @@
-/** The rows of a request on their way, and what each task takes of those before. */
+/** Rows of a request in the pipeline, and the inputs that each task takes from earlier rows. */
 import { assert } from "../../../core/assert.ts";
 import { GATHER, type TaskGraph, WINDOWS } from "../../../core/graph/task-graph.ts";
 import type { VisitProgress } from "../../../core/graph/visit-progress.ts";
@@ -53,7 +53,7 @@ export class RowQuery extends PipelineQuery {
   }
 }
 
-/** Finds the inputs of a row that comes to a task among the outputs of the tasks before. */
+/** Collects the inputs of a row at a task from the outputs of earlier tasks. */
 export class RowInputs {
   readonly #signature: PipelineSignature;
   readonly #graph: TaskGraph;
@@ -66,8 +66,8 @@ export class RowInputs {
   }
 
   /**
-   * Each input from the first edge that was taken and gives it; or, as text, which one is not
-   * given, or cannot be put together.
+   * Takes each input from the first taken edge that provides it; returns, as text, which input is
+   * missing or cannot be concatenated.
    */
   of(request: PipelineRequest, task: number, row: CourseRow): Uint8Array[] | string {
     const { name, edges, inputs } = at(this.#signature.tasks, task);
@@ -93,7 +93,7 @@ export class RowInputs {
     return bytesByInput;
   }
 
-  /** The rows that come along an edge to make a row of a task: none where it is not taken. */
+  /** Rows that arrive along an edge and form a row of a task; empty where the edge is not taken. */
   #sources(edge: number, row: CourseRow, task: number): readonly CourseRow[] {
     const kind = this.#graph.kindByEdge[edge];
     if (kind !== GATHER && kind !== WINDOWS) {
@@ -147,7 +147,7 @@ export class RowInputs {
   }
 }
 
-/** An edge along which rows have come. */
+/** An edge along which rows have arrived. */
 interface Arrival {
   readonly served: ServedEdge;
   readonly edge: number;
@@ -181,7 +181,7 @@ function joinedRows(parts: readonly TensorPart[]): Uint8Array | string {
   return bytes;
 }
 
-/** One of the rows that a task made of one. */
+/** Selects one of the rows that a task made from a row. */
 function rowOf(
   { outputs }: TaskSignature,
   output: number,

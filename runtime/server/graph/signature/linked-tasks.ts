@@ -9,7 +9,7 @@ import type {
 import type { ModelVariant } from "../../tensors/signature.ts";
 import { visitsOf } from "./sure-visits.ts";
 
-/** Bundles of pipelines, all of whose tasks one server runs. */
+/** Bundles of pipelines whose tasks all run on one server. */
 export type PipelineBundle = LokiBundle | InferlineBundle | ThemisBundle;
 
 export interface LinkedTask {
@@ -18,7 +18,7 @@ export interface LinkedTask {
   /** Edges that lead here, by ascending parent. */
   readonly edges: readonly LinkedEdge[];
   /**
-   * Whether a row visits the task once at most, unless the edge says otherwise, instead of becoming
+   * Whether a row visits the task at most once, unless the edge is a fan-out, instead of becoming
    * any number of queries.
    */
   readonly isVisited: boolean;

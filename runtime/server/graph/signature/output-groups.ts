@@ -1,15 +1,15 @@
-/** To which rows of a batch the rows of an output belong. */
+/** Assigns the rows of an output to rows of a batch. */
 import type { Feed } from "../../../bundle/schema.ts";
 import { type ModelVariant, modelOf, unfit } from "../../tensors/signature.ts";
 
-/** Name of the first dimension of tensors, by the tensor's name; those without one are left out. */
+/** Name of the first dimension of tensors, by the tensor's name; unnamed ones have no entry. */
 export type AxisNames = Readonly<Record<string, string>>;
 
 /** A task that another one feeds. */
 interface FedChild {
   readonly name: string;
   readonly feed: Feed | null;
-  /** Whether the edge makes rows: a count may then be any number. */
+  /** Whether the edge makes rows: the count can be any number then. */
   readonly isFanout: boolean;
 }
 
@@ -51,9 +51,9 @@ export function groupsOf(
 }
 
 /**
- * The same where a count says only whether a row goes on. What is sent has a row for each row that
- * goes on, or simply for each row; where that may differ from one child to the next it is a row
- * each. Any other output goes by the only count there is.
+ * Same as `groupsOf` where a count only says whether a row continues. Outputs that are sent on have
+ * one row per continuing row, or per row; where that could differ between children it is one per
+ * row. Any other output follows the only count.
  */
 export function gatedGroupsOf(
   variant: ModelVariant,

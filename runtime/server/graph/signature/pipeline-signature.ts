@@ -60,7 +60,7 @@ export interface ServedEdge {
   readonly share: number;
   /** Null for an edge from the requests. */
   readonly feed: ServedFeed | null;
-  /** Whether it makes rows, as many as its count says. */
+  /** Whether it makes rows, as many as its count. */
   readonly isFanout: boolean;
   readonly isGather: boolean;
 }
@@ -81,9 +81,9 @@ const ROWS_OUTPUT = "request_row";
 
 /**
  * @param axisNames of each variant of all tasks. Without them every output of a tree that is not
- * sent on has to be a row each.
- * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in
- * for one another, or do not fit those before.
+ * sent on must have one row each.
+ * @throws RuntimeError RUNTIME_MODEL if a variant has no model, or models of a task cannot replace
+ * one another or do not fit earlier tasks.
  */
 export function pipelineSignatureOf(
   bundle: PipelineBundle,
@@ -126,7 +126,7 @@ export function pipelineSignatureOf(
   };
 }
 
-/** Whether each row of a request becomes one query of a task for sure. */
+/** Whether each row of a request certainly becomes one query of the task. */
 function keepsRows({ isVisited, rowsOutput, edges }: LinkedTask): boolean {
   if (isVisited) return rowsOutput === "none";
   return edges.every(({ parent, share, feed }) => {
@@ -159,7 +159,7 @@ function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
   return new Set(feeds.flatMap(({ inputs }) => inputs.map(({ input }) => input)));
 }
 
-/** Counts of edges that no row takes twice. */
+/** Counts of edges that a row takes at most once. */
 function gatesOf(edgesAway: readonly ServedEdge[]): number[] {
   const counts = (isFanout: boolean) =>
     edgesAway.flatMap(({ feed, ...edge }) => {
@@ -192,7 +192,8 @@ function servedEdges(
 }
 
 /**
- * Inputs of a task that come with the request, if one leads here: those that no task before gives.
+ * Inputs of a task that come with the request, if it is an entry: those that no earlier task
+ * provides.
  */
 function givenInputs(edges: readonly ServedEdge[], { inputs }: TaskTensors): ModelTensor[] {
   if (!edges.some(({ parent }) => parent === null)) return [];
@@ -274,7 +275,7 @@ function servedVariants(
   return served;
 }
 
-/** An element that is known to be there. */
+/** Element at an index that is known to exist. */
 export function at<T>(list: readonly T[], index: number): T {
   const element = list[index];
   assert(element !== undefined, "an index of the pipeline is in range");

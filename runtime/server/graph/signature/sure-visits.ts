@@ -2,13 +2,13 @@
 import type { Branch, StageEdge, StageTask } from "../../../bundle/schema.ts";
 
 interface TaskVisits {
-  /** Whether every row comes here. */
+  /** Whether every row visits the task. */
   readonly isSure: boolean;
-  /** Whether the counts that tasks answer tell which rows come here. */
+  /** Whether the counts in tasks' outputs show which rows visit the task. */
   readonly isDerivable: boolean;
 }
 
-/** Tasks as rows come to them. */
+/** Tasks in the order of visits. */
 interface VisitedTasks {
   readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
   readonly entryBranch: Branch;
@@ -36,8 +36,8 @@ export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
 }
 
 /**
- * Least time on the way of a row, through the tasks that every row visits.
- * @param taskMs of a task alone.
+ * Minimum time of a row, through the tasks that every row visits.
+ * @param taskMs time of one task.
  */
 export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number): number {
   const visits = visitsOf(bundle);
@@ -50,9 +50,12 @@ export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number)
   return Math.max(...doneMs);
 }
 
-/** An exclusive edge that is counted may come before one that is not, whatever its share. */
+/**
+ * Whether every row takes the edge. An exclusive counted edge may take precedence over others,
+ * whatever their share.
+ */
 function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
-  // How many rows are made is not known, and none may be; nor may any be gathered.
+  // A fan-out or a gather may have no rows.
   if (isCounted(edge) || edge.share < 1 || edge.gather !== undefined) return false;
   const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));
   return branch === "independent" || !siblings.some(isCounted);
