@@ -24,7 +24,7 @@ import { JsonThread } from "./json/json-thread.ts";
 import { LoopDelay, LoopLag } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 
-const NO_APPLICATION = "there is no such application";
+const NO_APPLICATION = "no such application";
 
 export interface OpenOptions {
   readonly host: string;

@@ -159,7 +159,11 @@ export class Access {
     const { need, authorization } = asking;
     if (need === "open") return ANYBODY;
     if (need === "admin" && !this.#mayAdminister(asking)) {
-      return this.refused("not_loopback", 403, "expected a client of this machine, or --tokens");
+      return this.refused(
+        "not_loopback",
+        403,
+        "expected a client on this machine, or a server with --tokens",
+      );
     }
     if (this.#tokens === undefined) return this.#entered(undefined, asking.address);
     const secret = BEARER.exec(authorization ?? "")?.[1];

@@ -61,13 +61,13 @@ export class ClientLimits {
     const inFlight = this.#inFlight.get(client) ?? 0;
     if (inFlight >= this.#concurrency) {
       onRefused("client_concurrency");
-      const most = `at most ${this.#concurrency} of a client may wait for answers`;
+      const most = `a client may have at most ${this.#concurrency} unanswered ones`;
       return new HttpError(429, `too many requests: ${most}`, { "retry-after": "1" });
     }
     const waitS = this.#takenOf(client);
     if (waitS > 0) {
       onRefused("client_rate");
-      const most = `a client may send ${this.#rateQps} a second`;
+      const most = `a client may send ${this.#rateQps} per second`;
       const after = { "retry-after": String(Math.max(1, Math.ceil(waitS))) };
       return new HttpError(429, `too many requests: ${most}`, after);
     }

@@ -44,7 +44,8 @@ export class Cors {
   /** Answers a preflight request, which carries no token and needs none. @returns the status. */
   answerPreflight({ headers }: IncomingMessage, response: ServerResponse): number | HttpError {
     const { origin = "" } = headers;
-    if (!this.allows(origin)) return new HttpError(403, "pages of this origin may not ask");
+    if (!this.allows(origin))
+      return new HttpError(403, "pages of this origin may not send requests");
     const wanted = headers["access-control-request-headers"];
     const fields = wanted !== undefined && FIELD_NAMES.test(wanted) ? wanted : "";
     response.writeHead(204, {

@@ -86,10 +86,10 @@ export class KeptFiles<T> {
       this.#value = value;
       this.#fault = null;
       this.#readCount++;
-      onNotice(`${what}: read again, in force from now on`);
+      onNotice(`${what}: reloaded`);
     } catch (error) {
       this.#fault = error instanceof Error ? error.message : String(error);
-      onNotice(`${what}: not followed, what was read before stays in force: ${this.#fault}`);
+      onNotice(`${what}: not reloaded, the previous content stays in force: ${this.#fault}`);
     }
   }
 }

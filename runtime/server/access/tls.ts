@@ -58,8 +58,8 @@ export function openTlsFiles(
     const pair = await readPair(paths);
     const leftMs = pair.expiresMs - epochNowMs();
     const day = new Date(pair.expiresMs).toISOString().slice(0, 10);
-    if (leftMs <= 0) onNotice(`${cert}: the certificate has ended, on ${day}`);
-    else if (leftMs < SOON_MS) onNotice(`${cert}: the certificate ends soon, on ${day}`);
+    if (leftMs <= 0) onNotice(`${cert}: the certificate expired on ${day}`);
+    else if (leftMs < SOON_MS) onNotice(`${cert}: the certificate expires soon, on ${day}`);
     return pair;
   };
   const files = [cert, key, ...(clientCa === undefined ? [] : [clientCa])];

@@ -59,7 +59,7 @@ export function tokensOf(text: string, path: string): Token[] {
     const place = placeAt(item.range?.[0] ?? 0);
     const token = tokenOf(item, document, place);
     if (found.has(token.name)) {
-      throw refusal(place, `name: expected one of its own, got "${token.name}" again`);
+      throw refusal(place, `name: expected a unique name, got "${token.name}" again`);
     }
     found.set(token.name, token);
   }

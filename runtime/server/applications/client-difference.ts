@@ -14,7 +14,7 @@ export function clientDifference(before: Application, after: Application): strin
     const other = next?.find((one) => one.signature.names[0] === name);
     if (other === undefined) return `no model ${name}`;
     if (sequences !== undefined || other.sequences !== undefined) {
-      return `a model that keeps state, ${name}, whose sequences one bundle has to answer whole`;
+      return `a model that keeps state, ${name}, whose sequences one bundle must answer completely`;
     }
     const difference = signatureDifference(signature, other.signature);
     if (difference !== null) return `other ${difference} of the model ${name}`;

@@ -260,7 +260,11 @@ function admitted(
   const deadlineMs = arrivalMs + (isOwn ? timeoutMs : sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
     model.onRejected(rows, index);
-    return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
+    return {
+      kind: "failed",
+      reason: "shed",
+      message: "overloaded: the request would not be answered in time",
+    };
   }
   const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs });
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
@@ -308,7 +312,7 @@ const QUEUE_FULL: EarlyRejection = {
 };
 const LATE: EarlyRejection = {
   status: 503,
-  message: "no room: the request would not be answered in time",
+  message: "overloaded: the request would not be answered in time",
 };
 
 /** @returns undefined where a request for the model is admitted. */

@@ -16,7 +16,7 @@ export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
   readonly maxRows: number;
   /** Rows of an application's requests that wait or run. */
   readonly maxPending: number;
-  /** Sequences that are open at a time, of a model that keeps state. */
+  /** Open sequences at a time, of a model that keeps state. */
   readonly maxSequences: number;
   /** Bytes of the states of all of them. */
   readonly maxSequenceBytes: number;

@@ -40,18 +40,21 @@ export async function loadModel(
   const application = applicationOf(state, name, "load");
   if (parameters.length > 0) {
     const found = parameters.join(", ");
-    throw refusal("load", name, `a bundle says all of it: expected no parameters, got ${found}`);
+    throw refusal(
+      "load",
+      name,
+      `expected no parameters, since the bundle defines the model, got ${found}`,
+    );
   }
   const { reload } = state;
   if (reload === undefined) {
-    throw refusal("load", name, "its bundle was given by the program, from no file");
+    throw refusal("load", name, "its bundle was not read from a file");
   }
   const reloaded = await reload(application.name);
   if (reloaded?.isFollowed !== true) throw refusal("load", name, reloaded?.notice ?? "it is gone");
 }
 
-const STAYS =
-  "a model stays as long as its server runs, whose workers its bundle divides; end the server";
+const STAYS = "a model cannot be unloaded while its server runs; stop the server";
 
 /** @throws HttpError 400 always, since models cannot be unloaded. */
 export function refuseUnload(state: ServerState, name: string): never {

@@ -75,7 +75,7 @@ export class Succession {
   promote(trial: Trial): Replaced {
     const { stable, candidate, models } = trial;
     if (!this.#state.applications.includes(stable)) {
-      throw new Error("the bundle that it was tried beside is not served any more");
+      throw new Error("the stable bundle of the trial is no longer served");
     }
     this.#state.trials.end(trial);
     this.#state.trials.beside.delete(candidate);

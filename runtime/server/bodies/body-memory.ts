@@ -13,7 +13,7 @@ import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts"
 /** Limits of a body in bytes, before and after decompression, with their reason. */
 export interface BodyLimit {
   readonly bytes: number;
-  /** Source of the limit in messages, such as "what this server takes at most". */
+  /** Source of the limit in messages, such as "the limit of this server". */
   readonly why: string;
 }
 
@@ -47,7 +47,7 @@ const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "IN
 /** Limit of repository index, admin and settings requests. */
 export const SMALL_LIMIT: BodyLimit = {
   bytes: 4096,
-  why: "what such a request takes at most",
+  why: "the limit of such requests",
 };
 
 /**
@@ -79,7 +79,7 @@ export function inferLimits(
     if (datatype === "BYTES") strings += elements;
   }
   const types = [...new Set(inputs.map(({ datatype }) => datatype))];
-  const sizes = types.map((type) => `${jsonBytesOf(type)} bytes an element of ${type}`).join(", ");
+  const sizes = types.map((type) => `${jsonBytesOf(type)} bytes per element of ${type}`).join(", ");
   const needed = `${maxRows} rows as JSON, ${sizes}, and ${HEADER_BYTES} bytes beside them`;
   return {
     json: limited({ bytes: jsonBytes, why: needed }, maxBodyBytes),
@@ -94,7 +94,7 @@ export function bodyLimit(limits: InferLimits, headerLength: string | undefined)
   const { json, maxBinaryBytes, maxRows } = limits;
   const jsonBytes = plainLength(headerLength);
   if (jsonBytes === undefined || jsonBytes + maxBinaryBytes >= json.bytes) return json;
-  const why = `${maxRows} rows in ${maxBinaryBytes} bytes behind ${jsonBytes} of JSON`;
+  const why = `${maxRows} rows in ${maxBinaryBytes} bytes after ${jsonBytes} of JSON`;
   return { bytes: jsonBytes + maxBinaryBytes, why };
 }
 
@@ -110,7 +110,7 @@ function jsonBytesOf(datatype: Datatype): number {
 
 function limited(limit: BodyLimit, maxBodyBytes: number): BodyLimit {
   if (limit.bytes <= maxBodyBytes) return limit;
-  return { bytes: maxBodyBytes, why: "what this server takes at most" };
+  return { bytes: maxBodyBytes, why: "the limit of this server" };
 }
 
 /** Memory that all requests may hold together. */

@@ -78,7 +78,7 @@ export class Connection {
     const { maxPipelined } = this.#end;
     if (this.#owed.length <= maxPipelined) return "answer";
     this.#isRefused = true;
-    const message = `expected at most ${maxPipelined} requests of a connection to wait for answers`;
+    const message = `expected at most ${maxPipelined} unanswered requests on a connection`;
     return new HttpError(429, message, CLOSE);
   }
 
@@ -275,7 +275,7 @@ function refusedHost(rawHeaders: readonly string[], minor: number): HttpError | 
 function refusedFraming({ headers, httpVersionMinor }: IncomingMessage): HttpError | undefined {
   const coding = headers["transfer-encoding"];
   if (coding === undefined) return undefined;
-  if (httpVersionMinor === 0) return refused(400, "Transfer-Encoding: HTTP/1.0 has none");
+  if (httpVersionMinor === 0) return refused(400, "Transfer-Encoding: not allowed in HTTP/1.0");
   if (coding.toLowerCase() === "chunked") return undefined;
   return refused(501, `Transfer-Encoding: expected chunked, got ${coding}`);
 }

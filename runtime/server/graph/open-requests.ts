@@ -75,9 +75,9 @@ export class OpenRequests {
     }
     observer.onQueryDropped(task, reason);
     const { name } = at(signature.tasks, task);
-    if (reason === DROP_NO_WORKER) this.fail(request, "no-worker", `${name}: no worker is up`);
+    if (reason === DROP_NO_WORKER) this.fail(request, "no-worker", `${name}: no worker is ready`);
     else if (reason === DROP_LATE)
-      this.fail(request, "late", `${name}: its deadline cannot be met any more`);
+      this.fail(request, "late", `${name}: its deadline can no longer be met`);
     else this.fail(request, "queue-full", `${name}: the queue is full`);
   }
 

@@ -160,7 +160,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   replaceBundle(bundle: Bundle): string {
     const difference = this.#pipeline.differenceFrom(bundle);
     if (difference !== null) return `it has another ${difference}`;
-    return "the plans of a pipeline are not exchanged while it is served";
+    return "the plans of a pipeline cannot be replaced while it is served";
   }
 
   share(share: LoadShare): void {

@@ -174,7 +174,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   #planLines({ level, workersByVariant }: PipelineGauges): MetricLine[] {
     const none = { assigned: 0, ready: 0 };
     return [
-      ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
+      ...metric("stratagem_level", "gauge", "Index of the current load level", level),
       ...taskWorkerLines(
         this.#variants.map(({ task, variant }, index) => [
           { task, variant },
@@ -187,7 +187,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   #clusterLines(gauges: PipelineGauges): MetricLine[] {
     const { pendingQueries, readyWorkers: ready, workers: total, servers: planned } = gauges;
     return [
-      head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
+      head("stratagem_queries_total", "counter", "Rows of requests by outcome"),
       ...Object.entries(this.#rows).map(([outcome, count]) =>
         line("stratagem_queries_total", { outcome }, count),
       ),

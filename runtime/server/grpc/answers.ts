@@ -28,8 +28,8 @@ export class Answers {
   expectRoom(): void {
     const { maxUnsentBytes } = this.#limits;
     if (this.#unsentBytes <= maxUnsentBytes) return;
-    const expected = `expected at most ${maxUnsentBytes} bytes of answers that are not taken`;
-    throw new HttpError(503, `no room: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
+    const expected = `expected at most ${maxUnsentBytes} bytes of unread answers`;
+    throw new HttpError(503, `overloaded: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
   }
 
   /**

@@ -39,7 +39,11 @@ export function inferRequestOf(
       }
       if (bytes === undefined) throw unmatched(given.length, raw.length);
       const found = `${contents.length} bytes`;
-      throw new BadRequest(`${path}.contents`, "expected nothing beside raw_input_contents", found);
+      throw new BadRequest(
+        `${path}.contents`,
+        "expected nothing in addition to raw_input_contents",
+        found,
+      );
     },
   );
   if (isRaw && raw.length !== given.length) throw unmatched(given.length, raw.length);

@@ -45,9 +45,10 @@ export class Sockets {
   listen(host: string, port: number): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", (error: NodeJS.ErrnoException) => {
-        const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
+        const reason =
+          error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
         const message =
-          `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+          `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
           "choose another with --grpc";
         reject(new RuntimeError("RUNTIME_LISTEN", message));
       });

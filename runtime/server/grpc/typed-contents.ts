@@ -142,5 +142,9 @@ function bytesOfStrings(contents: Uint8Array, count: number, path: string): Uint
 function expectOwn(field: number, own: number, path: string): void {
   const name = FIELD_NAMES[field];
   if (field === own || name === undefined) return;
-  throw new BadRequest(`${path}.${name}`, `expected nothing beside ${FIELD_NAMES[own]}`, "some");
+  throw new BadRequest(
+    `${path}.${name}`,
+    `expected nothing in addition to ${FIELD_NAMES[own]}`,
+    "some",
+  );
 }

@@ -57,7 +57,8 @@ async function askedApplication(
 ): Promise<string | undefined> {
   const { application, ...others } = await smallJson(context, request);
   const [other] = Object.keys(others);
-  if (other !== undefined) throw new BadRequest(other, "expected application alone", others[other]);
+  if (other !== undefined)
+    throw new BadRequest(other, "expected no field but application", others[other]);
   if (application === undefined || typeof application === "string") return application;
   throw new BadRequest("application", "expected the name of an application", application);
 }

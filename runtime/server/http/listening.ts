@@ -110,9 +110,10 @@ export function serverOf(
 export function listen(server: Server, { host, port, flag }: Listener): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
+      const reason =
+        error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
       const message =
-        `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+        `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
         `choose another with ${flag}`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
@@ -229,7 +230,7 @@ function decided(
   // A page that somebody has opened in a browser of this machine is no administrator.
   const origin = need === "admin" ? request.headers.origin : undefined;
   if (origin !== undefined && access.cors?.allows(origin) !== true) {
-    return access.refused("other_origin", 403, "pages in browsers may not administer");
+    return access.refused("other_origin", 403, "pages in browsers may not send admin requests");
   }
   if (access.isIdle && need !== "admin") return ANYBODY;
   const { authorization } = request.headers;

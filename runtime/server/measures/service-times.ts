@@ -289,7 +289,11 @@ export class ServiceTimes {
     const nowMs = this.#nowMs();
     const cells = [...this.#cells.values()].sort(byPlace);
     return [
-      head(TIMES, "summary", "Time of batches around their workers; quantiles of 5 to 10 minutes"),
+      head(
+        TIMES,
+        "summary",
+        "Time of batches with transfers; quantiles of the last 5 to 10 minutes",
+      ),
       ...cells.flatMap(({ variant, rows, kind, times }) => {
         const labels = {
           ...this.#profiled.variants[variant],

@@ -23,7 +23,7 @@ export interface Reading {
   readonly promised: PromisedNow | undefined;
   /** Number since the start. */
   readonly rows: { readonly satisfied: number; readonly late: number; readonly dropped: number };
-  /** Stated accuracies of the variants that answered rows in time, summed. */
+  /** Sum of the stated accuracies of the variants that answered rows in time. */
   readonly accuracySum: number;
   /** Cost, where the method promises one. */
   readonly cost?: CostNow | undefined;

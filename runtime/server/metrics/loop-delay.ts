@@ -2,7 +2,7 @@
 import { Histogram, head, type MetricLine } from "../../base/exposition.ts";
 
 const NAME = "stratagem_event_loop_delay_seconds";
-const HELP = "How late a timer of 10 ms was: time that something else held the event loop";
+const HELP = "Delay of a 10 ms timer, during which the event loop was blocked";
 /** Seconds; 0.05 is what no request may hold the loop longer than. */
 const BOUNDS = [
   0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,

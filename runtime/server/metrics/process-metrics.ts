@@ -21,11 +21,11 @@ export function processMetricLines(): MetricLine[] {
     ),
     ...gaugeOf("process_virtual_memory_bytes", "Virtual memory of the server", virtualBytes()),
     ...gaugeOf("process_open_fds", "Open file descriptors of the server", openDescriptors()),
-    ...gaugeOf("process_max_fds", "Open file descriptors that it may have", maxDescriptors()),
+    ...gaugeOf("process_max_fds", "Maximum number of open file descriptors", maxDescriptors()),
     ...metric(
       "process_start_time_seconds",
       "gauge",
-      "When the server started, seconds since 1970",
+      "Start time of the server, seconds since 1970",
       startedS,
     ),
   ];

@@ -28,7 +28,7 @@ export function expectedLines(
 ): MetricLine[] {
   const name = "stratagem_expected_ratio";
   return [
-    head(name, "gauge", "Violations (at most) and accuracy that this level promises"),
+    head(name, "gauge", "Maximum violation rate and accuracy promised by the current level"),
     ...ratios.map(([labels, ratio]) => line(name, { ...labels, figure }, ratio)),
   ];
 }
@@ -39,7 +39,11 @@ export function accuracyLines(
 ): MetricLine[] {
   const name = "stratagem_satisfied_accuracy_total";
   return [
-    head(name, "counter", "Stated accuracies of the variants that answered rows in time, summed"),
+    head(
+      name,
+      "counter",
+      "Sum of the stated accuracies of the variants that answered rows in time",
+    ),
     ...sums.map(([labels, sum]) => line(name, labels, sum)),
   ];
 }

@@ -140,7 +140,7 @@ function shapeOf(
     throw new BadRequest(`${path}.shape[0]`, expected, rows);
   }
   if (isFixed && rows !== maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
+    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as in the previous input`, rows);
   }
   const sizes = ownShape.map((size, index) => {
     const [found, at]: [unknown, string] = [shape[index + 1], `${path}.shape[${index + 1}]`];
@@ -293,5 +293,9 @@ function booleanOf(value: unknown, path: string): boolean | undefined {
 export function refuseParameter(parameters: Fields, path: string, name: string): void {
   const value = parameters[name];
   if (value === undefined) return;
-  throw new BadRequest(`${path}.${name}`, "expected nothing: this server does not have it", value);
+  throw new BadRequest(
+    `${path}.${name}`,
+    "expected nothing: this server does not support it",
+    value,
+  );
 }

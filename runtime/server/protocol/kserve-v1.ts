@@ -32,11 +32,11 @@ export function parsePredictRequest(
   const instances = instancesOf(jsonOf(body, parts), maxRows);
   const { inputs, outputs, outputsAreRows, hasSequences } = signature;
   if (outputsAreRows === false) {
-    const why = "expected a model that answers each row with a row; ask this one by /v2";
+    const why = "expected a model that answers each row with a row; use /v2 for this one";
     throw new BadRequest("instances", why, instances);
   }
   if (hasSequences === true) {
-    const why = "expected a model without state, whose requests name no sequence; ask it by /v2";
+    const why = "expected a model without state, whose requests name no sequence; use /v2";
     throw new BadRequest("instances", why, instances);
   }
   const found = new FoundSizes(signature);
@@ -173,7 +173,7 @@ function rowTexts({ name, datatype, shape, parts }: PredictedOutput): string[] {
   const [rows = 0, ...rowShape] = shape;
   const text = nested(datatype, bytes, rows, rowShape);
   if (text !== undefined) return text;
-  throw new Error(`output "${name}" has an element that is NaN or infinite; ask for it by /v2`);
+  throw new Error(`output "${name}" has an element that is NaN or infinite; request it by /v2`);
 }
 
 /** Returns one text per row, nested by its shape. */

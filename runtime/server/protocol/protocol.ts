@@ -108,7 +108,7 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   if (fields["data"] !== undefined) {
     throw new BadRequest(
       `${path}.data`,
-      "expected nothing beside binary_data_size",
+      "expected nothing in addition to binary_data_size",
       fields["data"],
     );
   }

@@ -41,7 +41,7 @@ export function writeInferResponse(
     const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(parts));
     if (data === undefined) {
       throw new Error(
-        `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
+        `output "${name}" has an element that is NaN or infinite; request it with binary_data`,
       );
     }
     json.push(',"data":', data, "}");

@@ -87,7 +87,7 @@ type NumberField = {
 export function given(event: RecordedEntry, field: NumberField): number {
   const value = event[field];
   if (typeof value === "number") return value;
-  throw new RangeError(`an event "${event.kind}" has a number ${field}, this one has ${value}`);
+  throw new RangeError(`event "${event.kind}": expected a number ${field}, got ${value}`);
 }
 
 /** Load of the other front ends in an event. @throws RangeError where a number is missing. */
@@ -102,5 +102,5 @@ export function shareIn(event: RecordedEntry): LoadShare {
 
 /** @throws RangeError for an entry that is not an event of the method. */
 export function noEvent({ kind }: RecordedEntry, known: readonly string[]): never {
-  throw new RangeError(`no event of the method is "${kind}"; there are ${known.join(", ")}`);
+  throw new RangeError(`expected an event of ${known.join(", ")}, got "${kind}"`);
 }

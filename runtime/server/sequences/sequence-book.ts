@@ -6,7 +6,7 @@ import { assert } from "../../core/assert.ts";
 import { bytesOfState, type SequenceState } from "./state-tensors.ts";
 
 export interface SequenceLimits {
-  /** Sequences that are open at a time. */
+  /** Open sequences at a time. */
   readonly maxSequences: number;
   /** Bytes of their states. */
   readonly maxSequenceBytes: number;
@@ -65,7 +65,7 @@ export class SequenceBook {
     this.#zeroBytes = bytesOfState(zeros);
   }
 
-  /** Sequences that are open. */
+  /** Open sequences. */
   get size(): number {
     return this.#byKey.size;
   }

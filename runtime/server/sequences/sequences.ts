@@ -98,15 +98,15 @@ export class Sequences implements SequenceTurns {
     const { ended, idle, replaced } = book.counts;
     const endings = "stratagem_sequences_ended_total";
     return [
-      ...metric("stratagem_sequences", "gauge", "Sequences that are open", book.size),
+      ...metric("stratagem_sequences", "gauge", "Open sequences", book.size),
       ...metric(
         "stratagem_sequence_requests_waiting",
         "gauge",
-        "Requests that wait for those before them in their sequences",
+        "Requests that wait for earlier requests of their sequences",
         book.waitingCount,
       ),
       ...bufferedByteLines("sequence_states", book.heldBytes),
-      head(endings, "counter", "Sequences ended, by what ended them"),
+      head(endings, "counter", "Ended sequences, by reason"),
       ...Object.entries({ request: ended, idle, replaced }).map(([by, count]) =>
         line(endings, { by }, count),
       ),
@@ -136,7 +136,7 @@ export class Sequences implements SequenceTurns {
     if (!isKept) {
       this.#refusals.full++;
       const most = this.#limits.maxSequenceBytes;
-      const message = `the states of all sequences would be more than ${most} bytes`;
+      const message = `the states of all sequences would exceed ${most} bytes`;
       return { kind: "failed", reason: "sequences-full", message };
     }
     const answer = this.tensors.shown(outcome);
@@ -184,7 +184,7 @@ export class Sequences implements SequenceTurns {
       return failed("sequences-full", message);
     }
     // The words before the semicolon are Triton's, by which clients know it.
-    const why = `it is not open: no request began it, one has ended it, or none came for`;
+    const why = `it is not open: it never began, has ended, or had no request for`;
     const start = "must specify the START flag on the first request of the sequence";
     return failed("sequence-not-open", `${of} ${start}; ${why} ${sequenceIdleMs / 1000} s`);
   }

@@ -40,7 +40,7 @@ export class FoundSizes {
     }
     const known = this.#sizes[at];
     if (known !== undefined && known !== size) {
-      throw new BadRequest(path, `expected ${known}, as the input before has it`, size);
+      throw new BadRequest(path, `expected ${known}, as in the previous input`, size);
     }
     this.#sizes[at] = size;
     return size;

@@ -140,7 +140,7 @@ export function cutOutputs(
     }
     const rowShape = tensor.shape.slice(1);
     const bounds = rowBounds(datatype, tensor.bytes, rows, elementCountOf(rowShape));
-    if (bounds === undefined) return `output "${name}" has not the bytes of ${rows} rows`;
+    if (bounds === undefined) return `output "${name}" does not have the bytes of ${rows} rows`;
     cut.push(new CutOutput(rowShape, tensor.bytes, bounds, firstRows));
   }
   return cut;

@@ -233,7 +233,7 @@ function problemOf(
   }
   const taken = counts.filter((_, index) => (sent[index] ?? 0) > 0);
   if (!isExclusive || taken.length <= 1) return undefined;
-  return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
+  return `outputs "${taken.join('" and "')}" both send a row on, expected at most one of them`;
 }
 
 function edgesAwayFrom({ outStart, outEdge }: TaskGraph, source: number): number[] {

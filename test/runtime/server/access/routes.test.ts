@@ -230,7 +230,7 @@ describe("tokens", () => {
       });
     });
     await noticed;
-    expect(notices).toEqual([`${path}: read again, in force from now on`]);
+    expect(notices).toEqual([`${path}: reloaded`]);
   });
 });
 

@@ -115,7 +115,8 @@ test("loading a model follows its application's file, and says why where it does
   const config = { parameterChoice: { case: "stringParam", value: "{}" } } as const;
   await expect(load({ modelName: "tiny", parameters: { config } })).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
-    details: "failed to load 'tiny', a bundle says all of it: expected no parameters, got config",
+    details:
+      "failed to load 'tiny', expected no parameters, since the bundle defines the model, got config",
   });
   expect(asked).toHaveLength(2);
   const server = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
