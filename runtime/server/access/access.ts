@@ -243,7 +243,7 @@ export class Access {
     ];
   }
 
-  /** If authentication is off, the common listener accepts admin requests from this machine only. */
+  /** If authentication is off, the common listener accepts admin requests of this machine only. */
   #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
     return !this.isOpen || isOwnListener || isLoopback(address);
   }

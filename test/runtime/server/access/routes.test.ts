@@ -403,7 +403,7 @@ describe("the door for administrators", () => {
     const { port } = new URL(taken.server.url);
     const adminAt = { host: "127.0.0.1", port: Number(port) };
     await expect(served({}, { adminAt })).rejects.toThrow(
-      /it is taken; choose another with --admin/,
+      /the address is in use; choose another with --admin/,
     );
   });
 

@@ -47,7 +47,7 @@ test("unloading is refused, as is loading what is not there or not from a file",
   };
   expect(await post("models/tiny/unload")).toEqual([
     400,
-    expect.stringContaining("failed to unload 'tiny', a model stays as long as its server runs"),
+    expect.stringContaining("failed to unload 'tiny', a model cannot be unloaded while its server runs"),
   ]);
   expect(await post("models/tiny/load")).toEqual([
     400,
