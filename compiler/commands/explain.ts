@@ -15,11 +15,11 @@ export function addExplain(program: Command, { watched, print }: Tools): void {
     .command("explain")
     .description("explain the latency of a request, or of a span of time, from the access log")
     .argument("<logs...>", "files written by serve --access-log, plain or .gz, or patterns")
-    .requiredOption("--policy <bundle>", "the bundle that was served", collect)
+    .requiredOption("--policy <bundle>", "bundle that was served", collect)
     .option("--request <id>", "id of the request to explain")
     .option(
       "--time <span>",
-      "the time to explain, in UTC: a minute such as 2026-11-23T14:05, or BEGIN/END",
+      "time to explain, in UTC: a minute such as 2026-11-23T14:05, or BEGIN/END",
     )
     .addOption(
       new Option(

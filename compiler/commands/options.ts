@@ -24,7 +24,7 @@ export function withRequirements(command: Command): Command {
     );
 }
 
-/** Adds what load there is. @param more forms of arrivals that only this command has. */
+/** Adds the load options. @param more forms of arrivals of this command only. */
 export function withArrivals(command: Command, more = ""): Command {
   return command
     .requiredOption(

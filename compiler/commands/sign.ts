@@ -72,12 +72,12 @@ export function addSign(program: Command, { print, compiler, epochMs }: Tools): 
     .option("--add", "add to the existing signatures, with their serial, expiry and scope")
     .option(
       "--provenance <spec>",
-      "write SLSA provenance beside the bundle, signed; the spec's files are compared",
+      "write signed SLSA provenance beside the bundle; the files of the spec are compared",
     )
     .option("--builder <uri>", "builder in the provenance, such as the URL of a workflow")
     .option(
       "--cosign-key <file>",
-      "write besides what cosign verify-blob verifies, BUNDLE.sig, with this key, P-256 or Ed25519",
+      "also write BUNDLE.sig for cosign verify-blob, signed with this key, P-256 or Ed25519",
     )
     .addHelpText("after", `\n${PASSPHRASE} has the passphrase of encrypted keys.`)
     .action(async (bundle: string, flags: SignFlags) => {

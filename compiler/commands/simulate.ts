@@ -6,7 +6,7 @@ import { collect, withArrivals } from "./options.ts";
 import type { SimulateOptions } from "./simulate/simulate.ts";
 import { ENDS_AT_ONCE, type Tools } from "./watched.ts";
 
-const LOGGED = "; log:PLACE for those of a decision log, an access log, or a URL with either";
+const LOGGED = "; log:PLACE for a decision log, an access log, or a URL with either";
 
 export function addSimulate(program: Command, { watched, print, nowMs }: Tools): void {
   const command = program

@@ -2,7 +2,7 @@
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
-import type { Told } from "stratagem-runtime/internal/methods/method";
+import type { Description } from "stratagem-runtime/internal/methods/method";
 import { methodOf as runtimeMethodOf } from "stratagem-runtime/internal/methods/registry";
 import type { CompilerMethod } from "../methods/method.ts";
 import { type ExplainedRun, explainedRun } from "./explained-run.ts";
@@ -41,7 +41,7 @@ interface ExplainedDecision {
   readonly state: string;
   readonly levelQps: number;
   /** Same output as `inspect --level --state`. */
-  readonly report: Told;
+  readonly report: Description;
 }
 
 export function verdictOf(request: LoggedRequest, sloMs: number): Verdict {
@@ -91,7 +91,7 @@ async function decisionOf(
     method.actionValues(...asked);
   try {
     const request = { text: state, loadQps: levelQps, level: level ?? undefined, actionValuesOf };
-    const report = await runtimeMethodOf(bundle).tellState(bundle, request);
+    const report = await runtimeMethodOf(bundle).describeState(bundle, request);
     return { state, levelQps, report };
   } catch (error) {
     // The log has a state that this bundle lacks.

@@ -34,7 +34,7 @@ export function fleetOfParts(given: readonly GivenPart[]): Fleet {
   const absent = given.filter(({ part }) => part === null).map(({ path }) => path);
   const [first] = present;
   if (first === undefined) {
-    throw refusal(`expected parts of stratagem compile --shard, got none;  ${nothing(absent)}`);
+    throw refusal(`expected parts of stratagem compile --shard, got none; ${nothing(absent)}`);
   }
   for (const other of present.slice(1)) expectSame(first, other);
   const byShard = new Map<number, PresentPart[]>();

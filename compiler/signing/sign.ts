@@ -107,7 +107,7 @@ function expectSense(options: SignOptions, nowMs: number): void {
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   if (builder !== null && provenance === null) {
-    throw new RuntimeError("RUNTIME_USAGE", "expected --provenance beside --builder");
+    throw new RuntimeError("RUNTIME_USAGE", "expected --provenance with --builder");
   }
   if (builder !== null && !URL.canParse(builder)) {
     const message = `--builder: expected a URI such as ${UNNAMED_BUILDER}, got ${builder}`;

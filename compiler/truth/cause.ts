@@ -111,10 +111,7 @@ function otherVariants(failed: readonly Check[]): string | null {
   return "the variants' accuracy on these inputs differs from the application's";
 }
 
-/**
- * Describes the seconds in which latencies deviated from the prediction, if there is no clear
- * cause, and which component.
- */
+/** Describes, if there is no clear cause, which component deviated in which seconds. */
 function remainder({ timeline }: Evidence): string {
   const far = timeline.filter((one) => {
     return (one.p99Ms ?? 0) > FAR * (one.predictedP99Ms ?? Number.POSITIVE_INFINITY);

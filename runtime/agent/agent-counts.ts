@@ -3,7 +3,7 @@ import type { MetricLine } from "../base/exposition.ts";
 import { refusedLines } from "../base/metric-families.ts";
 import { RequestMetrics } from "../server/requests/request-metrics.ts";
 
-/** Models whose counts are kept, also of those that are held no more. */
+/** Models whose counts are kept, including models no longer held. */
 const MAX_MODELS = 256;
 
 /** Why a batch was not begun. */
@@ -15,7 +15,7 @@ interface BatchSpans {
   readonly rows: number;
   /** From its head until it was answered. */
   readonly requestMs: number;
-  /** Of that, its bytes and its turn. */
+  /** Part of that: receiving its bytes and waiting for its turn. */
   readonly queueMs: number;
   /** In the process of the model. */
   readonly wallMs: number;

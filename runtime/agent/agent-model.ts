@@ -5,15 +5,15 @@ import type { ClientSignature, ModelTensor } from "../server/tensors/signature.t
 import { datatypeOf } from "../server/tensors/tensors.ts";
 
 export interface AgentModel {
-  /** As clients call it. */
+  /** Name that clients use. */
   readonly name: string;
   readonly variant: VariantModel;
-  /** Of its file; null for a model of another server. */
+  /** Digest of its file; null for a remote model. */
   readonly sha256: string | null;
   readonly signature: ClientSignature;
 }
 
-/** Why a model cannot be had, in words that go behind its name. */
+/** A model is unavailable; the message follows its name. */
 export class NoModelError extends Error {
   override readonly name = "NoModelError";
 }

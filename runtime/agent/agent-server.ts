@@ -1,4 +1,4 @@
-/** The HTTP server of an agent: its limits, who may come in, and how it stops. */
+/** HTTP server of an agent: limits, access control and shutdown. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ANYBODY, type Decision } from "../server/access/access.ts";
@@ -12,26 +12,26 @@ import { HttpError, type ParseError, parseRefusal } from "../server/connections/
 import type { AgentState } from "./agent-state.ts";
 import { handle, sendError } from "./routes.ts";
 
-/** The server, not listening yet. */
+/** Returns the server, not listening yet. */
 export function agentServer(state: AgentState, limits: ServerLimits): Server {
   const { access, connections } = state;
   const handshakes = new Handshakes(() => access.onHandshakeFailed());
   const secured = { tls: access.tls, connections, handshakes };
   const server = secureServer(secured, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
-    // Bodies have a limit of their own, whose answer says what was missing.
+    // Bodies have a limit of their own, whose error says what was missing.
     requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
     maxHeaderSize: limits.maxHeaderBytes,
     requireHostHeader: false,
     insecureHTTPParser: false,
-    // A batch is on its way as soon as it is written.
+    // Sends the end of a batch without Nagle's delay.
     noDelay: true,
   });
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
   server.maxHeadersCount = 0;
-  // A client that ends its side is still owed its answer.
+  // A client that closed its sending side still gets its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const connection = connections.of(request.socket);
@@ -58,7 +58,7 @@ export function agentServer(state: AgentState, limits: ServerLimits): Server {
   return server;
 }
 
-/** Lets a request in, at once unless its token takes time, or answers why not. */
+/** Admits a request, at once unless its token takes time to check, or answers with an error. */
 function enter(state: AgentState, request: IncomingMessage, response: ServerResponse): void {
   const go = (decision: Decision) => {
     if (decision instanceof HttpError) {
@@ -79,7 +79,7 @@ function enter(state: AgentState, request: IncomingMessage, response: ServerResp
   else go(decision);
 }
 
-/** Whoever may send batches may also say which models are there to run them. */
+/** A client that may send batches may also list the models. */
 function needOf(url: string): Need {
   if (url.startsWith("/v2/health/")) return "open";
   return url.startsWith("/metrics") ? "metrics" : "infer";

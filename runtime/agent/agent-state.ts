@@ -9,7 +9,7 @@ import type { Connections } from "../server/connections/connections.ts";
 import type { AgentCounts } from "./agent-counts.ts";
 import type { DeviceChoice } from "./device-choice.ts";
 import type { Fence } from "./fence.ts";
-import type { HeldModels, ToldModel } from "./held-models.ts";
+import type { HeldModels, ModelStatus } from "./held-models.ts";
 import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
@@ -17,22 +17,22 @@ import type { Turns } from "./turns.ts";
 /** What an agent is, whatever it holds. */
 interface AgentIdentity {
   readonly name: string;
-  /** Null where it may be of any. */
+  /** Null for any pool. */
   readonly pool: string | null;
-  /** Threads of a model's sessions, where nobody says others. */
+  /** Threads of a model's sessions, unless the load request states others. */
   readonly cores: number;
 }
 
-/** As `GET /v2/stratagem/worker` has it. */
+/** Answer of `GET /v2/stratagem/worker`. */
 export interface AgentDocument extends AgentIdentity {
-  /** Such as `cuda:0`; `auto` before it is known. */
+  /** Device, such as `cuda:0`; `auto` before it is known. */
   readonly device: string;
-  /** Of onnxruntime. */
+  /** Provider of onnxruntime. */
   readonly provider: string;
-  readonly models: readonly Pick<ToldModel, "name" | "sha256" | "state">[];
-  /** Batches that compute. */
+  readonly models: readonly Pick<ModelStatus, "name" | "sha256" | "state">[];
+  /** Batches being computed. */
   readonly running: 0 | 1;
-  /** The highest that a lease had; 0 before the first. */
+  /** Highest epoch of any lease; 0 before the first. */
   readonly epoch: number;
 }
 
@@ -52,12 +52,12 @@ export interface AgentState {
   readonly bodyLimit: BodyLimit;
   readonly pace: PaceLimits;
   readonly nowMs: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970. */
+  /** Added to `nowMs` it gives milliseconds since 1970. */
   readonly epochOffsetMs: number;
   readonly onNotice: Notice;
-  /** Whether it has loaded what it was to hold from its start, or has failed to. */
+  /** Whether the models of its start have been loaded, or have failed. */
   isStarted: boolean;
-  /** Whether front ends are to go elsewhere. */
+  /** Whether it is stopping, so that front ends use other workers. */
   isStopping: boolean;
 }
 
@@ -66,7 +66,7 @@ export function agentDocument(state: AgentState): AgentDocument {
   const found = devices.device;
   const device = found === null ? AUTO : deviceText(found);
   const on = { device, provider: found?.provider ?? AUTO };
-  const told = models.wanted.map(({ name, sha256, state }) => ({ name, sha256, state }));
+  const held = models.wanted.map(({ name, sha256, state }) => ({ name, sha256, state }));
   const running = turns.isRunning ? 1 : 0;
-  return { ...identity, ...on, models: told, running, epoch: fence.epoch };
+  return { ...identity, ...on, models: held, running, epoch: fence.epoch };
 }

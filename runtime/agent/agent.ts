@@ -24,59 +24,59 @@ import { Turns } from "./turns.ts";
 
 export interface AgentOptions {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly name: string;
-  /** Null where it may be of any. */
+  /** Null for any pool. */
   readonly pool: string | null;
   /** Folder of the model files. */
   readonly models: string;
-  /** Models of a bundle, checked and opened; left out for none. */
+  /** Models of a bundle, checked and opened; optional. */
   readonly variants?: readonly VariantModel[] | undefined;
-  /** Brings models that the folder lacks; left out, nothing does. */
+  /** Fetches models that the folder lacks; optional. */
   readonly fetch?: FetchModel | undefined;
-  /** Names of models to hold from the start; null for all there are. */
+  /** Names of models to load at the start; null for all. */
   readonly load: readonly string[] | null;
   /** Null for the first that runs a model. */
   readonly device: WorkerDevice | null;
-  /** Of a model's sessions. */
+  /** Threads of a model's sessions. */
   readonly threads: number;
-  /** Processes in reserve, of each model. */
+  /** Standby processes of each model. */
   readonly standby: number;
-  /** Of the process of a model; null for what the model needs. */
+  /** Memory limit of a model's process; null for what the model needs. */
   readonly memoryBytes: number | null;
   readonly cpuFallback: CpuFallback;
-  /** Of a batch. */
+  /** Limit of a batch. */
   readonly maxBodyBytes: number;
-  /** Of all tensors that stay for other workers. */
+  /** Limit of all tensors kept for other workers. */
   readonly maxValueBytes: number;
   readonly access: AccessOptions;
   readonly onNotice: Notice;
-  /** Called when `document` says something else. */
+  /** Called when `document` changes. */
   readonly onChange?: (() => void) | undefined;
-  /** A clock that does not go back. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
   readonly epochOffsetMs: number;
 }
 
 export interface Agent {
-  /** Such as `http://10.0.0.7:8000`. */
+  /** URL, such as `http://10.0.0.7:8000`. */
   readonly url: string;
-  /** Kept once the models of its start are there, or have failed. */
+  /** Resolves once the models of its start are loaded, or have failed. */
   readonly started: Promise<void>;
-  /** What it is and holds now. */
+  /** Returns the current description of the agent and its models. */
   document(): AgentDocument;
-  /** Process ids of its models, by their names. */
+  /** Process ids of its models, by name. */
   pids(): ReadonlyMap<string, number | undefined>;
-  /** Answers what was accepted, and ends its processes. */
+  /** Answers accepted requests, then ends its processes. */
   close(): Promise<void>;
 }
 
-/** Of which it holds the bodies: the batch that computes, that which waits, one that leaves. */
+/** Bodies held at a time: the batch that computes, the one that waits, and one being answered. */
 const BODIES = 3;
 
 /**
- * Answers health and metadata at once, and batches of each model as soon as that is loaded.
+ * Answers health and metadata at once, and batches of each model as soon as it is loaded.
  * @throws RuntimeError RUNTIME_LISTEN, RUNTIME_UNREADABLE, RUNTIME_ACCESS
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
@@ -145,7 +145,7 @@ function stateOf(
     access,
     connections: new Connections(limits),
     budget: new ByteBudget(BODIES * maxBodyBytes),
-    bodyLimit: { bytes: maxBodyBytes, why: "what this worker takes at most" },
+    bodyLimit: { bytes: maxBodyBytes, why: "the maximum of this worker" },
     pace: limits,
     nowMs,
     epochOffsetMs,
@@ -155,7 +155,10 @@ function stateOf(
   };
 }
 
-/** A model that cannot be loaded is told of, and keeps no other from being served. */
+/**
+ * Loads the models of the start. A model that fails is reported, and does not keep others from
+ * being served.
+ */
 async function loadFirst(
   state: AgentState,
   catalog: ModelCatalog,
@@ -163,7 +166,7 @@ async function loadFirst(
 ): Promise<void> {
   const names = load ?? (await catalog.ownNames().catch(() => []));
   if (names.length === 0 && load === null) {
-    onNotice(`no models in ${join(folder, "*.onnx")}: waiting to be told to load some`, "warn");
+    onNotice(`no models in ${join(folder, "*.onnx")}; waiting for requests to load some`, "warn");
   }
   for (const name of names) {
     if (state.isStopping) return;
@@ -178,7 +181,7 @@ async function loadFirst(
   onChange?.();
 }
 
-/** @param force ends what is left, once the time is over. */
+/** Waits for a server to stop. @param force ends what is left after the timeout. */
 async function forceAfter(
   timeoutMs: number,
   stopped: Promise<void>,

@@ -1,4 +1,4 @@
-/** Writes what a batch gave, as the Open Inference Protocol has it. */
+/** Writes the outputs of a batch in the Open Inference Protocol. */
 import type { BatchResult } from "../exec/models/executor.ts";
 import { jsonOfBytes, lengthOf } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
@@ -11,9 +11,9 @@ interface WrittenAnswer {
 }
 
 /**
- * @param values where outputs stay that are to be kept.
- * @throws HttpError 413 where there is no room for one. @throws Error if an output that is asked
- * for as JSON has an element that JSON cannot say.
+ * @param values store for outputs that the request asks to keep.
+ * @throws HttpError 413 if an output is too large to keep. @throws Error if an output requested as
+ * JSON has an element that JSON cannot express.
  */
 export function writeAnswer(
   { name, signature }: AgentModel,
@@ -22,7 +22,7 @@ export function writeAnswer(
   values: KeptValues,
 ): WrittenAnswer {
   const binary: Uint8Array[] = [];
-  const told = outputs.map(({ index, isBinary }) => {
+  const written = outputs.map(({ index, isBinary }) => {
     const tensor = signature.outputs[index];
     const output = given[index];
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
@@ -42,7 +42,7 @@ export function writeAnswer(
   });
   const own = id === undefined ? {} : { id };
   const head = JSON.stringify({ model_name: name, model_version: "1", ...own }).slice(0, -1);
-  const json = Buffer.from(`${head},"outputs":[${told.join(",")}]}`);
+  const json = Buffer.from(`${head},"outputs":[${written.join(",")}]}`);
   const isBinary = binary.length > 0;
   return {
     headers: {

@@ -1,4 +1,4 @@
-/** Reads a batch as front ends send it: one request of the Open Inference Protocol. */
+/** Reads a batch sent by a front end: one request of the Open Inference Protocol. */
 import type { BucketAxis } from "../bundle/schema.ts";
 import { plainLength } from "../server/bodies/body-memory.ts";
 import {
@@ -18,36 +18,36 @@ import { bytesOfJson } from "../server/tensors/tensors.ts";
 import type { AgentModel } from "./agent-model.ts";
 import { type ValueReference, valueReference } from "./value-source.ts";
 
-/** Tensors come as bytes; JSON of some length is for people who try something. */
+/** Front ends send tensors as bytes; JSON this long is enough for trying a model by hand. */
 const MAX_JSON_BYTES = 2 ** 22;
 const MAX_ID_CHARACTERS = 256;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export interface ReadBatch {
-  /** Undefined where the request has none, so that nobody knows it again. */
+  /** Undefined if the request has none; it is then not checked for duplicates. */
   readonly id: string | undefined;
   readonly rows: number;
-  /** Which of the sizes its rows have, as `bucketSizes` counts them. */
+  /** Which of the bucket sizes its rows have, as `bucketSizes` counts them. */
   readonly bucket: number;
   /**
-   * In the order of the model's inputs; views on the body where they came as bytes. Those that
-   * another batch gave are to be taken from where they are.
+   * Inputs in the model's order: views on the body, or references to outputs of an earlier batch,
+   * to be fetched from the worker that keeps them.
    */
   readonly inputs: readonly (Uint8Array | ValueReference)[];
   readonly outputs: readonly RequestedOutput[];
-  /** Outputs that stay here, for the worker that takes them next; by index. */
+  /** Indices of outputs to keep here for the worker that takes them next. */
   readonly kept: ReadonlySet<number>;
 }
 
-/** An input with the shape that was checked. */
+/** An input with its checked shape. */
 interface ShapedInput {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array | ValueReference;
 }
 
 /**
- * @param headerLength value of `Inference-Header-Content-Length`; undefined where the body is JSON.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @param headerLength value of `Inference-Header-Content-Length`; undefined if the body is JSON.
+ * @throws BadRequest at the first invalid field.
  */
 export function readBatch(
   body: Uint8Array,
@@ -61,7 +61,11 @@ export function readBatch(
   const outputs = outputsOf(request["outputs"], parameters, model.signature, false);
   const asked = outputs.find(({ classes }) => classes !== undefined);
   if (asked !== undefined) {
-    throw new BadRequest("outputs", "expected no classification: a worker has none", asked.classes);
+    throw new BadRequest(
+      "outputs",
+      "expected no classification: workers do not support it",
+      asked.classes,
+    );
   }
   return {
     id: idOf(request["id"]),
@@ -73,7 +77,7 @@ export function readBatch(
   };
 }
 
-/** Outputs that are asked for with `stratagem_keep`. */
+/** Returns the outputs requested with `stratagem_keep`. */
 function keptOutputs(stated: unknown, outputs: readonly RequestedOutput[]): Set<number> {
   const asked: readonly unknown[] = Array.isArray(stated) ? stated : [];
   const kept = asked.map((output, position) => {
@@ -108,7 +112,7 @@ function idOf(id: unknown): string | undefined {
   throw new BadRequest("id", `expected a text of at most ${MAX_ID_CHARACTERS} characters`, id);
 }
 
-/** Binary data follow the JSON in the order of the inputs that have some. */
+/** Reads the inputs. Binary data follow the JSON in the order of the inputs that have them. */
 function inputsOf(given: unknown, binary: Uint8Array, model: AgentModel): ShapedInput[] {
   if (!Array.isArray(given)) throw new BadRequest("inputs", "expected an array", given);
   const { inputs: tensors } = model.signature;
@@ -152,7 +156,7 @@ function inputsOf(given: unknown, binary: Uint8Array, model: AgentModel): Shaped
   throw new BadRequest("inputs", `expected an input named "${missing.name}"`, given.length);
 }
 
-/** @param stated of the model, with -1 for an open axis. */
+/** @param stated shape of the model, with -1 for an open axis. */
 function shapeOf(found: unknown, stated: readonly number[], path: string): number[] {
   const at = `${path}.shape`;
   const sizes: unknown[] = Array.isArray(found) ? found : [];
@@ -176,11 +180,11 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   const at = `${path}.parameters.binary_data_size`;
   const bytes = integerOf(size, at);
   if (bytes <= available && fields["data"] === undefined) return bytes;
-  const expected = `expected at most the ${available} bytes that are left, and no data beside it`;
+  const expected = `expected at most the ${available} remaining bytes, and no data field`;
   throw new BadRequest(at, expected, size);
 }
 
-/** Axis 0 of the inputs that have an open axis, which agree in it. */
+/** Returns axis 0 of the inputs with an open axis, which must agree. */
 function rowsOf(inputs: readonly ShapedInput[], { variant }: AgentModel): number {
   let rows: number | undefined;
   for (const [index, { shape }] of inputs.entries()) {
@@ -188,14 +192,18 @@ function rowsOf(inputs: readonly ShapedInput[], { variant }: AgentModel): number
     if (!isOpen && variant.adapter === undefined) continue;
     const own = shape[0] ?? 1;
     if (rows !== undefined && rows !== own) {
-      throw new BadRequest(`inputs[${index}].shape[0]`, `expected ${rows}, as others have`, own);
+      throw new BadRequest(
+        `inputs[${index}].shape[0]`,
+        `expected ${rows}, as in other inputs`,
+        own,
+      );
     }
     rows = own;
   }
   return rows ?? inputs[0]?.shape[0] ?? 1;
 }
 
-/** @throws BadRequest for sizes that are none of the model's: front ends have padded the rows. */
+/** @throws BadRequest for sizes that are not the model's: front ends pad the rows. */
 function bucketIn(inputs: readonly ShapedInput[], axes: readonly BucketAxis[]): number {
   const found = axes.map(({ inputs: places, sizes }) => {
     const own = places.map(({ input, axis }) => inputs[input]?.shape[axis] ?? 0);

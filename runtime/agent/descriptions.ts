@@ -1,4 +1,6 @@
-/** What an agent says of its models, in the words of the Open Inference Protocol and of Triton. */
+/**
+ * Metadata of an agent and its models in the formats of the Open Inference Protocol and of Triton.
+ */
 import type { VariantModel } from "../exec/models/executor.ts";
 import type { ModelTensor } from "../server/tensors/signature.ts";
 import { DATATYPES } from "../server/tensors/tensors.ts";
@@ -36,8 +38,8 @@ export function modelMetadata({ name, variant, signature, sha256 }: AgentModel):
 }
 
 /**
- * Triton's configuration: shapes are whole, and no batching is named, because a request is a batch
- * and runs as it is.
+ * Triton's model configuration: shapes are whole and no batching is stated, because a request is
+ * one batch and runs as it is.
  */
 export function modelConfig({ name, variant, signature }: AgentModel): object {
   const described = (tensors: readonly ModelTensor[], infos: VariantModel["inputs"]) =>

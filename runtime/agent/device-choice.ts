@@ -1,4 +1,4 @@
-/** What runs the models of an agent: as it is told, or the first that runs one. */
+/** Device that runs the models of an agent: the configured one, or the first that runs a model. */
 
 import type { Notice } from "../base/notice.ts";
 import { onFirstProvider } from "../exec/limits/first-provider.ts";
@@ -20,9 +20,9 @@ export class DeviceChoice {
   }
 
   /**
-   * Starts a model: the first one decides what those after it run on.
-   * @param start its second parameter says whether another device is tried where this one fails.
-   * @throws Error saying why it does not start.
+   * Starts a model; the first one determines the device of all later ones.
+   * @param start `isTrial` says whether another device is tried if this one fails.
+   * @throws Error with the reason if it does not start.
    */
   async start<E>(start: (device: WorkerDevice, isTrial: boolean) => Promise<E>): Promise<E> {
     if (this.#device !== null) return start(this.#device, false);

@@ -1,18 +1,18 @@
-/** Refuses front ends whose lease of this worker is over, by the epochs that requests state. */
+/** Rejects front ends whose lease of this worker is over, by the epochs that requests state. */
 import { HttpError } from "../server/connections/http-error.ts";
 
-/** Header by which a front end states its lease: `<front end>/<epoch>`. */
+/** Header in which a front end states its lease: `<front end>/<epoch>`. */
 export const LEASE = "stratagem-lease";
 
 const FORM = /^([\x21-\x7e]{1,256})\/([1-9]\d{0,14})$/;
 
 export interface Lease {
   readonly frontEnd: string;
-  /** Grows with each lease of the worker, whoever has it. */
+  /** Grows with each lease of the worker, whichever front end gets it. */
   readonly epoch: number;
 }
 
-/** @returns null without the header. @throws HttpError 400 */
+/** Returns null without the header. @throws HttpError 400 */
 export function leaseOf(header: string | readonly string[] | undefined): Lease | null {
   if (header === undefined) return null;
   const text = String(header);
@@ -21,27 +21,24 @@ export function leaseOf(header: string | readonly string[] | undefined): Lease |
   throw new HttpError(400, `${LEASE}: expected <front end>/<epoch> such as a/7, got "${text}"`);
 }
 
-/**
- * The latest lease that was seen. It is forgotten with the process, as are the batches that ran in
- * it.
- */
+/** The latest lease seen. It is forgotten with the process, as are the batches that ran in it. */
 export class Fence {
   #latest: Lease | null = null;
   readonly #onHigher: () => void;
 
-  /** @param onHigher told when an epoch was seen that is higher than all before. */
+  /** @param onHigher called when a new highest epoch was seen. */
   constructor(onHigher: () => void = () => {}) {
     this.#onHigher = onHigher;
   }
 
-  /** The highest that was seen; 0 before the first. */
+  /** Highest epoch seen; 0 before the first. */
   get epoch(): number {
     return this.#latest?.epoch ?? 0;
   }
 
   /**
-   * Takes note of a lease. Requests without one pass.
-   * @throws HttpError 409 where a later one was seen, or another front end has the epoch.
+   * Records a lease. Requests without one pass.
+   * @throws HttpError 409 if a later one was seen, or another front end has the epoch.
    */
   check(lease: Lease | null): void {
     if (lease === null) return;
@@ -49,7 +46,7 @@ export class Fence {
     const isOver = latest !== null && lease.epoch < latest.epoch;
     const isDouble = lease.epoch === latest?.epoch && lease.frontEnd !== latest.frontEnd;
     if (isOver || isDouble) {
-      const expected = `expected that of ${latest.frontEnd}, epoch ${latest.epoch}, or a later one`;
+      const expected = `expected epoch ${latest.epoch} of ${latest.frontEnd} or a later epoch`;
       const found = `epoch ${lease.epoch} of ${lease.frontEnd}`;
       throw new HttpError(409, `${LEASE}: ${expected}, got ${found}`);
     }

@@ -1,4 +1,4 @@
-/** A model that an agent holds: a process of its own that runs it, and is replaced when it ends. */
+/** A model that an agent holds: a process of its own runs it, and is replaced when it ends. */
 import { setImmediate } from "node:timers/promises";
 import type { Notice } from "../base/notice.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../exec/models/executor.ts";
@@ -12,30 +12,30 @@ import type { AgentModel } from "./agent-model.ts";
 import type { DeviceChoice } from "./device-choice.ts";
 import type { FoundModel } from "./model-folder.ts";
 
-/** How the processes of all models are started. */
+/** Options of the processes of all models. */
 export interface HoldingOptions {
   readonly devices: DeviceChoice;
-  /** Processes in reserve, of each model. */
+  /** Standby processes of each model. */
   readonly standby: number;
   /** Null for what the model needs. */
   readonly memoryBytes: number | null;
   readonly cpuFallback: CpuFallback;
   readonly onNotice: Notice;
-  /** Something has changed that others are told. */
+  /** Called when the agent's document has changed. */
   readonly onChange: () => void;
 }
 
 export class HeldModel {
   readonly model: AgentModel;
   readonly cores: number;
-  /** Processes that ended by themselves. */
+  /** Number of processes that ended by themselves. */
   lossCount = 0;
   readonly #found: FoundModel;
   readonly #options: HoldingOptions;
   #executor: ProcessExecutor | null = null;
   #isReady = false;
   #runs = 0;
-  /** Whether it takes no further batch. */
+  /** Whether it takes no further batches. */
   #isLeaving = false;
   #onIdle: (() => void) | null = null;
 
@@ -47,8 +47,8 @@ export class HeldModel {
   }
 
   /**
-   * Starts its process; the file is the model's from now on.
-   * @throws Error saying why it cannot be held; the file is closed then.
+   * Starts its process, and takes over the file.
+   * @throws Error with the reason if it cannot be held; the file is then closed.
    */
   static async open(found: FoundModel, cores: number, options: HoldingOptions): Promise<HeldModel> {
     const held = new HeldModel(found, cores, options);
@@ -66,7 +66,7 @@ export class HeldModel {
     return this.#isReady && !this.#isLeaving;
   }
 
-  /** Of the process that runs it. */
+  /** Process id of the process that runs it. */
   get pid(): number | undefined {
     return this.#executor?.pids().slots[0];
   }
@@ -79,7 +79,7 @@ export class HeldModel {
     try {
       return await executor.run(0, batch, onComputed);
     } catch (error) {
-      // The loss is told right after: only then it is known whether the next batch has a process.
+      // `onLost` follows in the next turn: only then is it known whether a process is left.
       if (error instanceof WorkerLostError) await setImmediate();
       throw error;
     } finally {
@@ -88,7 +88,7 @@ export class HeldModel {
     }
   }
 
-  /** Ends its process after the batches that it has; it takes no others. */
+  /** Ends its process after its running batches; it takes no others. */
   async close(): Promise<void> {
     this.#isLeaving = true;
     if (this.#runs > 0) {
@@ -109,14 +109,14 @@ export class HeldModel {
       onLost: (_worker, reason) => {
         this.lossCount++;
         this.#setReady(false);
-        onNotice(`${name}: its process is lost: ${reason}`, "warn");
+        onNotice(`${name}: its process ended: ${reason}`, "warn");
       },
       onReplaced: (_worker, reason) => {
         this.lossCount++;
-        onNotice(`${name}: its process is lost, another has its place: ${reason}`, "warn");
+        onNotice(`${name}: its process ended, a standby replaced it: ${reason}`, "warn");
       },
       onStartFailed: (reason, retryMs) => {
-        onNotice(`${name}: its process failed: ${reason}; another try in ${retryMs} ms`, "warn");
+        onNotice(`${name}: its process failed: ${reason}; retrying in ${retryMs} ms`, "warn");
       },
     };
     this.#executor = await devices.start((device, isTrial) => {

@@ -1,27 +1,27 @@
-/** All models of an agent: which it holds, and how they come and go. */
+/** All models of an agent: holds, loads and unloads them. */
 import { HttpError, RETRY_LATER } from "../server/connections/http-error.ts";
 import type { AgentModel } from "./agent-model.ts";
 import { NoModelError } from "./agent-model.ts";
 import { HeldModel, type HoldingOptions } from "./held-model.ts";
 import type { AskedModel, ModelCatalog } from "./model-catalog.ts";
 
-/** Each has a process. */
+/** Maximum number of models, each with a process. */
 const MAX_HELD = 64;
 
 type ModelState = "ready" | "loading" | "unavailable";
 
-/** As front ends are told. */
-export interface ToldModel {
+/** A model as reported to front ends. */
+export interface ModelStatus {
   readonly name: string;
-  /** Null where no file of the name was read yet, or the model has none. */
+  /** Null if no file of that name has been read yet, or the model has no file. */
   readonly sha256: string | null;
   readonly state: ModelState;
-  /** Why it is not ready; empty where it is. */
+  /** Why it is not ready; empty if it is. */
   readonly reason: string;
 }
 
 export interface AskedLoad extends AskedModel {
-  /** Threads of its sessions; undefined for those of the agent. */
+  /** Threads of its sessions; undefined for the agent's default. */
   readonly cores: number | undefined;
 }
 
@@ -36,12 +36,12 @@ export class HeldModels {
   readonly #held = new Map<string, HeldModel>();
   readonly #loading = new Set<string>();
   readonly #failed = new Map<string, Failed>();
-  /** Those that end, and the changes under way, which come one after another. */
+  /** Models that are ending. */
   readonly #leaving = new Set<Promise<void>>();
   #changing: Promise<unknown> = Promise.resolve();
   #isClosing = false;
 
-  /** @param cores of models of which nobody says them. */
+  /** @param cores default for models whose load request states none. */
   constructor(catalog: ModelCatalog, cores: number, options: HoldingOptions) {
     this.#catalog = catalog;
     this.#cores = cores;
@@ -57,20 +57,20 @@ export class HeldModels {
     return this.#loading.size > 0;
   }
 
-  /** Of all that are held, wanted, or could be loaded, by name. */
-  async told(): Promise<ToldModel[]> {
+  /** Returns all models that are held, wanted, or could be loaded, by name. */
+  async list(): Promise<ModelStatus[]> {
     const own = [...this.#held.keys(), ...this.#loading, ...this.#failed.keys()];
     const names = new Set([...(await this.#catalog.names()), ...own]);
-    return [...names].sort().map((name) => this.#toldOf(name));
+    return [...names].sort().map((name) => this.#statusOf(name));
   }
 
-  /** Those that somebody asked for: held, on their way, or failed. */
-  get wanted(): ToldModel[] {
+  /** Models that were asked for: held, loading, or failed. */
+  get wanted(): ModelStatus[] {
     const names = [...this.#held.keys(), ...this.#loading, ...this.#failed.keys()];
-    return [...new Set(names)].sort().map((name) => this.#toldOf(name));
+    return [...new Set(names)].sort().map((name) => this.#statusOf(name));
   }
 
-  /** Which model answers to a name. @throws HttpError 404, or 503 while it has no process. */
+  /** Returns the model of that name. @throws HttpError 404, or 503 while it has no process. */
   ready(name: string): HeldModel {
     const held = this.#held.get(name);
     if (held?.isReady === true) return held;
@@ -81,8 +81,8 @@ export class HeldModels {
   }
 
   /**
-   * What is known of a model that is held. Of others nothing is told, as Triton has it, so that
-   * nobody takes them for ready. @throws HttpError 404
+   * Returns a held model. Like Triton, it describes no others, which clients might take for ready.
+   * @throws HttpError 404
    */
   described(name: string): AgentModel {
     const held = this.#held.get(name);
@@ -91,14 +91,14 @@ export class HeldModels {
   }
 
   /**
-   * Loads a model, in the place of what has its name, which answers until then.
-   * @throws Error saying why it cannot be held; what was there stays.
+   * Loads a model, replacing the one of that name, which answers until then.
+   * @throws Error with the reason if it cannot be held; the previous one stays.
    */
   load(asked: AskedLoad): Promise<void> {
     return this.#inTurn(() => this.#load(asked));
   }
 
-  /** @throws NoModelError where it is not held. */
+  /** @throws NoModelError if it is not held. */
   unload(name: string): Promise<void> {
     return this.#inTurn(async () => {
       const held = this.#held.get(name);
@@ -110,7 +110,7 @@ export class HeldModels {
     });
   }
 
-  /** Ends all processes, after the batches that they have. */
+  /** Ends all processes after their running batches. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#changing;
@@ -119,7 +119,7 @@ export class HeldModels {
     await Promise.all([...this.#leaving, ...held.map((one) => one.close())]);
   }
 
-  #toldOf(name: string): ToldModel {
+  #statusOf(name: string): ModelStatus {
     const held = this.#held.get(name);
     const sha256 = held?.model.sha256 ?? null;
     if (held?.isReady === true) return { name, sha256, state: "ready", reason: "" };
@@ -130,7 +130,7 @@ export class HeldModels {
     return { name, sha256, state: "unavailable", reason };
   }
 
-  /** One change at a time: a model that is loaded takes cores from those that serve. */
+  /** Runs one change at a time: a model that is loading takes cores from those that serve. */
   #inTurn(change: () => Promise<void>): Promise<void> {
     const done = this.#changing.then(change);
     this.#changing = done.catch(() => {});

@@ -24,7 +24,7 @@ const HEADER_LENGTH = "inference-header-content-length";
 /** Another worker may take it at once. */
 const RETRY_NOW = { "retry-after": "0" };
 
-/** What is known of a batch before its bytes have come. */
+/** State of a batch before its bytes have arrived. */
 interface Arrival {
   readonly held: HeldModel;
   readonly lease: Lease | null;
@@ -38,7 +38,7 @@ interface Ran {
   readonly runMs: number;
 }
 
-/** @throws HttpError, BadRequest, RowsRefusedError; it is counted already. */
+/** Answers a batch and counts it. @throws HttpError, BadRequest, RowsRefusedError */
 export async function answerBatch(
   state: AgentState,
   name: string,
@@ -52,8 +52,9 @@ export async function answerBatch(
   try {
     const arrival = arrivalOf(state, name, request, arrivalMs);
     turn = state.turns.enter();
-    if (turn === null) throw refused(state, "busy", 503, "a batch runs and another waits");
-    // What waits for a client that is gone gives its place away; what runs is let run.
+    if (turn === null)
+      throw refused(state, "busy", 503, "queue full: one batch runs and another waits");
+    // A waiting batch whose client is gone gives up its place; a running one runs on.
     response.once("close", giveUp);
     const batch = await received(state, arrival.held, request, hold);
     const inputs = await gathered(state, batch, request, hold);
@@ -67,9 +68,9 @@ export async function answerBatch(
     state.counts.onAnswered(name, spans, nowMs);
   } catch (error) {
     const nowMs = state.nowMs();
-    const { told, reason } = failureOf(error);
+    const { failure, reason } = failureOf(error);
     state.counts.of(name).onRequestFailed(reason, nowMs - arrivalMs, nowMs);
-    throw told;
+    throw failure;
   } finally {
     response.off("close", giveUp);
     turn?.leave();
@@ -77,7 +78,7 @@ export async function answerBatch(
   }
 }
 
-/** @throws HttpError for what is refused before any of its bytes are read. */
+/** @throws HttpError for a batch rejected before any of its bytes are read. */
 function arrivalOf(
   state: AgentState,
   name: string,
@@ -109,7 +110,7 @@ async function received(
   return readBatch(body, typeof header === "string" ? header : undefined, model);
 }
 
-/** Takes what other workers have of a batch, while the one before it computes. */
+/** Fetches inputs kept by other workers while the previous batch computes. */
 function gathered(
   { values }: AgentState,
   { inputs }: ReadBatch,
@@ -126,7 +127,7 @@ function gathered(
   );
 }
 
-/** Nothing of a batch has run where this throws a refusal, so that its id may come again. */
+/** If this throws a rejection, nothing of the batch has run, so its id may be used again. */
 async function runInTurn(
   state: AgentState,
   arrival: Arrival,
@@ -136,7 +137,7 @@ async function runInTurn(
 ): Promise<Ran> {
   const { id, rows, bucket, inputs } = batch;
   if (id !== undefined && !state.ids.take(id)) {
-    throw refused(state, "double", 409, `id: expected one that is new, "${id}" already ran`);
+    throw refused(state, "double", 409, `id: expected a new id, "${id}" already ran`);
   }
   try {
     const isMine = await turn.begin();
@@ -158,13 +159,15 @@ async function runInTurn(
   return { result, queueMs: beginMs - arrival.arrivalMs, runMs };
 }
 
-/** Its lease, its time or its process may be over since it came. */
+/**
+ * Checks again before the run: the lease, the deadline and the process may have ended meanwhile.
+ */
 function mayBegin(state: AgentState, { lease, deadlineMs: endMs, held, arrivalMs }: Arrival): void {
   checkLease(state, lease);
   const nowMs = state.nowMs();
   if (nowMs >= endMs) {
-    const waited = `${Math.round(nowMs - arrivalMs)} ms after it came`;
-    throw refused(state, "late", 504, `${DEADLINE}: the time is over, ${waited}`);
+    const waited = `${Math.round(nowMs - arrivalMs)} ms after the request arrived`;
+    throw refused(state, "late", 504, `${DEADLINE}: the deadline has passed, ${waited}`);
   }
   if (!held.isReady) {
     throw refused(state, "not_ready", 503, `${held.model.name}: its process is not ready`);
@@ -190,20 +193,23 @@ function refused(
   return new HttpError(status, message, status === 503 ? RETRY_NOW : {});
 }
 
-/** What a front end is told: 502 where the process ended, 500 where the model refused the batch. */
-function failureOf(error: unknown): { told: unknown; reason: FailureReason | undefined } {
+/**
+ * Returns the error for the front end: 502 if the process ended, 500 if the model refused the
+ * batch.
+ */
+function failureOf(error: unknown): { failure: unknown; reason: FailureReason | undefined } {
   if (error instanceof WorkerLostError) {
-    return { told: new HttpError(502, error.message), reason: "worker-lost" };
+    return { failure: new HttpError(502, error.message), reason: "worker-lost" };
   }
-  if (error instanceof RowsRefusedError) return { told: error, reason: "refused" };
+  if (error instanceof RowsRefusedError) return { failure: error, reason: "refused" };
   if (error instanceof InferenceError) {
-    return { told: new HttpError(500, error.message), reason: "inference" };
+    return { failure: new HttpError(500, error.message), reason: "inference" };
   }
   if (error instanceof HttpError && error.status === 499) {
-    return { told: error, reason: "cancelled" };
+    return { failure: error, reason: "cancelled" };
   }
   const isRefusal = error instanceof HttpError && error.status >= 409;
-  return { told: error, reason: isRefusal ? "shed" : undefined };
+  return { failure: error, reason: isRefusal ? "shed" : undefined };
 }
 
 /** Header with the milliseconds that are left, as the request was sent. */

@@ -1,8 +1,8 @@
-/** Tensors that stay on a worker, for the one that takes them next. */
+/** Tensors kept on a worker until another worker fetches them. */
 import { randomUUID } from "node:crypto";
 import { HttpError } from "../server/connections/http-error.ts";
 
-/** Whoever takes a value does so with its next batch. */
+/** Lifetime of a value; its taker needs it for its next batch. */
 const KEPT_MS = 60_000;
 
 interface KeptValue {
@@ -13,7 +13,7 @@ interface KeptValue {
 export class KeptValues {
   readonly maxBytes: number;
   readonly #nowMs: () => number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #byKey = new Map<string, KeptValue>();
   #bytes = 0;
 
@@ -26,7 +26,10 @@ export class KeptValues {
     return this.#bytes;
   }
 
-  /** Makes room by the oldest. @returns its key, which nobody can guess. @throws HttpError 413 */
+  /**
+   * Keeps a value, dropping the oldest ones to make space. @returns its unguessable key. @throws
+   * HttpError 413
+   */
   put(bytes: Uint8Array): string {
     if (bytes.length > this.maxBytes) {
       const expected = `expected a value of at most ${this.maxBytes} bytes to keep`;
@@ -44,7 +47,7 @@ export class KeptValues {
     return key;
   }
 
-  /** @returns undefined for one that is not there any more. */
+  /** Returns undefined for a value that is no longer kept. */
   get(key: string): Uint8Array | undefined {
     return this.#byKey.get(key)?.bytes;
   }
@@ -55,7 +58,7 @@ export class KeptValues {
   }
 }
 
-/** Without what lies beside it in memory, where that is much. */
+/** Copies a small view, so that it does not keep a large buffer alive. */
 function alone(bytes: Uint8Array): Uint8Array {
   return 2 * bytes.length < bytes.buffer.byteLength ? bytes.slice() : bytes;
 }

@@ -1,15 +1,15 @@
-/** Where an agent listens. */
+/** Starts listening at the address of an agent. */
 import type { Server } from "node:http";
 import { RuntimeError } from "../base/errors.ts";
 
 interface ListenAddress {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 for any free port. */
   readonly port: number;
   readonly isTls: boolean;
 }
 
-/** @returns its URL. @throws RuntimeError RUNTIME_LISTEN */
+/** Returns the URL. @throws RuntimeError RUNTIME_LISTEN */
 export function listenAt(server: Server, { host, port, isTls }: ListenAddress): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {

@@ -1,16 +1,16 @@
-/** Which models an agent can hold: those of a bundle, of a folder, or fetched by their digest. */
+/** Models that an agent can hold: those of a bundle, of a folder, or fetched by digest. */
 import type { VariantModel } from "../exec/models/executor.ts";
 import { agentModel, NoModelError } from "./agent-model.ts";
 import { type FoundModel, ModelFolder } from "./model-folder.ts";
 
-/** What a front end asks for. */
+/** A model that a front end asks for. */
 export interface AskedModel {
   readonly name: string;
-  /** Of its file; undefined for whatever is there. */
+  /** Digest of its file; undefined for any. */
   readonly sha256: string | undefined;
 }
 
-/** Brings a model from elsewhere. @returns the path of a file that stays; null for none. */
+/** Fetches a model from elsewhere. @returns the path of a permanent file; null if not found. */
 export type FetchModel = (asked: {
   readonly name: string;
   readonly sha256: string;
@@ -19,9 +19,9 @@ export type FetchModel = (asked: {
 interface CatalogOptions {
   /** Where model files lie. */
   readonly folder: string;
-  /** Models of a bundle, checked and opened; none if left out. */
+  /** Models of a bundle, checked and opened; default none. */
   readonly variants?: readonly VariantModel[] | undefined;
-  /** Left out where there is no elsewhere. */
+  /** Left out if models are not fetched. */
   readonly fetch?: FetchModel | undefined;
 }
 
@@ -37,18 +37,18 @@ export class ModelCatalog {
   }
 
   /**
-   * Those of the bundle, or of the folder where there is none: what an agent holds from its start.
+   * Returns the models that an agent loads at its start: those of the bundle, else of the folder.
    */
   async ownNames(): Promise<string[]> {
     return this.#byName.size > 0 ? [...this.#byName.keys()] : this.#folder.names();
   }
 
-  /** Of all that can be loaded without a digest. */
+  /** Returns the names of all models that can be loaded without a digest. */
   async names(): Promise<string[]> {
     return [...new Set([...this.#byName.keys(), ...(await this.#folder.names())])];
   }
 
-  /** @throws NoModelError where there is none of the name, or of the digest. */
+  /** @throws NoModelError if no model has the name or the digest. */
   async find({ name, sha256 }: AskedModel): Promise<FoundModel> {
     const here = await this.#findHere(name);
     const found = here?.model.sha256 ?? null;
@@ -58,8 +58,8 @@ export class ModelCatalog {
       const path = await this.#fetch({ name, sha256 });
       if (path !== null) return this.#expected(name, path, sha256);
     }
-    if (here === undefined) throw new NoModelError("there is no such model");
-    throw new NoModelError(`expected the file of SHA-256 ${sha256}, got ${found ?? "no file"}`);
+    if (here === undefined) throw new NoModelError("no such model");
+    throw new NoModelError(`expected a file with SHA-256 ${sha256}, got ${found ?? "no file"}`);
   }
 
   async #findHere(name: string): Promise<FoundModel | undefined> {
@@ -69,11 +69,11 @@ export class ModelCatalog {
     return { model, close: async () => {} };
   }
 
-  /** What was fetched, if it is what was asked for. */
+  /** Opens a fetched file if it has the requested digest. */
   async #expected(name: string, path: string, sha256: string): Promise<FoundModel> {
     const found = await this.#folder.open(name, path);
     if (found.model.sha256 === sha256) return found;
     await found.close();
-    throw new NoModelError(`expected the file of SHA-256 ${sha256}, got ${found.model.sha256}`);
+    throw new NoModelError(`expected a file with SHA-256 ${sha256}, got ${found.model.sha256}`);
   }
 }

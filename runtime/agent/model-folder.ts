@@ -1,4 +1,4 @@
-/** Models that are ONNX files of a folder, each called by the stem of its file. */
+/** Models that are ONNX files of a folder, named by their files without the extension. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { VariantModel } from "../exec/models/executor.ts";
@@ -8,41 +8,41 @@ import { OpenedModels } from "../exec/process/opened-models.ts";
 import { type AgentModel, agentModel, NoModelError } from "./agent-model.ts";
 
 const ENDING = ".onnx";
-/** Descriptions that are kept, by the digest of their file. */
+/** Maximum number of cached descriptions, by the digest of the file. */
 const MAX_KEPT = 256;
 
 /** A model whose file is open. */
 export interface FoundModel {
   readonly model: AgentModel;
-  /** Closes the file; processes that have inherited it keep theirs. */
+  /** Closes the file; processes that have inherited the descriptor keep theirs. */
   close(): Promise<void>;
 }
 
 export class ModelFolder {
   readonly #folder: string;
   readonly #described = new Map<string, Pick<VariantModel, "inputs" | "outputs">>();
-  /** One model is read at a time. */
+  /** Serializes reads: one model at a time. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Of all models that lie there now, sorted. @throws Error of the file system. */
+  /** Returns the names of all models in the folder, sorted. @throws Error of the file system. */
   async names(): Promise<string[]> {
     const entries = await readdir(this.#folder);
     const files = entries.filter((file) => file.endsWith(ENDING) && file.length > ENDING.length);
     return files.map((file) => file.slice(0, -ENDING.length)).sort();
   }
 
-  /** @returns undefined where there is no such file. @throws NoModelError for one of no use. */
+  /** Returns undefined if no such file exists. @throws NoModelError for an invalid file. */
   async find(name: string): Promise<FoundModel | undefined> {
     const names = await this.names();
     // Only names that the folder lists become paths.
     return names.includes(name) ? this.open(name, join(this.#folder, name + ENDING)) : undefined;
   }
 
-  /** @throws NoModelError if it is no model, or cannot be read. */
+  /** @throws NoModelError if it is not a model, or cannot be read. */
   async open(name: string, path: string): Promise<FoundModel> {
     const files = new OpenedModels();
     try {
@@ -79,7 +79,7 @@ export class ModelFolder {
   }
 }
 
-/** In a process of its own, which a file that is no model takes along. */
+/** Reads the file in a separate process, which an invalid model may crash. */
 async function described(path: string): Promise<DescribedModel> {
   const never = new AbortController();
   const reader = new ModelReader(never.signal);

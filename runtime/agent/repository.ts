@@ -1,4 +1,4 @@
-/** Triton's model repository extension: which models there are, loading and unloading them. */
+/** Triton's model repository extension: lists, loads and unloads models. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../server/bodies/body.ts";
 import { SMALL_LIMIT } from "../server/bodies/body-memory.ts";
@@ -12,7 +12,9 @@ import type { AskedLoad } from "./held-models.ts";
 const TRITON_STATE = { ready: "READY", loading: "LOADING", unavailable: "UNAVAILABLE" } as const;
 const MAX_CORES = 1024;
 
-/** @param path behind `/v2/repository`. @returns the document. @throws HttpError, BadRequest */
+/**
+ * @param path segments after `/v2/repository`. @returns the document. @throws HttpError, BadRequest
+ */
 export async function repositoryAnswer(
   state: AgentState,
   path: readonly string[],
@@ -27,7 +29,7 @@ export async function repositoryAnswer(
   if (!isChange || (action !== "load" && action !== "unload")) {
     throw new HttpError(404, `no such path: ${request.url}`);
   }
-  // Whose lease is over takes no model away from who has it now.
+  // A front end whose lease is over must not change the models of the current one.
   state.fence.check(leaseOf(request.headers[LEASE]));
   const asked = await smallJson(state, request);
   try {
@@ -37,25 +39,25 @@ export async function repositoryAnswer(
     if (error instanceof BadRequest) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     state.onNotice(`failed to ${action} '${name}', ${reason}`, "warn");
-    // In the words and with the status by which Triton's clients know it.
+    // Message and status that Triton's clients expect.
     throw new HttpError(400, `failed to ${action} '${name}', ${reason}`);
   }
   return { name, [action]: true };
 }
 
 async function index({ models }: AgentState, onlyReady: boolean): Promise<object> {
-  const told = await models.told();
-  return told
+  const all = await models.list();
+  return all
     .filter(({ state }) => state === "ready" || !onlyReady)
     .map(({ name, state, reason }) => ({ name, version: "1", state: TRITON_STATE[state], reason }));
 }
 
-/** Texts or numbers, since Triton's clients make texts of all parameters. */
+/** Values may be strings or numbers, since Triton's clients convert all parameters to strings. */
 function askedLoad(name: string, { parameters = {} }: Fields): AskedLoad {
   const { sha256, cores, ...others } = fieldsOf(parameters, "parameters");
   const [other] = Object.keys(others);
   if (other !== undefined) {
-    throw new BadRequest(`parameters.${other}`, "expected sha256 and cores alone", others[other]);
+    throw new BadRequest(`parameters.${other}`, "expected only sha256 and cores", others[other]);
   }
   return { name, sha256: digestOf(sha256), cores: coresOf(cores) };
 }

@@ -1,4 +1,6 @@
-/** Routes of an agent: the Open Inference Protocol v2, Triton's repository, and what it is. */
+/**
+ * Routes of an agent: the Open Inference Protocol v2, Triton's repository, and its own document.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { exposition } from "../base/exposition.ts";
 import { RowsRefusedError } from "../exec/models/executor.ts";
@@ -17,7 +19,7 @@ import { VALUES } from "./value-source.ts";
 const JSON_TYPE = "application/json";
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-/** A request whose way is known: its path in segments. */
+/** A request with its path in segments. */
 interface Asked {
   readonly state: AgentState;
   readonly path: readonly string[];
@@ -25,7 +27,7 @@ interface Asked {
   readonly response: ServerResponse;
 }
 
-/** Answers a request that may come in, whatever happens; never rejects. */
+/** Answers an admitted request; never rejects. */
 export async function handle(
   state: AgentState,
   request: IncomingMessage,
@@ -62,7 +64,7 @@ function route(asked: Asked): Promise<void> | void {
   sendJson(state, response, status, value);
 }
 
-/** @param page behind `/v2/`. */
+/** @param page path after `/v2/`. */
 function serverPage(state: AgentState, page: string): readonly [number, object] | undefined {
   if (page === "") return [200, serverMetadata(state)];
   if (page === "health/live") return [200, { live: true }];
@@ -82,7 +84,7 @@ function serverPage(state: AgentState, page: string): readonly [number, object] 
   return undefined;
 }
 
-/** @param path behind that of values: the key. */
+/** @param path segments after that of values: the key. */
 function sendValue({ state, request, response }: Asked, path: readonly string[]): void {
   expectMethod(request, "GET");
   const bytes = path.length === 1 ? state.values.get(path[0] ?? "") : undefined;
@@ -98,7 +100,7 @@ async function routeRepository(
   sendJson(state, response, 200, await repositoryAnswer(state, path, request));
 }
 
-/** @param path behind `/v2/models`: the name, perhaps its version, and what is asked of it. */
+/** @param path segments after `/v2/models`: the name, an optional version, and the resource. */
 async function routeModel(
   { state, request, response }: Asked,
   [name = "", ...path]: readonly string[],
@@ -127,7 +129,7 @@ async function routeModel(
   } else throw noSuchPath(request);
 }
 
-/** Answers with the reason. */
+/** Answers with an error. */
 export function sendError(state: AgentState, response: ServerResponse, reason: unknown): void {
   const isRows = reason instanceof RowsRefusedError;
   const error = isRows ? new HttpError(400, reason.message) : httpErrorOf(reason);
@@ -136,8 +138,8 @@ export function sendError(state: AgentState, response: ServerResponse, reason: u
     if (!response.writableEnded) response.destroy();
     return;
   }
-  const told = { error: reasonText(error.message), ...(isRows ? { rows: reason.rows } : {}) };
-  sendJson(state, response, error.status, told, error.headers);
+  const body = { error: reasonText(error.message), ...(isRows ? { rows: reason.rows } : {}) };
+  sendJson(state, response, error.status, body, error.headers);
 }
 
 function sendJson(
@@ -159,7 +161,7 @@ function send(
   headers: Readonly<Record<string, string>>,
 ): void {
   const { req: request } = response;
-  // The rest of a batch that is refused is read and forgotten, so that its connection stays.
+  // Reads and discards the rest of a rejected batch, so that its connection stays usable.
   const isBounded = Number(request.headers["content-length"]) <= bodyLimit.bytes;
   const isCut = hasUnreadBody(request) && !(isBounded && request.headers.expect === undefined);
   const close = isCut || isStopping ? CLOSE : {};

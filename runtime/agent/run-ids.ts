@@ -1,13 +1,13 @@
-/** Remembers which batches ran, by their ids, so that none runs twice. */
+/** Remembers the ids of batches that ran, so that none runs twice. */
 
 /** Far more than are on their way to one worker at a time. */
 const REMEMBERED = 1024;
 
 export class RunIds {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #ids = new Set<string>();
 
-  /** @returns whether it is new; it is known from now on. */
+  /** Records an id. @returns whether it is new. */
   take(id: string): boolean {
     if (this.#ids.has(id)) return false;
     this.#ids.add(id);
@@ -18,7 +18,7 @@ export class RunIds {
     return true;
   }
 
-  /** A batch did not run, so that it may come again. */
+  /** Forgets the id of a batch that did not run, so that it may come again. */
   giveBack(id: string): void {
     this.#ids.delete(id);
   }

@@ -1,18 +1,18 @@
-/** Whose turn it is: one batch computes, one more waits while its bytes come in, others go away. */
+/**
+ * Admission of batches: one computes, one more waits while its bytes come in, others are rejected.
+ */
 import { assert } from "../core/assert.ts";
 
-/** The one that computes, and the one that waits. */
+/** The batch that computes, and the one that waits. */
 const ROOM = 2;
 
-/** A batch that was let in. */
+/** An admitted batch. */
 export interface Turn {
-  /**
-   * Waits until it may compute; called once. @returns false where it left before that.
-   */
+  /** Waits until it may compute; called once. @returns false if it left before that. */
   begin(): Promise<boolean>;
-  /** Nobody waits for it any more: it leaves unless it computes already. */
+  /** Leaves, unless it computes already: the client no longer waits for it. */
   giveUp(): void;
-  /** It computes no more, or will not. Any number of times. */
+  /** Ends the turn; may be called any number of times. */
   leave(): void;
 }
 
@@ -31,12 +31,12 @@ export class Turns {
     return this.#computing !== null;
   }
 
-  /** Batches that were let in and have not left. */
+  /** Number of batches that were admitted and have not left. */
   get count(): number {
     return this.#in.size;
   }
 
-  /** Lets a batch in before its bytes have come; null where there is no room. */
+  /** Admits a batch before its bytes have come; null if the queue is full. */
   enter(): Turn | null {
     if (this.#in.size >= ROOM) return null;
     const turn: Turn = {
@@ -50,14 +50,14 @@ export class Turns {
     return turn;
   }
 
-  /** Who has all its bytes first computes first. */
+  /** The batch that has all its bytes first computes first. */
   #begin(turn: Turn): Promise<boolean> {
     if (!this.#in.has(turn)) return Promise.resolve(false);
     if (this.#computing === null) {
       this.#computing = turn;
       return Promise.resolve(true);
     }
-    assert(this.#waiting === null, "beside the batch that computes there is room for one");
+    assert(this.#waiting === null, "at most one batch waits");
     return new Promise((settle) => {
       this.#waiting = { turn, settle };
     });

@@ -1,4 +1,4 @@
-/** Takes tensors from the worker that has kept them, as a front end names it. */
+/** Fetches tensors from the worker that keeps them, as a front end states it. */
 import { askHttp, causeOf } from "../base/http-client.ts";
 import { HttpError } from "../server/connections/http-error.ts";
 import { binaryOf } from "../server/protocol/infer-request.ts";
@@ -6,24 +6,24 @@ import { BadRequest } from "../server/tensors/bad-request.ts";
 import type { ModelTensor } from "../server/tensors/signature.ts";
 import type { KeptValues } from "./kept-values.ts";
 
-/** Path of a value, behind which its key is. */
+/** Path of a value, followed by its key. */
 export const VALUES = "/v2/stratagem/values/";
 const KEY = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const FETCH_MS = 10_000;
 
-/** An input that is elsewhere, or here since an earlier batch. */
+/** An input kept by another worker, or by this one since an earlier batch. */
 export interface ValueReference {
   readonly key: string;
-  /** URL of the worker that has it; null for this one. */
+  /** URL of the worker that keeps it; null for this one. */
   readonly source: string | null;
   readonly tensor: ModelTensor;
   readonly shape: readonly number[];
-  /** Of the input in its request. */
+  /** Path of the input in its request. */
   readonly path: string;
 }
 
 /**
- * @param parameters of an input. @returns undefined where it is not kept anywhere.
+ * @param parameters parameters of an input. @returns undefined if it is not a kept value.
  * @throws BadRequest
  */
 export function valueReference(
@@ -38,7 +38,7 @@ export function valueReference(
   return { key, source: source === undefined ? null : originOf(source, path) };
 }
 
-/** @throws BadRequest for what is more than the address of a worker. */
+/** @throws BadRequest for anything but the address of a worker. */
 function originOf(source: unknown, path: string): string {
   const url = typeof source === "string" && URL.canParse(source) ? new URL(source) : null;
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
@@ -48,9 +48,9 @@ function originOf(source: unknown, path: string): string {
 }
 
 /**
- * The bytes of a value.
- * @param authorization of the front end, which is shown to the other worker as well.
- * @throws HttpError 424 where it cannot be had. @throws BadRequest where it is another.
+ * Returns the bytes of a value.
+ * @param authorization header of the front end, passed on to the other worker.
+ * @throws HttpError 424 if it is unavailable. @throws BadRequest if its size does not fit.
  */
 export async function takenValue(
   reference: ValueReference,
@@ -59,7 +59,7 @@ export async function takenValue(
 ): Promise<Uint8Array> {
   const { key, source, tensor, shape, path } = reference;
   const bytes = source === null ? kept.get(key) : await fetched(reference, kept, authorization);
-  if (bytes === undefined) throw gone(path, "this worker", "it has it no more");
+  if (bytes === undefined) throw gone(path, "this worker", "it is no longer kept");
   return binaryOf(bytes, tensor, shape, `${path}.parameters.stratagem_value`);
 }
 
@@ -75,7 +75,7 @@ async function fetched(
       ...(authorization === undefined ? {} : { headers: { authorization } }),
     });
     if (status === 200) return new Uint8Array(bytes);
-    throw new Error(`it said ${status}`);
+    throw new Error(`it answered ${status}`);
   } catch (error) {
     throw gone(path, `${source}`, causeOf(error));
   }

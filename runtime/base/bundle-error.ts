@@ -1,4 +1,4 @@
-/** Why a bundle is refused, in the order a reader checks. Source: docs/bundle-format.md. */
+/** Reasons why a bundle is refused, in the order a reader checks. Source: docs/bundle-format.md. */
 export const BUNDLE_ERRORS = {
   BUNDLE_TOO_LARGE: "the file is larger than the cap and was not read",
   BUNDLE_MAGIC: "the file does not begin as a policy bundle does",

@@ -11,32 +11,34 @@ export const EXIT_CODES = {
   badInput: 65,
 } as const;
 
-/** What can go wrong before there is a bundle to refuse. */
+/** Errors other than those of a refused bundle. */
 const COMMAND_ERRORS = {
-  RUNTIME_USAGE: "a command line option has a value that the command does not understand",
-  RUNTIME_CONFIG: "the file of settings has one that there is not, or a value that it cannot have",
+  RUNTIME_USAGE: "a command line option is unknown or has an invalid value",
+  RUNTIME_CONFIG: "the settings file has an unknown setting, or an invalid value",
   RUNTIME_UNREADABLE: "a named file is missing, unreadable, or not a file",
   RUNTIME_MODEL: "a model file of the bundle is missing, or is not the one that was compiled",
-  RUNTIME_ACCESS: "a file that says who may come in is none, or what belongs together does not",
-  RUNTIME_LISTEN: "the address to serve at is taken, or is none of this machine",
-  RUNTIME_MEANS: "the workers of the bundle want more than this machine has",
+  RUNTIME_ACCESS:
+    "an access file (tokens, keys or certificates) cannot be used, or does not match another",
+  RUNTIME_LISTEN: "the address to serve at is in use, or is not an address of this machine",
+  RUNTIME_MEANS: "the workers of the bundle need more than this machine has left",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
-  RUNTIME_REGISTRY: "a registry does not answer, refuses, or has something else than a policy",
-  RUNTIME_CREDENTIALS: "a registry wants to know who asks, or does not let them do it",
-  RUNTIME_DIGEST: "content is not what its digest says, so nothing of it is used",
-  RUNTIME_UNWRITABLE: "a file or folder cannot be written to; what was there is as it was",
-  RUNTIME_KEY: "a file that should hold a key holds none, or one of another kind",
-  RUNTIME_SERIALS: "the folder that remembers the serials of bundles cannot be read or written",
+  RUNTIME_REGISTRY:
+    "a registry does not answer, refuses the request, or has something other than a policy",
+  RUNTIME_CREDENTIALS: "a registry requires credentials, or refuses the given ones",
+  RUNTIME_DIGEST: "content does not match its digest; nothing of it is used",
+  RUNTIME_UNWRITABLE: "a file or folder cannot be written; previous content is unchanged",
+  RUNTIME_KEY: "a key file holds no key, or a key of another kind",
+  RUNTIME_SERIALS: "the folder with the serials of accepted bundles cannot be read or written",
   RUNTIME_UNSIGNED: "a signature is required, and the bundle has none",
-  RUNTIME_SIGNATURE: "the signature is malformed, was changed, or is that of another bundle",
-  RUNTIME_WRONG_KEY: "the bundle is signed, but with none of the keys that are trusted",
-  RUNTIME_EXPIRED: "the signature of the bundle holds no longer",
+  RUNTIME_SIGNATURE: "the signature is malformed, was changed, or belongs to another bundle",
+  RUNTIME_WRONG_KEY: "the bundle is not signed with any of the trusted keys",
+  RUNTIME_EXPIRED: "the signature of the bundle has expired",
   RUNTIME_SCOPE: "the bundle is signed for sites with other labels",
-  RUNTIME_ROLLBACK: "the bundle is older than one that this site has followed",
-  RUNTIME_SOURCE: "a source of bundles is away, or what it has is not what there should be",
-  RUNTIME_STORE: "the folder that bundles of sources are kept in cannot be used",
-  RUNTIME_CLUSTER: "the NATS of the cluster gives no answer, or refuses who asks",
+  RUNTIME_ROLLBACK: "the bundle is older than one that this site has used",
+  RUNTIME_SOURCE: "a source of bundles is unreachable, or has something other than expected",
+  RUNTIME_STORE: "the folder that stores the bundles of sources cannot be used",
+  RUNTIME_CLUSTER: "the NATS server of the cluster does not answer, or refuses the credentials",
 } as const;
 
 /** Every error of the runtime that is not a bug. */
@@ -46,7 +48,7 @@ type CommandErrorCode = keyof typeof COMMAND_ERRORS;
 export type RuntimeErrorCode = BundleErrorCode | CommandErrorCode;
 
 /**
- * Exit code by error code. `verify` reports a refused bundle as its finding instead, with
+ * Exit code by error code. `verify` reports a refused bundle as its result instead, with
  * `notVerified`.
  */
 export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {

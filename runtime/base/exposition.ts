@@ -15,7 +15,7 @@ interface FamilyHead {
 export interface Sample {
   readonly kind: "sample";
   /**
-   * That of its family, of a histogram with `_bucket`, `_sum` or `_count`, of a summary itself or
+   * Name of its family; for a histogram with `_bucket`, `_sum` or `_count`, for a summary plain or
    * with the last two.
    */
   readonly name: string;
@@ -25,7 +25,7 @@ export interface Sample {
 
 export type MetricLine = FamilyHead | Sample;
 
-/** All samples of a name, whoever counted them. */
+/** All samples of a name, from all sources. */
 export interface Family {
   readonly name: string;
   readonly type: MetricType;
@@ -70,7 +70,7 @@ export class Histogram {
   }
 }
 
-/** A metric of one value. */
+/** Returns the lines of a metric with one value. */
 export function metric(
   name: string,
   type: "counter" | "gauge",
@@ -89,7 +89,7 @@ export function line(name: string, labels: Labels, value: number): Sample {
   return { kind: "sample", name, labels, value };
 }
 
-/** The same with labels that samples may have of their own, which then stay. */
+/** Adds labels to all samples; labels that a sample already has take precedence. */
 export function labelled(lines: readonly MetricLine[], labels: Labels): MetricLine[] {
   return lines.map((one) =>
     one.kind === "head" ? one : { ...one, labels: { ...labels, ...one.labels } },
@@ -97,8 +97,8 @@ export function labelled(lines: readonly MetricLine[], labels: Labels): MetricLi
 }
 
 /**
- * Brings together what several applications tell: a family of each name, in the order in which they
- * were first told, with the help of the first.
+ * Merges the metrics of several applications: one family per name, in order of first appearance,
+ * with the help of the first.
  */
 export function familiesOf(lines: readonly MetricLine[]): readonly Family[] {
   const byName = new Map<string, Family & { readonly samples: Sample[] }>();
@@ -114,7 +114,7 @@ export function familiesOf(lines: readonly MetricLine[]): readonly Family[] {
   return [...byName.values()];
 }
 
-/** Text of all lines: one HELP and one TYPE for each name. */
+/** Returns the text of all lines: one HELP and one TYPE for each name. */
 export function exposition(lines: readonly MetricLine[]): string {
   const texts = familiesOf(lines).flatMap(({ name, type, help, samples }) => [
     `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}\n`,
@@ -126,8 +126,8 @@ export function exposition(lines: readonly MetricLine[]): string {
 
 function textOf({ name, labels, value }: Sample): string {
   const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`);
-  const told = Number.isFinite(value) ? String(value) : infiniteText(value);
-  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${told}\n`;
+  const text = Number.isFinite(value) ? String(value) : infiniteText(value);
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${text}\n`;
 }
 
 function infiniteText(value: number): string {

@@ -9,11 +9,11 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpBody | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A connection without a byte for so long is given up, ms. */
+  /** Limit for a connection without a byte, ms. */
   readonly idleMs?: number;
   /**
-   * Redirects that are followed, never out of TLS and with credentials for the same origin only.
-   * Left out, a redirect is an answer like others.
+   * Maximum number of redirects to follow, never out of TLS and with credentials for the same
+   * origin only. If left out, a redirect is an answer like others.
    */
   readonly maxRedirects?: number;
 }
@@ -24,7 +24,7 @@ export type HttpBody = Uint8Array | { readonly path: string; readonly bytes: num
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Has to be read or destroyed. */
+  /** Must be read or destroyed. */
   readonly body: Readable;
 }
 
@@ -32,10 +32,10 @@ export interface WholeAnswer extends Omit<HttpAnswer, "body"> {
   readonly bytes: Buffer;
 }
 
-/** An answer that leads elsewhere than it may. */
+/** A redirect that must not be followed. */
 export class RedirectError extends Error {}
 
-/** More bytes came than may. */
+/** More bytes came than allowed. */
 export class TooLargeError extends Error {}
 
 const IDLE_MS = 30_000;
@@ -46,7 +46,7 @@ const IDLE_CODES = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"]);
 let agent: Agent | undefined;
 
 /**
- * Sends a request over a connection that is kept. Nothing is decompressed or tried again.
+ * Sends a request over a kept-alive connection. Nothing is decompressed or retried.
  * @throws RedirectError; the reason of the signal; an Error whose reason `causeOf` returns.
  */
 export async function openHttp(first: string | URL, request: HttpRequest): Promise<HttpAnswer> {
@@ -64,15 +64,15 @@ export async function openHttp(first: string | URL, request: HttpRequest): Promi
     const isSafe = next?.protocol === "https:" || next?.protocol === url.protocol;
     if (next === null || !isSafe || redirects === maxRedirects) {
       const limit = maxRedirects === 0 ? "none" : `at most ${maxRedirects}, by ${url.protocol}`;
-      throw new RedirectError(`a redirect where ${limit} may be followed`);
+      throw new RedirectError(`got a redirect, but ${limit} may be followed`);
     }
     url = next;
   }
 }
 
 /**
- * The whole answer.
- * @param timeoutMs for all of it.
+ * Returns the whole answer.
+ * @param timeoutMs limit for all of it.
  * @throws as `openHttp`, and TooLargeError.
  */
 export async function askHttp(
@@ -94,14 +94,17 @@ export async function askHttp(
   return { ...head, bytes: await bytesOf(body, maxBytes) };
 }
 
-/** @throws TooLargeError, or an Error if the body is cut. */
+/** @throws TooLargeError, or an Error if the body is cut short. */
 export async function bytesOf(body: Readable, maxBytes: number): Promise<Buffer> {
   const { bytes, isTooLarge } = await firstBytes(body, maxBytes);
   if (isTooLarge) throw new TooLargeError(`expected at most ${maxBytes} bytes, got more`);
   return bytes;
 }
 
-/** The bytes of a body, or the first of them if there are more. @throws Error if it is cut. */
+/**
+ * Returns the bytes of a body, or the first `maxBytes` if it has more. @throws Error if it is cut
+ * short.
+ */
 export async function firstBytes(
   body: Readable,
   maxBytes: number,
@@ -122,7 +125,7 @@ export function isIdle(error: unknown): boolean {
   return error instanceof Error && "code" in error && IDLE_CODES.has(String(error.code));
 }
 
-/** Why a request failed: the code of the system, or a message of one line. */
+/** Returns why a request failed: the system's error code, or a message on one line. */
 export function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
@@ -131,7 +134,7 @@ export function causeOf(error: unknown): string {
   return message.replace(/\s+/g, " ").trim() || code || "no answer";
 }
 
-/** How long the server asks to wait before the next try; null if it does not. */
+/** Returns the delay of a Retry-After header, ms; null without one. */
 export function retryAfterMs({ "retry-after": text }: IncomingHttpHeaders): number | null {
   const seconds = Number(text ?? Number.NaN);
   return seconds > 0 ? seconds * 1000 : null;
@@ -153,7 +156,7 @@ async function send(url: URL, request: HttpRequest): Promise<HttpAnswer> {
     bodyTimeout: idleMs,
     signal: signal ?? null,
   });
-  // A reader learns of an error by reading; nobody else is concerned.
+  // Readers get the error by reading; without a handler it would end the process.
   answer.body.on("error", () => {});
   return { status: answer.statusCode, headers: answer.headers, body: answer.body };
 }

@@ -1,10 +1,12 @@
-/** Points in time as files and options write them: a day, or a time of UTC. */
+/** Points in time as files and options write them: a day, or a time in UTC. */
 
 export const INSTANT_EXPECTED = "a day such as 2027-01-31, or a time such as 2027-01-31T12:00:00Z";
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 
-/** Milliseconds since 1970, of a day those of its begin in UTC; undefined for anything else. */
+/**
+ * Returns milliseconds since 1970, for a day those of its start in UTC; undefined for invalid text.
+ */
 export function instantMs(value: unknown): number | undefined {
   if (typeof value !== "string" || !INSTANT.test(value)) return undefined;
   const ms = Date.parse(value);

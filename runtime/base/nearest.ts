@@ -1,13 +1,13 @@
-/** Finds what a misspelt name was meant to be, at a cost that is bounded. */
+/** Suggests the name that a misspelt one was meant to be, at bounded cost. */
 
-/** A name that is longer is no slip of the pen; the longest key of any format has 20 characters. */
+/** Longer names are not checked; the longest key of any format has 20 characters. */
 const MAX_WORD_LENGTH = 64;
-/** Names that are looked at: what may be listed beside them is shorter still. */
+/** Maximum number of candidates; lists in messages are shorter still. */
 const MAX_CANDIDATES = 200;
 
 /**
- * The candidate closest to `word` by edit distance, or null when none is close enough to be a slip
- * of the pen. Ties go to the first. Of more than `MAX_CANDIDATES` the first are looked at.
+ * Returns the candidate closest to `word` by edit distance; null if none is close enough to be a
+ * typing error. Ties go to the first. Only the first `MAX_CANDIDATES` are considered.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | null {
   if (word.length > MAX_WORD_LENGTH) return null;
@@ -28,8 +28,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
 }
 
 /**
- * `; did you mean "x"?` when a candidate is near, else the allowed candidates, shortened to keep
- * one line readable.
+ * Returns `; did you mean "x"?` if a candidate is near, else the allowed candidates, shortened to
+ * keep one line readable.
  */
 export function suggestion(word: string, candidates: readonly string[]): string {
   const near = nearest(word, candidates);

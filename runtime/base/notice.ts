@@ -1,9 +1,9 @@
-/** What an operator is told, and how much it matters. */
+/** Messages to an operator, and their severities. */
 
-/** The worst first. */
+/** Most severe first. */
 export const SEVERITIES = ["error", "warn", "info", "debug"] as const;
 
 export type Severity = (typeof SEVERITIES)[number];
 
-/** Tells an operator something, such as that a worker was lost; without a severity, "info". */
+/** Reports an event to an operator, such as a lost worker; default severity "info". */
 export type Notice = (message: string, severity?: Severity) => void;

@@ -1,25 +1,25 @@
 /**
- * Whether npm, which started this process by way of a shell, is gone: it passes signals to the
- * shell at most, and a server would go on and hold its port with nobody to stop it.
+ * Detects that npm, which started this process through a shell, is gone. npm passes signals only to
+ * the shell, so without this check a server would go on and hold its port.
  */
 import { readFileSync } from "node:fs";
 
-/** How often it is looked. */
+/** Time between two checks. */
 const LOOK_MS = 250;
-/** A terminal that is closed tells all of its processes, within this. */
+/** A closed terminal signals all of its processes within this time. */
 const HANG_UP_MS = 5000;
-/** npm, a shell, and what that may start in between. */
+/** npm, a shell, and processes that it may start in between. */
 const MAX_ANCESTORS = 5;
-/** What scripts say where a process is to outlive them. */
+/** Signs in a script that a process shall outlive it. */
 const BACKGROUND = /(^|[^&>])&($|[^&>\d])|\b(nohup|setsid|disown|daemonize)\b/;
 /** npm writes its own command line: `npm run serve`. */
 const NPM = /^(\S*node )?(\S*\/)?np[mx](-cli\.js)?( |$)/;
 
 /**
- * Calls back once npm is gone, where it started this process and is to be waited for: not where the
- * script puts it in the background, nor where it leads a session of its own, nor after a SIGHUP to
- * all, which is a closed terminal, nor where there is no `/proc` to tell.
- * @param environment of this process.
+ * Calls `act` once npm is gone, if npm started this process in the foreground. Does nothing if the
+ * script puts the process in the background, if it leads a session of its own, after a SIGHUP to
+ * all (a closed terminal), or without `/proc`.
+ * @param environment environment of this process.
  */
 export function onceNpmIsGone(environment: NodeJS.ProcessEnv, act: () => void): void {
   const { npm_execpath: npm, npm_lifecycle_script: script = "" } = environment;
@@ -38,7 +38,10 @@ export function onceNpmIsGone(environment: NodeJS.ProcessEnv, act: () => void): 
   const timer = setInterval(look, LOOK_MS).unref();
 }
 
-/** This process and its ancestors up to npm; null if npm is none of them, or of another session. */
+/**
+ * Returns this process and its ancestors up to npm; null if npm is not among them, or of another
+ * session.
+ */
 function npmLine(): number[] | null {
   const line = [process.pid];
   const own = statOf(process.pid);
@@ -52,7 +55,7 @@ function npmLine(): number[] | null {
   return null;
 }
 
-/** Whether each still has the parent that it had: who loses it gets another. */
+/** Whether each process still has the same parent: an orphan gets another. */
 function isWhole(line: readonly number[]): boolean {
   return line.every((pid, at) => at === line.length - 1 || statOf(pid)?.parent === line[at + 1]);
 }
@@ -60,7 +63,7 @@ function isWhole(line: readonly number[]): boolean {
 function statOf(pid: number): { readonly parent: number; readonly session: number } | null {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name before it may have any characters.
+    // The name before it may contain any characters.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return { parent: Number(fields[1]), session: Number(fields[3]) };
   } catch {

@@ -1,7 +1,7 @@
-/** Waiting that ends with a signal, and keeps no process alive that has nothing else to do. */
+/** Waits that end with a signal, and do not keep the process alive. */
 import { setTimeout as pause } from "node:timers/promises";
 
-/** Waits so many ms, or until it is aborted. Never rejects. */
+/** Waits so many ms, or until aborted. Never rejects. */
 export type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export const realWait: Wait = async (ms, signal) => {

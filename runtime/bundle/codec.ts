@@ -1,6 +1,6 @@
-/** The bytes of a bundle: a header of fixed width, then the payload (docs/bundle-format.md). */
+/** Bytes of a bundle: a header of fixed width, then the payload (docs/bundle-format.md). */
 import { createHash } from "node:crypto";
-// Not the whole of msgpackr, which loads a native reader of texts: bundles have few of them.
+// Not all of msgpackr, which loads a native string reader: bundles have few strings.
 import { Packr } from "msgpackr/pack";
 import { Unpackr } from "msgpackr/unpack";
 import { BundleError, type BundleErrorCode } from "../base/bundle-error.ts";
@@ -24,10 +24,7 @@ const HEADER_BYTES = LENGTH_OFFSET + 4;
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true });
 
-/**
- * The file of a bundle that was checked. Equal bundles give equal bytes, whatever the order of
- * their keys.
- */
+/** Encodes a checked bundle. Equal bundles give equal bytes, whatever the order of their keys. */
 export function bytesOfBundle(bundle: Bundle): Uint8Array {
   requireLittleEndian();
   const payload = packr.pack(canonical(bundle));
@@ -44,7 +41,7 @@ export function bytesOfBundle(bundle: Bundle): Uint8Array {
 }
 
 /**
- * What a file holds, unchecked, sharing no memory with `bytes`. Whatever these are, this returns or
+ * Decodes the payload of a file, unchecked, in memory of its own. For any bytes it returns or
  * throws a BundleError; it does not limit their number.
  * @throws BundleError BUNDLE_MAGIC, _VERSION, _LENGTH, _CHECKSUM or _SCHEMA, in this order.
  */
@@ -73,21 +70,19 @@ function payloadOf(bytes: Uint8Array): Uint8Array {
   return payload;
 }
 
-/**
- * A file that ends inside the magic, but is right so far, was cut off: that is a matter of length.
- */
+/** A file that ends inside a correct magic was cut off; BUNDLE_LENGTH reports that. */
 function checkMagic(bytes: Uint8Array): void {
   const start = bytes.subarray(0, MAGIC.length);
   if (start.length > 0 && start.every((byte, at) => byte === MAGIC[at])) return;
   const found = start.length === 0 ? "an empty file" : hex(start);
   refuse(
     "BUNDLE_MAGIC",
-    `expected a policy bundle, which begins with ${hex(MAGIC)}, got ${found}; ` +
+    `expected a policy bundle, which starts with ${hex(MAGIC)}, got ${found}; ` +
       "give a file that stratagem compile wrote",
   );
 }
 
-/** The fixed parts of the header after the version state the lengths of what follows them. */
+/** The header's markers after the version state the lengths of what follows them. */
 function checkHeaderLength(bytes: Uint8Array): void {
   if (bytes.length < HEADER_BYTES) {
     refuse(
@@ -105,7 +100,7 @@ function checkHeaderLength(bytes: Uint8Array): void {
   }
 }
 
-const CUT = "; the file was damaged or cut: copy or compile it again";
+const CUT = "; the file is damaged or cut off: copy or compile it again";
 
 function checkVersion(version: number): void {
   if (version === FORMAT_VERSION) return;
@@ -118,8 +113,8 @@ function checkVersion(version: number): void {
 }
 
 /**
- * The same value with every map's keys in ascending order and every typed array as its bytes. Depth
- * is bounded by the schema.
+ * Returns the same value with every map's keys in ascending order and every typed array as its
+ * bytes. The schema bounds the depth.
  */
 function canonical(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) {
@@ -133,8 +128,8 @@ function canonical(value: unknown): unknown {
 }
 
 /**
- * Tables are little-endian in the file and used as they are: swapping would be code that no test of
- * ours can run.
+ * Tables are little-endian in the file and used as they are: no test here could run code that swaps
+ * bytes.
  */
 function requireLittleEndian(): void {
   if (new Uint8Array(Uint16Array.of(1).buffer)[0] !== 1) {

@@ -1,4 +1,4 @@
-/** What the bundles of several methods have, said once: ranges, and records that are the same. */
+/** Fields that bundles of several methods share: ranges, and records of the same form. */
 
 import { device, measuredOn, workerUrl } from "./device-fields.ts";
 import {
@@ -74,7 +74,7 @@ import type {
 import { servingPath } from "./serving-fields.ts";
 import { numberTable, table } from "./tables.ts";
 
-/** Paces there are at most. */
+/** Largest pace. */
 export const MAX_PACE = 1000;
 const MAX_INPUTS = 10_000;
 const MAX_TENSORS = 256;
@@ -82,11 +82,11 @@ const MAX_RANK = 16;
 
 export const milliseconds = named("a time", numberIn(MIN_MS, MAX_MS));
 export const millisecondsOr0 = named("0 or a time", or(0, milliseconds));
-/** Is computed, of times that a spec or a profile states. */
+/** Computed from times that a spec or a profile states. */
 export const span = numberIn(MIN_MS, MAX_SPAN_MS);
 const waitOr0 = numberIn(0, MAX_SPAN_MS);
 export const rate = named("a rate", numberIn(MIN_QPS, MAX_QPS));
-/** What workers carry, which is more than any load. */
+/** Throughput of workers, which may exceed any load. */
 export const throughput = named("a throughput", numberIn(MIN_CAPACITY_QPS, MAX_CAPACITY_QPS));
 export const throughputOr0 = named("0 or a throughput", numberIn(0, MAX_CAPACITY_QPS));
 export const ratio = named("a ratio", numberIn(0, 1));
@@ -99,7 +99,7 @@ export const batchSize = integerIn(1, MAX_BATCH);
 export const notNegative = numberIn(0, MAX_FIGURE);
 
 const aboveZeroBelowOne = numberBetween(0, 1);
-/** 0 is one, 1 is not. */
+/** Includes 0, excludes 1. */
 export const properRatio: Shape<number> = {
   words: "a ratio below 1",
   range: [0, aboveZeroBelowOne.range?.[1] ?? 1],
@@ -123,7 +123,7 @@ export const sloFields: Fields<Omit<Slo, "classes">> = {
   ],
   percentile: [
     percentile,
-    "Quantile of the latency that must meet `latencyMs` where there is no ceiling.",
+    "Quantile of the latency that must meet `latencyMs` if there is no ceiling.",
   ],
   p50Ms: optional(milliseconds, "Limit of the median latency."),
   p95Ms: optional(milliseconds, "Limit of the 95th percentile of the latency."),
@@ -162,7 +162,7 @@ const pool = record<Pool>({
   ),
   urls: optional(
     listOf([1, MAX_WORKERS], workerUrl),
-    "URLs of its workers, v2 servers; left out where they are local processes.",
+    "URLs of its workers, v2 servers; left out for local processes.",
   ),
 });
 
@@ -171,7 +171,7 @@ const tensor = record<TensorInfo>({
   dtype: [text, "The type of its elements, as ONNX Runtime names it."],
   shape: [
     listOf([0, MAX_RANK], or(-1, integerIn(1, 2 ** 31))),
-    "Its dimensions, −1 where one is dynamic.",
+    "Its dimensions, −1 for a dynamic one.",
   ],
 });
 const tensors = listOf([1, MAX_TENSORS], tensor);
@@ -195,7 +195,7 @@ const optionsJson: Shape<string> = {
 const moduleReference = record<ModuleReference>({
   specifier: [
     orNull(textOf(PACKAGE_SPECIFIER, "what a package has, such as package/entry", "a specifier")),
-    "Name for `import` where it is in a package; nil for a file of the models folder.",
+    "Name for `import` of a package entry; nil for a file of the models folder.",
   ],
   options: [optionsJson, "Options of the module; keys in ascending order."],
 });
@@ -207,14 +207,14 @@ const remoteReference = record<RemoteReference>({
 
 const statePair = record<StatePair>({
   input: [text, "Input tensor."],
-  output: [text, "Output tensor that it becomes; same type and row shape."],
+  output: [text, "Output tensor with its next value; same type and row shape."],
 });
 
 const modelPart = record<ModelPart>({
   file: [fileName, "File in the models folder."],
   sha256: [sha256, "Digest of the file."],
-  inputs: [tensors, "What it takes: what files before it give, or inputs of the model."],
-  outputs: [tensors, "What it gives; of the last one the outputs of the model."],
+  inputs: [tensors, "Its inputs: outputs of earlier files, or inputs of the model."],
+  outputs: [tensors, "Its outputs; those of the last file are the outputs of the model."],
 });
 
 export const modelFile = withSoundAdapter(
@@ -225,25 +225,25 @@ export const modelFile = withSoundAdapter(
     outputs: [tensors, "Outputs of the model."],
     adapter: optional(
       modelAdapter,
-      "Maps the tensors of the file to those; left out where they are the same.",
+      "Maps the tensors of the file to those; left out if they are the same.",
     ),
     buckets: optional(buckets, "Axes with several sizes."),
     parts: optional(
       listOf([1, MAX_PARTS], modelPart),
-      "ONNX files that run after the first in the same worker, for the same rows: each takes by " +
-        "name what those before it give. Left out where there is one file; beside it there are " +
-        "no `adapter`, `buckets`, `module` and `remote`.",
+      "ONNX files that run after the first in the same worker, on the same rows: each takes " +
+        "outputs of earlier files by name. Left out for a single file; excludes `adapter`, " +
+        "`buckets`, `module` and `remote`.",
     ),
     module: optional(moduleReference, "An ES module whose entry is the file."),
     remote: optional(
       remoteReference,
-      "Of a model that another server runs: there is no file, and the digest is that of its " +
+      "A model that another server runs: it has no file, and the digest is that of its " +
         "tensors.",
     ),
     state: optional(
       listOf([1, MAX_TENSORS], statePair),
-      "Tensors that a server keeps between the requests of a sequence, and that clients neither " +
-        "send nor get: what comes out goes in again with the next request. Only of ramsis, where " +
+      "Tensors that the server keeps between requests of a sequence, and that clients neither " +
+        "send nor get: each output is an input of the next request. Only for ramsis, and only if " +
         "the task has one variant.",
     ),
   }),
@@ -252,7 +252,7 @@ export const modelFile = withSoundAdapter(
 export const profileReference = record<ProfileReference>({
   file: [fileName, "The profile."],
   variant: [text, "Name of the variant in that file."],
-  hardware: [text, "What the variant was measured on."],
+  hardware: [text, "Hardware that the variant was measured on."],
   sha256: [sha256, "Digest of the file."],
 });
 
@@ -260,7 +260,7 @@ export const variantName: Field<string> = [text, "Unique in the task."];
 export const accuracy: Field<number> = [ratio, "Accuracy as measured."];
 export const model: Field<ModelFile | null> = [
   orNull(modelFile),
-  "Model file; nil where the bundle can only be simulated.",
+  "Model file; nil if the bundle can only be simulated.",
 ];
 
 /** Batch service times of each variant. */
@@ -278,19 +278,16 @@ export const serviceTimes = record<ServiceTimes>({
     orNull(percentile),
     "Quantile of the measured times that `decisionMs` holds; nil if the profiles do not say.",
   ],
-  decisionMs: [times, "What the policy was computed with; it does not decrease along a row."],
-  quantiles: [
-    orNull(quantiles),
-    "The measured distribution; nil unless every variant was measured so.",
-  ],
+  decisionMs: [times, "Times that the policy was computed with; they do not decrease along a row."],
+  quantiles: [orNull(quantiles), "The measured distribution; nil unless every variant has one."],
 });
 
 /** Axes of tables of actions. */
 export const axisFields: Fields<Omit<DecisionSpace, "actions">> = {
   queued: optional(
     table("float64", ["rowCount"]),
-    "The fewest queries that each row of a table answers for, which is up to the next row's: " +
-      "whole numbers, strictly ascending from 1 to `maxQueue + 1`. Where it is left out every " +
+    "Smallest number of queries of each table row; a row covers up to the next row's: " +
+      "whole numbers, strictly ascending from 1 to `maxQueue + 1`. If left out, every " +
       "number of queries has a row, row `queued − 1`.",
   ),
   maxQueue: [integerIn(1, MAX_WAITING), "A queue holds one query more than this."],
@@ -309,12 +306,12 @@ export const decisionSpace = record<DecisionSpace>({
   ],
 });
 
-/** What to do in each state. */
+/** Action in each state. */
 export const actionTable = table("uint16", ["rowCount", "slackCount"]);
 
 /**
- * What the levels of all methods begin with.
- * @param feasible its meaning. @param capacityQps likewise. @param capacity its range.
+ * First fields of the levels of all methods.
+ * @param feasible its meaning. @param capacityQps its meaning. @param capacity its range.
  */
 export function levelFields(
   feasible: string,
@@ -333,7 +330,7 @@ export const pace: Field<number> = [
   "Service times over the profile's.",
 ];
 
-/** By ascending load. */
+/** Levels by ascending load. */
 export function levelsOf<Level>(level: Shape<Level>): Shape<readonly Level[]> {
   return listOf([1, MAX_LEVELS], level);
 }
@@ -349,14 +346,14 @@ export const accuracyFields: Fields<ClassExpected> = {
 export const expectedLatency = optional(
   record<ExpectedLatency>({
     p50: [waitOr0, "Median latency."],
-    p95: optional(waitOr0, "95th percentile; only of ramsis."),
+    p95: optional(waitOr0, "95th percentile; only for ramsis."),
     p99: [waitOr0, "99th percentile."],
     max: [waitOr0, "The longest."],
   }),
   "Latencies at the load of the level; left out before edition 1.8.",
 );
 
-/** What a simulation tells of the time that queries take. */
+/** Simulated latencies of queries. */
 export const latencyFields: Fields<
   Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs">
 > = {
@@ -369,7 +366,7 @@ const paceFigures = record<PaceFigures>({
   pace: [numberBetween(0, MAX_PACE), "Service times over the profile's."],
   accuracyPerQuery: [ratio, "Mean accuracy of all queries; late ones count 0."],
   violationRate: [ratio, "Share of queries late or dropped."],
-  p50: [waitOr0, "Median latency of what is served."],
+  p50: [waitOr0, "Median latency of served queries."],
   p99: [waitOr0, "Its 99th percentile."],
 });
 
@@ -387,16 +384,16 @@ export const durationMs: Field<number> = [
   numberIn(MIN_MS, MAX_SPAN_MS),
   "Length of the simulation.",
 ];
-/** Where the time that a worker takes to start is from. @param time the field that has it. */
+/** Source of the start time of a worker. @param time the field with that time. */
 export function startFrom(time: string) {
   return optional(
     oneOf<"profiles">(["profiles"]),
-    `Says that \`${time}\` is what the profiles measured; left out where it was given.`,
+    `Source of \`${time}\`: measured in the profiles; left out if it was stated.`,
   );
 }
 export const solverName: Field<string> = [text, "The solver's name."];
 
-/** How many times the SLO; null for never. */
+/** Multiple of the SLO; null for never. */
 export const slosOrNever = orNull(numberIn(MIN_SLOS, MAX_SLOS));
 
 const input = record<InputDigest>({
@@ -420,12 +417,12 @@ export const slo: Field<Slo> = [
 export const arrivals: Field<ArrivalModel> = [arrivalModel, "Arrivals of the policy."];
 export const provenance: Field<Provenance> = [compiled, "Inputs and compiler."];
 
-/** @param maxPools that the method can take. */
+/** @param maxPools the largest number of pools that the method supports. */
 export function clusterOf(maxPools: number): Field<Cluster> {
   const cluster = record<Cluster>({
     communicationLatencyMs: [numberIn(0, MAX_HOP_MS), "Time per hop."],
     pools: [listOf([1, maxPools], pool), "Pools of workers."],
-    serving: optional(servingPath, "Serving path; left out where latencies are of models alone."),
+    serving: optional(servingPath, "Serving path; left out if latencies are of models alone."),
   });
   const poolCount = maxPools === 1 ? "one pool" : `1 to ${maxPools} pools`;
   return [cluster, `The workers: ${poolCount}.`];

@@ -1,4 +1,4 @@
-/** What bundles say of the devices of pools: what they are, and what was measured on which. */
+/** Fields about the devices of pools and the hardware they were measured on. */
 import { oneOf, orNull, type Shape, text } from "./fields.ts";
 import { dependent, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
@@ -34,7 +34,7 @@ const measuredDevice = record<MeasuredDevice>({
   driver: [orNull(text), "Version of its driver; nil if unknown."],
 });
 
-/** Times hold for workers of their own kind only. */
+/** Requires a device of the same provider: times apply only to workers of that kind. */
 function measuredAs(own: string | undefined): Shape<MeasuredDevice> {
   const provider = own === undefined ? undefined : parseDevice(own)?.provider;
   return {

@@ -1,35 +1,35 @@
 /** Shapes of single values: each says in words what is allowed, and reads or refuses a value. */
 import { clip, refuse, refuseAs, UNPRINTABLE } from "./refuse.ts";
 
-/** What a value has to be. The type is exact: a shape of fewer values is no shape of more. */
+/** A shape of values. The type is exact: a shape of fewer values is not a shape of more. */
 export interface Shape<in out Value> extends AnyShape {
   /**
-   * The value itself, or a frozen copy in memory of its own.
-   * @param path where it stands, "" for the payload. @param before the fields of the same map that
-   * were read before it. @throws BundleError BUNDLE_SCHEMA
+   * Returns the value itself, or a frozen copy in memory of its own.
+   * @param path position of the value, "" for the payload. @param before fields of the same map
+   * that were read before it. @throws BundleError BUNDLE_SCHEMA
    */
   read(value: unknown, path: string, before?: object): Value;
 }
 
 export interface AnyShape {
-  /** What is allowed, as the format page says it. */
+  /** Allowed values, in the words of the format page. */
   readonly words: string;
-  /** Least and largest of the numbers that it is, or that its items are; not there for others. */
+  /** Range of the number, or of the numbers that its items are; absent for other shapes. */
   readonly range?: readonly [min: number, max: number];
-  /** The maps that a value may consist of, if any; several where they are alternatives. */
-  readonly maps?: readonly MapTold[];
+  /** The maps that a value may consist of, if any; several if they are alternatives. */
+  readonly maps?: readonly MapShape[];
   read(value: unknown, path: string, before?: object): unknown;
 }
 
 /** A kind of map: its fields in the order in which they are read. */
-export interface MapTold {
-  readonly fields: readonly FieldTold[];
+export interface MapShape {
+  readonly fields: readonly FieldShape[];
 }
 
-export interface FieldTold {
+export interface FieldShape {
   readonly name: string;
   readonly shape: AnyShape;
-  /** One sentence, or two, for the format page. */
+  /** One or two sentences for the format page. */
   readonly meaning: string;
   readonly isOptional: boolean;
 }
@@ -37,7 +37,7 @@ export interface FieldTold {
 /** Longest text of a bundle, in UTF-16 units. */
 const MAX_TEXT_LENGTH = 1024;
 
-/** The same shape under another name on the format page. */
+/** Returns the same shape under another name on the format page. */
 export function named<Value>(words: string, shape: Shape<Value>): Shape<Value> {
   return { ...shape, words };
 }
@@ -61,7 +61,7 @@ export const text: Shape<string> = {
   },
 };
 
-/** A text of a form. @param allowed the form, in words. @param words as the page calls it. */
+/** Text that matches a form. @param allowed the form, in words. @param words name on the page. */
 export function textOf(form: RegExp, allowed: string, words = allowed): Shape<string> {
   return {
     words,
@@ -102,7 +102,10 @@ export function oneOf<Value extends string>(values: readonly Value[]): Shape<Val
   };
 }
 
-/** From `min` to `max`, both included. Negative zero has no encoding of its own and is refused. */
+/**
+ * A number from `min` to `max`, both included. Negative zero has no encoding of its own and is
+ * refused.
+ */
 export function numberIn(min: number, max: number): Shape<number> {
   const words = `a number from ${min} to ${max}`;
   return {
@@ -117,7 +120,7 @@ export function numberIn(min: number, max: number): Shape<number> {
   };
 }
 
-/** Above 0, at most `max`. */
+/** A number above 0, at most `max`. */
 export function positive(max: number): Shape<number> {
   const words = `a number above 0, at most ${max}`;
   return {
@@ -130,10 +133,10 @@ export function positive(max: number): Shape<number> {
   };
 }
 
-/** What lies between 0 and 1, or 100, and differs from both. */
+/** Smallest distance from an excluded bound. */
 const EDGE = 1e-9;
 
-/** Between `min` and `max`, both excluded by at least a billionth. */
+/** A number between `min` and `max`, both excluded by at least a billionth. */
 export function numberBetween(min: number, max: number): Shape<number> {
   const words = `a number above ${min} and below ${max}`;
   return {
@@ -163,7 +166,7 @@ export function integerIn(min: number, max: number): Shape<number> {
 
 type Word = string | number | null;
 
-/** One value apart, or else what the shape says. */
+/** Allows one value besides those of the shape. */
 export function or<Apart extends Word, Value>(
   apart: Apart,
   shape: Shape<Value>,
@@ -178,9 +181,7 @@ export function or<Apart extends Word, Value>(
   };
 }
 
-/**
- * Absent values are nil in the file, never missing keys; but for the optional fields of a record.
- */
+/** Allows nil, which stands for an absent value; keys are never missing, except optional fields. */
 export function orNull<Value>(shape: Shape<Value>): Shape<Value | null> {
   return or(null, shape);
 }
@@ -218,7 +219,7 @@ export function keysOf(
   return (value, path) => {
     if (!isMap(value)) return refuse(path, value, "a map");
     const found = Object.keys(value);
-    // As they stand in a file: most maps are settled by one comparison.
+    // Fast path: most maps have their keys in file order, so one comparison is enough.
     if (found.length === keys.length && found.every((key, at) => key === keys[at])) return value;
     for (const key of found) {
       if (!known.has(key)) {

@@ -1,4 +1,4 @@
-/** What bundles say of how a worker uses a model file. */
+/** Fields about how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
 import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
 import { record } from "./record.ts";
@@ -19,7 +19,7 @@ const MAX_TENSORS = 256;
 const MAX_RANK = 16;
 const MAX_LABELS = 2 ** 20;
 const MAX_SIZE = 2 ** 31;
-/** Constants and what is filled in may be any number that a tensor may have. */
+/** Range of constants and padding: any number that a tensor can hold. */
 const ANY_NUMBER = 1e300;
 const MAX_BUCKET_AXES = 4;
 
@@ -29,13 +29,13 @@ const index = integerIn(0, MAX_TENSORS - 1);
 const shape = listOf([0, MAX_RANK], or(-1, integerIn(1, MAX_SIZE)));
 const batchAxis = [
   orNull(axis),
-  "Which axis is the rows; nil where none is, so that one row comes at a time.",
+  "Axis of the rows; nil without one, which allows one row at a time.",
 ] as const;
 
 const resize = record<Resize>({
   fit: [
     oneOf(["fill", "pad"]),
-    "Stretched, or with its ratio kept and filled up at the bottom and on the right.",
+    "Stretched, or padded at the bottom and on the right to keep its aspect ratio.",
   ],
   padding: [anyNumber, "Value of the padding."],
 });
@@ -49,7 +49,7 @@ const adaptedInput = record<AdaptedInput>({
   constant: [orNull(anyNumber), "Value of every element; nil unless it is a constant."],
   resize: [
     orNull(resize),
-    "How the last two axes are brought to the size that the model takes; nil where they have it.",
+    "How the last two axes are resized to the model's size; nil if they have it.",
   ],
 });
 
@@ -70,7 +70,7 @@ const adaptedOutput = record<AdaptedOutput>({
     orNull(listOf([1, MAX_LABELS], label)),
     'Names of the classes, of "ctc" without the blank; nil without them.',
   ],
-  blank: [orNull(integerIn(0, MAX_LABELS)), 'The class that stands for none, of "ctc"; else nil.'],
+  blank: [orNull(integerIn(0, MAX_LABELS)), 'Index of the blank class of "ctc"; else nil.'],
 });
 
 export const modelAdapter = record<ModelAdapter>({
@@ -78,7 +78,7 @@ export const modelAdapter = record<ModelAdapter>({
   inputs: [listOf([1, MAX_TENSORS], adaptedInput), "Inputs of the file, in its order."],
   outputs: [
     listOf([1, MAX_TENSORS], adaptedOutput),
-    "What each of the `outputs` beside it is made of, in their order.",
+    "Source of each of the model's `outputs`, in their order.",
   ],
 });
 
@@ -90,13 +90,13 @@ const place = record<BucketAxis["inputs"][number]>({
 export const buckets = listOf(
   [1, MAX_BUCKET_AXES],
   record<BucketAxis>({
-    inputs: [listOf([1, MAX_TENSORS], place), "Where the axis is."],
+    inputs: [listOf([1, MAX_TENSORS], place), "Inputs with the axis."],
     sizes: [listOf([1, MAX_BUCKETS], integerIn(1, MAX_SIZE)), "Ascending."],
     padding: [anyNumber, "Value of the padding."],
   }),
 );
 
-/** The same shape, which also refuses indices that point nowhere, and parts that do not fit. */
+/** Returns the same shape; it also refuses indices out of range, and parts that do not fit. */
 export function withSoundAdapter(file: Shape<ModelFile>): Shape<ModelFile> {
   return {
     ...file,
@@ -156,7 +156,7 @@ function checkBuckets(
     for (const [position, { input, axis: on }] of places.entries()) {
       const where = `${path}[${at}].inputs[${position}]`;
       const rank = inputs[input]?.shape.length ?? 0;
-      if (on >= rank) refuse(`${where}.axis`, on, `an axis below ${rank} of an input there is`);
+      if (on >= rank) refuse(`${where}.axis`, on, `an axis below ${rank} of an existing input`);
       if (inputs[input]?.shape[on] !== -1) refuse(`${where}.axis`, on, "an axis that is −1");
     }
     for (const [position, size] of sizes.entries()) {
@@ -182,11 +182,11 @@ function checkParts(model: ModelFile, parts: readonly ModelPart[], path: string)
       refuse(`${path}[${index}].${side}[${again}].name`, tensors[again]?.name, "a name of its own");
     }
   }
-  const [found, expected] = [told(parts.at(-1)?.outputs ?? []), told(model.outputs)];
+  const [found, expected] = [signatureOf(parts.at(-1)?.outputs ?? []), signatureOf(model.outputs)];
   if (found === expected) return;
   refuse(`${path}[${parts.length - 1}].outputs`, found, `${expected}, as the model's`);
 }
 
-function told(tensors: readonly TensorInfo[]): string {
+function signatureOf(tensors: readonly TensorInfo[]): string {
   return tensors.map(({ name, dtype, shape }) => `${name} ${dtype}[${shape}]`).join(", ");
 }

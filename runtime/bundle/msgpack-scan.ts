@@ -1,20 +1,20 @@
-/** Walks the bytes of a payload before they are decoded, and refuses what no bundle holds. */
+/** Checks the bytes of a payload before they are decoded. */
 import { BundleError } from "../base/bundle-error.ts";
 
-/** A bundle nests nine deep. */
+/** A bundle nests nine levels deep. */
 const MAX_DEPTH = 16;
-/** A bundle of the largest counts that the tables allow holds fewer keys and values than this. */
+/** A bundle with the largest counts that the tables allow has fewer keys and values. */
 const MAX_VALUES = 1_000_000;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Walks untrusted msgpack without building anything, so that the decoder behind it meets no
- * surprise: no extension types (msgpackr acts on them), no 64-bit integers, no float32, strings in
+ * Walks untrusted msgpack without building anything, so that the decoder meets only what it
+ * expects: no extension types (msgpackr acts on them), no 64-bit integers, no float32, strings in
  * valid UTF-8, map keys that are strings in ascending byte order (hence no duplicates), bounded
  * depth and count, and an end where the bytes end.
  *
- * @throws BundleError BUNDLE_SCHEMA at the first byte that is none of this.
+ * @throws BundleError BUNDLE_SCHEMA at the first byte that breaks a rule.
  */
 export function scanMsgpack(bytes: Uint8Array): void {
   const scanner = new Scanner(bytes);
@@ -104,7 +104,7 @@ class Scanner {
       const start = this.#keyStart();
       const end = this.#position;
       if (index > 0 && !this.#isBefore(previousStart, previousEnd, start, end)) {
-        refuse(start, "a map key out of order or twice", "keys in ascending byte order");
+        refuse(start, "a map key out of order or repeated", "keys in ascending byte order");
       }
       previousStart = start;
       previousEnd = end;
@@ -112,7 +112,7 @@ class Scanner {
     }
   }
 
-  /** Passes a key. @returns where its text begins; it ends at the position. */
+  /** Skips a key. @returns the start of its text; the text ends at the position. */
   #keyStart(): number {
     this.#count();
     const at = this.#position;
@@ -135,7 +135,7 @@ class Scanner {
     return endA - startA < endB - startB;
   }
 
-  /** Passes the text of a string. @returns where it begins. */
+  /** Skips the text of a string. @returns its start. */
   #string(length: number): number {
     const bytes = this.#bytes;
     const start = this.#position;

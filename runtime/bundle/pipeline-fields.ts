@@ -1,4 +1,4 @@
-/** What the bundles of several pipelines have, said once. */
+/** Fields that bundles of several pipeline methods share. */
 import { count, profileReference, ratio, serviceTimes, solverName } from "./common-fields.ts";
 import { integerIn, listOf, numberIn, oneOf, or, orNull, text } from "./fields.ts";
 import { MAX_FANOUT, MAX_POOLS, MAX_TASKS, MAX_WINDOW } from "./limits.ts";
@@ -14,20 +14,20 @@ import type {
 } from "./schema.ts";
 import { table } from "./tables.ts";
 
-/** Also the largest index of anything. */
+/** Also the largest index. */
 export const MAX_NODES = 100_000;
 const MAX_FED = 256;
 
-/** Whether there is something at the index is checked where it is known what it counts. */
+/** Checked against the indexed list once that has been read. */
 export const index = integerIn(0, MAX_NODES);
 
 const fedInput = record<Feed["inputs"][number]>({
   input: [text, "A tensor that this task's models take."],
-  output: [text, "The parent's output that it is."],
+  output: [text, "The parent's output that it takes its value from."],
 });
 
 const feed = record<Feed>({
-  inputs: [listOf([0, MAX_FED], fedInput), "What comes from the parent."],
+  inputs: [listOf([0, MAX_FED], fedInput), "Inputs that come from the parent."],
   count: [
     orNull(text),
     "The parent's int64 output with the number of rows of this task for each of its rows; nil " +
@@ -35,10 +35,10 @@ const feed = record<Feed>({
   ],
 });
 
-/** How tensors come to a task. */
+/** Source of the tensors of a task. */
 export const feedField: Field<Feed | null> = [
   orNull(feed),
-  "How tensors come here from the parent; nil for what comes from the requests, or where no " +
+  "How tensors come here from the parent; nil for edges from the requests, or if no " +
     "model is served.",
 ];
 
@@ -49,16 +49,13 @@ export const entryBranch: Field<Branch> = [
 ];
 
 const edge = record<StageEdge>({
-  parent: [
-    orNull(index),
-    "Index of the earlier task that it comes from; nil for the requests, before every task.",
-  ],
+  parent: [orNull(index), "Index of the earlier task that it comes from; nil for the requests."],
   share: [ratio, "Probability that a query of the parent, or a request, takes the edge."],
   feed: feedField,
   fanout: optional(
     numberIn(0, MAX_FANOUT),
     "Mean rows that a query of the parent sends if it takes the edge, each a query of this task; " +
-      "left out where it sends itself on, once at most.",
+      "left out if it passes itself on, at most once.",
   ),
   gather: optional(
     or("all", integerIn(1, MAX_WINDOW)),
@@ -69,7 +66,7 @@ const edge = record<StageEdge>({
 
 export const taskName: Field<string> = [text, "Unique in the bundle."];
 
-/** Where a task of stages stands. */
+/** Position of a task among the stages. */
 export const stageFields: Fields<Pick<StageTask, "name" | "edges" | "branch">> = {
   name: taskName,
   edges: [
@@ -84,16 +81,16 @@ export const stageFields: Fields<Pick<StageTask, "name" | "edges" | "branch">> =
 };
 
 const poolProfile = record<PoolProfile>({
-  profile: [profileReference, "Where it is from."],
+  profile: [profileReference, "Source of the measurements."],
   batches: [table("uint16", ["rowCount"]), "The batch sizes that were measured, ascending."],
   latencyMs: [table("float64", ["rowCount"]), "Their latencies as measured, each a time."],
-  serviceTimes: [serviceTimes, "Of this variant alone, for every batch up to the largest."],
+  serviceTimes: [serviceTimes, "Times of this variant alone, for every batch up to the largest."],
 });
 
-/** A variant on the hardware of each pool. */
+/** Measurements of a variant on the hardware of each pool. */
 export const poolProfiles: Field<StageVariant["profiles"]> = [
   listOf([1, MAX_POOLS], orNull(poolProfile)),
-  "Measurements by pool, in their order; nil where the variant cannot run.",
+  "Measurements by pool, in their order; nil if the variant cannot run there.",
 ];
 
 /** How plans were found. */

@@ -1,4 +1,4 @@
-/** What a profile must say so that every batch up to the largest has a time. */
+/** Checks that a profile has a time for every batch up to the largest. */
 import { MAX_MS, MIN_MS } from "./limits.ts";
 import type { PoolProfile } from "./schema.ts";
 import { checkServiceTimes, checkShape, refuse } from "./table-semantics.ts";

@@ -1,10 +1,11 @@
 /**
- * Records: a kind of map is a table that says each field once, with its name, shape and meaning.
- * From it come reading and refusing, the agreement with the interface, and docs/bundle-format.md.
+ * Records: a kind of map is a table that states each field once, with its name, shape and meaning.
+ * It defines reading and refusing, is checked against the interface, and generates
+ * docs/bundle-format.md.
  */
-import { type AnyShape, type FieldTold, keysOf, type Shape } from "./fields.ts";
+import { type AnyShape, type FieldShape, keysOf, type Shape } from "./fields.ts";
 
-/** The shape of a field, and what it means in one sentence or two. */
+/** The shape of a field, and its meaning in one or two sentences. */
 export type Field<Value> = readonly [shape: Shape<Value>, meaning: string];
 type OptionalField<Value> = readonly [shape: Shape<Value>, meaning: string, "optional"];
 
@@ -21,16 +22,16 @@ export function optional<Value>(shape: Shape<Value>, meaning: string): OptionalF
 }
 
 /**
- * A map with all of these fields, but for optional ones, and no other.
- * @param last fields that messages list behind all others, which they list in ascending order.
+ * A map with all of these fields and no others; optional ones may be missing.
+ * @param last fields that messages list after all others, which they list in ascending order.
  */
 export function record<R extends object>(
   table: Fields<R>,
   last: readonly (keyof R & string)[] = [],
 ): Shape<R> {
   const fields = fieldsOf(table);
-  const isLast = ({ name }: FieldTold) => last.some((each) => each === name);
-  const namesOf = (some: readonly FieldTold[]) => some.map(({ name }) => name).sort();
+  const isLast = ({ name }: FieldShape) => last.some((each) => each === name);
+  const namesOf = (some: readonly FieldShape[]) => some.map(({ name }) => name).sort();
   const required = fields.filter(({ isOptional }) => !isOptional);
   const added = fields.filter((field) => field.isOptional && !isLast(field));
   const mapAt = keysOf(namesOf(required), [...namesOf(added), ...last]);
@@ -51,7 +52,7 @@ export function record<R extends object>(
   };
 }
 
-function fieldsOf<R extends object>(table: Fields<R>): readonly FieldTold[] {
+function fieldsOf<R extends object>(table: Fields<R>): readonly FieldShape[] {
   const entries = Object.entries<readonly [AnyShape, string, "optional"?]>(table);
   return entries.map(([name, [shape, meaning, mark]]) => {
     return { name, shape, meaning, isOptional: mark === "optional" };
@@ -76,7 +77,7 @@ export function mapOf<Value>(
 }
 
 /**
- * A map of one of several kinds, told apart by the text in one field. What has none of the texts is
+ * A map of one of several kinds, chosen by the text in one field. A value with an unknown text is
  * read, and refused, as the first kind.
  */
 export function tagged<Tag extends string, R extends Readonly<Record<Tag, string>>>(
@@ -97,15 +98,15 @@ export function tagged<Tag extends string, R extends Readonly<Record<Tag, string
 }
 
 /**
- * A shape that depends on fields of the same table which stand before it.
- * @param told what the format page says of it.
+ * A shape that depends on fields of the same table which precede it.
+ * @param documented shape that the format page describes.
  */
 export function dependent<Before extends object, Value>(
-  told: Shape<Value>,
+  documented: Shape<Value>,
   shapeAfter: (before: Before) => Shape<Value>,
 ): Shape<Value> {
   return {
-    ...told,
+    ...documented,
     read(value, path, before) {
       return shapeAfter(before as Before).read(value, path);
     },

@@ -1,7 +1,7 @@
 /** Refuses a value of another shape in one line: where, what is allowed, what was found. */
 import { BundleError } from "../base/bundle-error.ts";
 
-/** Controls, line separators and lone surrogates: none survives a terminal, a log line or UTF-8. */
+/** Controls, line separators and lone surrogates, which break a terminal, a log line or UTF-8. */
 export const UNPRINTABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u;
 const ANY_UNPRINTABLE = new RegExp(UNPRINTABLE, "gu");
 
@@ -26,7 +26,7 @@ function describe(value: unknown): string {
   return typeof value === "object" && value !== null ? "a map" : String(value);
 }
 
-/** A text of the file in quotes, short enough for a message. */
+/** Quotes a text of the file, short enough for a message. */
 export function clip(value: string): string {
   const short = value.length > 40 ? `${value.slice(0, 40)}…` : value;
   return `"${short.replace(ANY_UNPRINTABLE, "�")}"`;

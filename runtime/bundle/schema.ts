@@ -25,7 +25,7 @@ export * from "./schema/themis.ts";
 /** Version of the file format this build writes, and the newest one it reads. */
 export const FORMAT_VERSION = 1;
 
-/** What to do at every load, by the system that computed it. */
+/** A policy for every load, by the method that computed it. */
 export type Bundle = RamsisBundle | LokiBundle | InferlineBundle | ThemisBundle | AccordionBundle;
 
 export type Level = RamsisLevel | LokiLevel | InferlineLevel | ThemisLevel | AccordionLevel;

@@ -1,4 +1,4 @@
-/** What bundles say of the way of a request through the server. */
+/** Fields about the path of a request through the server. */
 import { integerIn, listOf, numberIn, type Shape } from "./fields.ts";
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "./limits.ts";
 import { type Field, optional, record } from "./record.ts";
@@ -60,15 +60,15 @@ const slow = record<SlowSpells>({
   spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "Mean duration."],
   fast: [
     numberIn(MIN_FAST, MAX_STRETCH),
-    "Time of work outside of them over that of profile and contention.",
+    "Time of work outside of them, relative to that of profile and contention.",
   ],
 });
 
 export const servingPath = record<ServingPath>({
   processors: [integerIn(1, MAX_PROCESSORS), "Processors of the machine that was measured."],
   requestBytes: [integerIn(0, 2 ** 40), "Bytes of the request that was measured."],
-  requestMs: row("The server's process: a request, from taking it up to its decision."),
-  batchMs: row("The server's process: a batch, sending it to a worker and taking it back."),
+  requestMs: row("The server's process: a request, from its start to its decision."),
+  batchMs: row("The server's process: a batch, sending it to a worker and receiving its answer."),
   answerMs: row("The server's process: writing the answer of a request."),
   perMiBMs: [fromZero, "The server's process: each MiB beyond `requestBytes`."],
   wakeMs: row("Extra time of a process that slept."),
@@ -82,7 +82,7 @@ export const servingPath = record<ServingPath>({
   marginMs: [fromZero, "Part of the SLO left to the path; less than any SLO."],
   stretch: optional(
     numberIn(1, MAX_STRETCH),
-    "Service times that plans reckon with at most, relative to those measured. Absent: the path " +
-      "was not planned with.",
+    "Largest service times that plans assume, relative to those measured; left out if plans " +
+      "ignore the path.",
   ),
 });

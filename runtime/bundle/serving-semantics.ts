@@ -1,4 +1,4 @@
-/** What a bundle's margin for the way through the server must leave. */
+/** Checks the margin that a bundle keeps for the path through the server. */
 import type { Cluster, Slo, Table } from "./schema.ts";
 import { checkSlacks, refuse } from "./table-semantics.ts";
 
@@ -34,7 +34,7 @@ function refuseFrom(shortestMs: number, marginMs: number, path: string, { classe
 }
 
 /**
- * The grid of slacks of some axes ends with what decisions may spend of an SLO.
+ * Checks that a grid of slacks ends with the part of an SLO that decisions may use.
  * @param names path of the axes, and of the SLO.
  */
 export function checkSlackOf(

@@ -1,9 +1,12 @@
-/** What sizes of a bundle may come to together, where each is within its own range. */
+/** Checks sizes of a bundle together, each being within its own range. */
 import { MAX_POOL_CORES, MAX_REQUESTS, MAX_SEATS, MAX_WORKERS } from "./limits.ts";
 import type { Cluster } from "./schema.ts";
 import { refuse } from "./table-semantics.ts";
 
-/** Workers of all pools. @throws BundleError BUNDLE_SEMANTICS if they are too many together. */
+/**
+ * Returns the number of workers of all pools. @throws BundleError BUNDLE_SEMANTICS above the
+ * maximum.
+ */
 export function checkWorkers({ pools }: Cluster, most = MAX_WORKERS): number {
   const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
   if (workers > most) {
@@ -12,7 +15,7 @@ export function checkWorkers({ pools }: Cluster, most = MAX_WORKERS): number {
   return workers;
 }
 
-/** Cores of all workers; one that does not say how many it has counts as one. */
+/** Returns the cores of all workers; a worker without stated cores counts as one. */
 export function checkPoolCores({ pools }: Cluster): number {
   const cores = pools.reduce((sum, pool) => sum + pool.workers * (pool.cores ?? 1), 0);
   if (cores > MAX_POOL_CORES) {
@@ -21,14 +24,14 @@ export function checkPoolCores({ pools }: Cluster): number {
   return cores;
 }
 
-/** @param each queries that one worker may run, or that may wait for it. @param what they are. */
+/** @param each queries that one worker may run, or that may wait for it. @param what their name. */
 export function checkSeats(workers: number, each: number, what: string): void {
   if (workers * each <= MAX_SEATS) return;
   const most = Math.floor(MAX_SEATS / each);
   refuse("cluster.pools", `${workers} workers`, `at most ${most}, with ${what} of ${each}`);
 }
 
-/** @param durationMs of a simulation that a reader may repeat. */
+/** @param durationMs length of a simulation that a reader may repeat. */
 export function checkRequests(loadQps: number, durationMs: number, path: string): void {
   const requests = (loadQps * durationMs) / 1000;
   if (requests <= MAX_REQUESTS) return;

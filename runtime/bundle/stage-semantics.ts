@@ -1,4 +1,4 @@
-/** What edges of stages must say of each other, and numbers that only rounding tells apart. */
+/** Checks the edges of stages against each other, and sums up to rounding. */
 import { MAX_QUERIES_PER_REQUEST } from "./limits.ts";
 import {
   type InferlineBundle,
@@ -19,7 +19,7 @@ const MAX_EDGES = 256;
 /** Rounding of sums of shares and of quotients. */
 export const TOLERANCE = 1e-9;
 
-/** From the requests or earlier tasks, each once. */
+/** Checks that edges come from the requests or earlier tasks, each once. */
 export function checkEdges(edges: readonly StageEdge[], task: number, path: string): void {
   let previous = -2;
   for (const [index, { parent, feed }] of edges.entries()) {
@@ -37,7 +37,10 @@ export function checkEdges(edges: readonly StageEdge[], task: number, path: stri
   }
 }
 
-/** Rows that meet at a task are of one origin; those that are gathered were made by a fan-out. */
+/**
+ * Checks that rows which meet at a task have one origin, and that gathered rows come from a
+ * fan-out.
+ */
 export function checkRows({ tasks }: Pick<Edges, "tasks">): RowScopes {
   const found = rowScopesOf(tasks);
   if (!isScopeProblem(found)) {
@@ -62,13 +65,15 @@ export function checkRows({ tasks }: Pick<Edges, "tasks">): RowScopes {
   }
 }
 
-/** Queries of rows that were gathered, of any number, run alone: no two make a batch. */
+/**
+ * Checks that queries of gathered rows, of any number, run alone: two of them cannot share a batch.
+ */
 export function checkGathered(edges: readonly StageEdge[], batch: number, path: string): void {
   if (batch <= 1 || !edges.some(({ gather }) => gather === "all")) return;
   refuse(path, `a batch of ${batch}`, "batches of 1, since rows of any number are gathered here");
 }
 
-/** Where at most one edge is taken, their shares are those of a whole. */
+/** Checks that the shares of exclusive edges sum to at most 1. */
 export function checkBranches({ tasks, entryBranch }: Edges): void {
   const edgeCount = tasks.reduce((count, { edges }) => count + edges.length, 0);
   if (edgeCount > MAX_EDGES) refuse("tasks", `${edgeCount} edges`, `at most ${MAX_EDGES}`);
@@ -86,7 +91,7 @@ function checkShares(tasks: Edges["tasks"], source: number | null, path: string)
   refuse(path, `"exclusive"`, `"independent", since the shares of its edges sum to ${share}`);
 }
 
-/** But for rounding, relative to what is expected. */
+/** Compares up to rounding, relative to the expected value. */
 export function checkClose(found: number, expected: number, path: string, why: string): void {
   const isClose = Math.abs(found - expected) <= TOLERANCE * expected;
   // An infinite one would be close to everything.

@@ -1,4 +1,4 @@
-/** What the state of a model must say of its tensors: a pair is one tensor that goes in and out. */
+/** Checks the state of a model against its tensors: a pair is one tensor that goes in and out. */
 import type { ModelFile, StatePair, TensorInfo } from "./schema.ts";
 import { refuse } from "./table-semantics.ts";
 
@@ -19,7 +19,7 @@ export function checkState(
     if (input.shape.slice(1).includes(-1)) refuse(`${at}.input`, taken, "only axis 0 open");
     if (taken !== given) refuse(`${at}.output`, given, `${taken}, as input "${pair.input}" is`);
   }
-  // Rows are told by what clients send, and an answer says something.
+  // The other inputs define the rows, and the other outputs are the answer.
   if (takenInputs.size === inputs.length) refuse(path, "every input", "one that clients send");
   if (takenOutputs.size === outputs.length) refuse(path, "every output", "one that clients get");
 }
@@ -38,7 +38,7 @@ function tensorNamed(
   return tensor;
 }
 
-/** Of a row: axis 0 may be said in more than one way. */
+/** Describes the rows of a tensor; axis 0 may be stated in several ways. */
 function textOf({ dtype, shape }: TensorInfo): string {
   return `${dtype} [${["rows", ...shape.slice(1)].join(", ")}]`;
 }

@@ -1,4 +1,4 @@
-/** What tables and names in a bundle must say about each other, whatever the method. */
+/** Checks tables and names of a bundle against each other, for all methods. */
 import { BundleError } from "../base/bundle-error.ts";
 import {
   type DecisionSpace,
@@ -13,21 +13,24 @@ import {
   violationCeiling,
 } from "./schema.ts";
 
-/** One action less than a cell can name besides NO_ACTION and GIVE_UP. */
+/** One action less than a cell can hold besides NO_ACTION and GIVE_UP. */
 const MAX_ACTIONS = 65_533;
 
-/** What a table of actions may hold. */
+/** Rules for the cells of a table of actions. */
 export interface TableRule {
-  /** Whether a batch has to be all that wait, apart from the last row, a full queue. */
+  /** Whether a batch has to take all waiting queries; the last row, a full queue, is exempt. */
   readonly isMaximal: boolean;
   /**
-   * Whether a cell may say to wait, though not in the first column, where the time for it is over,
-   * or to give up.
+   * Whether a cell may say to give up, or to wait; the latter not in the first column, where no
+   * time is left.
    */
   readonly mayWait: boolean;
 }
 
-/** Times of every variant for the same batch sizes, none less than that of a smaller batch. */
+/**
+ * Checks that all variants have times for the same batch sizes, each at least that of a smaller
+ * batch.
+ */
 export function checkServiceTimes(
   { decisionMs, quantiles }: ServiceTimes,
   variantCount: number,
@@ -44,7 +47,7 @@ export function checkServiceTimes(
 }
 
 /**
- * Names of tensors are their own.
+ * Checks that the names of tensors are unique.
  * @param keepsState whether the method serves sequences of requests.
  */
 export function checkModel(model: ModelFile | null, path: string, keepsState = false): void {
@@ -69,7 +72,7 @@ export function checkAscending(levels: readonly Level[]): void {
   }
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless they ascend by pace, and of one pace by load. */
+/** @throws BundleError BUNDLE_SEMANTICS unless they ascend by pace, and within a pace by load. */
 export function checkAscendingPaces(
   paceLevels: readonly (Pick<Level, "loadQps"> & { readonly pace: number })[],
 ): void {
@@ -104,7 +107,7 @@ export function checkSlacks(slackMs: Table, sloMs: number, path: string, whose: 
   }
 }
 
-/** Rows of queue lengths, from one query to a full queue. */
+/** Checks the rows of queue lengths, from one query to a full queue. */
 export function checkRows(queued: Table, maxQueue: number, path: string): void {
   let previous = 0;
   queued.data.forEach((length, row) => {
@@ -132,7 +135,7 @@ export function checkActions(actions: Table, { decisionMs }: ServiceTimes, path:
   });
 }
 
-/** Batch size by action. */
+/** Returns the batch size of each action. */
 export function batchByActionOf(actions: Table): Uint16Array {
   return Uint16Array.from(
     { length: actions.data.length / 2 },
@@ -158,8 +161,8 @@ export function checkFeasible(level: RamsisLevel, slo: Slo, path: string): void 
 }
 
 /**
- * Every state has an action, or waits where that is allowed. Maximal batching takes all that wait;
- * the last row, a full queue, may take fewer.
+ * Checks that every state has an action, or waits if allowed. Maximal batching takes all waiting
+ * queries; the last row, a full queue, may take fewer.
  */
 export function checkTable(
   table: Table,
@@ -186,7 +189,7 @@ export function checkTable(
         continue;
       }
       previous = action;
-      // 0 for a value that is no action.
+      // 0 for a value that is not an action.
       const batch = batchByAction[action] ?? 0;
       if (batch < minBatch || batch > waiting) refuseCell(path, cell, action, batch, waiting);
     }
@@ -225,6 +228,6 @@ function refuseCell(
   queued: number,
 ): void {
   const found =
-    batch === 0 ? `${action}, which is no action` : `action ${action}, a batch of ${batch}`;
+    batch === 0 ? `${action}, which is not an action` : `action ${action}, a batch of ${batch}`;
   refuse(`${path}.data[${cell}]`, found, `an action for ${queued} queued`);
 }

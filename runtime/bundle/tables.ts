@@ -7,9 +7,9 @@ const SIZE = integerIn(1, 2 ** 31);
 const SIZE_OR_NONE = integerIn(0, 2 ** 31);
 
 /**
- * A table of one type and as many axes as are named. In memory its data is a typed array, which is
- * kept; as decoded it is bytes, which are copied once into a fresh, aligned typed array.
- * @param mayBeEmpty whether the first axis may have no entry.
+ * A table of one element type with the named axes. Typed arrays are kept; bytes, as decoded, are
+ * copied once into a fresh, aligned typed array.
+ * @param mayBeEmpty whether the first axis may have size 0.
  */
 export function table(
   dtype: Table["dtype"],

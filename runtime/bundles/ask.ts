@@ -1,4 +1,7 @@
-/** What a program asks of a bundle without serving it: its level for a load, and decisions. */
+/**
+ * Questions that a program asks of a bundle without serving it: its level for a load, and
+ * decisions.
+ */
 
 import { RuntimeError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/schema.ts";
@@ -12,13 +15,13 @@ export type AtLevel =
   | { readonly loadQps: number; readonly level?: undefined };
 
 /**
- * What a bundle decides, exactly as a server of it would once it knows the load: of ramsis the
- * batch to start in a state of the queue, or to wait, or to give a query up; of accordion the
- * places that a query gets; of the other methods the plan of the level. A table that mixes two
- * answers by the first of them. Source: docs/bundle-format.md.
+ * Returns the decision of a bundle, exactly as its server would make it at a known load: for ramsis
+ * the batch to start in a state of the queue, or to wait, or to give a query up; for accordion the
+ * places that a query gets; for the other methods the plan of the level. A table that mixes two
+ * answers by the first. Source: docs/bundle-format.md.
  *
- * @param state how many queries wait and how much time is left; of plans there is none.
- * @throws RuntimeError RUNTIME_USAGE for a level or state that there cannot be.
+ * @param state number of waiting queries and remaining time; undefined for plans.
+ * @throws RuntimeError RUNTIME_USAGE for an impossible level or state.
  */
 export function decide<B extends Bundle>(
   bundle: B,
@@ -29,7 +32,7 @@ export function decide<B extends Bundle>(
   return decision as DecisionOf<B>;
 }
 
-/** Index of the level. @throws RuntimeError RUNTIME_USAGE if there is none of that index. */
+/** Returns the index of the level. @throws RuntimeError RUNTIME_USAGE for an index out of range. */
 export function levelIndex({ levels }: Bundle, at: AtLevel): number {
   const { level, loadQps } = at ?? {};
   if (loadQps !== undefined) {
@@ -45,9 +48,10 @@ export function levelIndex({ levels }: Bundle, at: AtLevel): number {
 }
 
 /**
- * The state machine that decides in a server of the bundle, and a buffer for its commands, for a
- * driver with a clock of its own: events go in with their times, commands come out. Of ramsis a
- * `Dispatcher`, of accordion a `AccordionScheduler`, of the other methods a `PipelineDispatcher`.
+ * Opens the state machine that decides in a server of the bundle, and a buffer for its commands,
+ * for a driver with a clock of its own: events go in with their times, commands come out. For
+ * ramsis a `Dispatcher`, for accordion an `AccordionScheduler`, for the other methods a
+ * `PipelineDispatcher`.
  */
 export function openCore<B extends Bundle>(bundle: B, options: CoreOptionsOf<B>): CoreOf<B> {
   return methodOf<Bundle>(bundle).core(bundle, options as never) as CoreOf<B>;

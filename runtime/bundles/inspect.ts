@@ -1,4 +1,4 @@
-/** What a bundle says, as data. */
+/** Report of a bundle, as data. */
 
 import { type Bundle, FORMAT_VERSION } from "../bundle/schema.ts";
 import { paceLevelsOf } from "../describe/pace-promises.ts";

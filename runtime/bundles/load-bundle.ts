@@ -10,7 +10,7 @@ import { readBundle } from "./read-bundle.ts";
 export const MAX_BUNDLE_BYTES = 64 * 2 ** 20;
 
 export interface LoadOptions {
-  /** Larger files are refused, and no more than this is read of one that grows. */
+  /** Larger files are refused; no more than this is read of a file that grows. */
   readonly maxBytes?: number;
 }
 
@@ -18,12 +18,12 @@ export interface LoadedBundle {
   readonly bundle: Bundle;
   readonly path: string;
   readonly byteCount: number;
-  /** Of the whole file. */
+  /** Digest of the whole file. */
   readonly sha256: string;
 }
 
 /**
- * Reads and checks a bundle; what it returns is frozen and safe to look decisions up in.
+ * Reads and checks a bundle; the result is frozen and safe to look decisions up in.
  * @throws BundleError if the file is refused, RuntimeError if it cannot be read; the message begins
  * with the path.
  */
@@ -32,7 +32,7 @@ export async function loadBundle(path: string, options: LoadOptions = {}): Promi
 }
 
 /**
- * The bundle of a file that was read. @param path of it, for messages.
+ * Decodes and checks the bytes of a file. @param path path for messages.
  * @throws BundleError if it is refused; the message begins with the path.
  */
 export async function bundleOfBytes(path: string, bytes: Uint8Array): Promise<LoadedBundle> {
@@ -46,7 +46,7 @@ export async function bundleOfBytes(path: string, bytes: Uint8Array): Promise<Lo
 }
 
 /**
- * All bytes of a bundle's file, of which nothing is checked but their number.
+ * Reads all bytes of a bundle's file; checks only their number.
  * @throws BundleError BUNDLE_TOO_LARGE, RuntimeError RUNTIME_UNREADABLE
  */
 export async function readBundleFile(

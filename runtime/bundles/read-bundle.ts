@@ -1,14 +1,14 @@
-/** Bundles from and to bytes, each checked by its own method, which is opened for it alone. */
+/** Reads and writes bundles, each checked by its own method, the only one that is loaded. */
 import { bytesOfBundle, valueOfBytes } from "../bundle/codec.ts";
 import type { Bundle } from "../bundle/schema.ts";
 import { openMethod } from "../methods/registry.ts";
 
-/** As `decodeBundle` of checked-bundle.ts. @throws BundleError */
+/** Decodes like `decodeBundle` of checked-bundle.ts. @throws BundleError */
 export async function readBundle(bytes: Uint8Array): Promise<Bundle> {
   return checked(valueOfBytes(bytes));
 }
 
-/** As `encodeBundle` of checked-bundle.ts. @throws BundleError */
+/** Encodes like `encodeBundle` of checked-bundle.ts. @throws BundleError */
 export async function writeBundle(bundle: Bundle): Promise<Uint8Array> {
   return bytesOfBundle(await checked(bundle));
 }

@@ -1,4 +1,4 @@
-/** Bundles that are followed only if their signatures hold. */
+/** Bundles that are used only if their signatures are valid. */
 import type { Bundle } from "../bundle/schema.ts";
 import { bundleOfBytes, type LoadedBundle, readBundleFile } from "./load-bundle.ts";
 import { sidecarOf } from "./shipping/sidecars.ts";
@@ -7,15 +7,15 @@ import { readEnvelopeFile } from "./trust/envelope-file.ts";
 import type { Claims, Trust } from "./trust/trust.ts";
 
 export interface TrustedBundle extends LoadedBundle {
-  /** What its signature says; null where none is asked for. */
+  /** Content of its signature; null if none is required. */
   readonly claims: Claims | null;
 }
 
 /**
- * Reads a bundle, and its signature beside it. Nothing of a bundle is decoded before its signature
- * holds.
- * @param trust null where no signature is asked for.
- * @throws what `loadBundle` and `Trust.expect` throw.
+ * Reads a bundle, and its signature beside it. The bundle is decoded only after its signature has
+ * been verified.
+ * @param trust null if no signature is required.
+ * @throws the errors of `loadBundle` and `Trust.expect`.
  */
 export async function loadTrusted(path: string, trust: Trust | null): Promise<TrustedBundle> {
   const bytes = await readBundleFile(path);
@@ -28,7 +28,7 @@ export async function loadTrusted(path: string, trust: Trust | null): Promise<Tr
 }
 
 /**
- * A serial is remembered by the application that the signature names, so it has to be the bundle's.
+ * Checks that the signature names the bundle's application, under which its serial is remembered.
  * @throws RuntimeError RUNTIME_SIGNATURE
  */
 export function expectClaimed(

@@ -6,17 +6,17 @@ import { addSignatureFlags, type SignatureFlags, signatureOptions } from "./sign
 
 /**
  * Adds `inspect`.
- * @param actionValuesOf what a state's actions are worth, where there is a solver.
+ * @param actionValuesOf computes the values of a state's actions, if there is a solver.
  */
 export function addInspect(program: Command, actionValuesOf?: ActionValuesOf): void {
   program
     .command("inspect")
-    .description("show what a bundle says, or the load and the pace of a server")
+    .description("show the contents of a bundle, or the load and pace of a server")
     .argument("<bundle>", "policy bundle, or the URL of a server")
-    .option("--level <qps>", "the policy of the level that decides at this load", positiveNumber)
+    .option("--level <qps>", "show the policy of the level for this load", positiveNumber)
     .option(
       "--state <state>",
-      "the decision in a state, such as queued=7,slack=40ms; class=NAME beside it",
+      "show the decision in a state, such as queued=7,slack=40ms or with class=NAME",
     )
     .action(async (path: string, options: { level?: number; state?: string }) => {
       const { inspectCommand } = await import("./inspect.ts");

@@ -1,4 +1,4 @@
-/** What the two command lines share: which verbs are loaded, printing, explaining errors. */
+/** Parts that both command lines share: loading commands, printing, and reporting errors. */
 import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
@@ -7,32 +7,32 @@ import type { Kind } from "../kinds/kinds.ts";
 import { removedCommand, removedOptionIn } from "../settings/removed.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** An error that is not a bug: told in one line, with an exit code of its own. */
-export interface ExplainedError extends ToldError {
+/** An error that is not a bug: reported in one line, with an exit code of its own. */
+export interface ExplainedError extends ReportedError {
   readonly exitCode: number;
-  /** What else is wrong with the same input, each told in a line too. */
-  readonly others?: readonly ToldError[];
+  /** Further errors of the same input, each reported in one line. */
+  readonly others?: readonly ReportedError[];
 }
 
-/** A verb of a command line, whose options are loaded where it is asked for. */
+/** A command, whose options are loaded on demand. */
 export interface Verb {
   readonly name: string;
   readonly add: (program: Command) => Promise<void>;
 }
 
-interface ToldError {
+interface ReportedError {
   readonly code: string;
   readonly message: string;
 }
 
 const VERSION_FLAGS: readonly string[] = ["--version", "-V"];
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** Errors that are told at once: they fit a screen. `--json` has all of them. */
-const MAX_TOLD_ERRORS = 20;
+/** Maximum number of errors printed: they fit a screen. `--json` has all of them. */
+const MAX_PRINTED_ERRORS = 20;
 
 /**
- * Parses argv and runs a verb; the others are loaded only where they are told of.
- * @param explain errors beyond the runtime's own, null for what it does not know.
+ * Parses argv and runs a command; only that command is loaded.
+ * @param explain errors beyond the runtime's own, null for unknown errors.
  */
 export async function runProgram(
   program: Command,
@@ -40,7 +40,7 @@ export async function runProgram(
   explain: (error: unknown) => ExplainedError | null = () => null,
 ): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // A reader such as `head` has enough.
+    // A reader such as `head` has read enough.
     if (error.code !== "EPIPE") throw error;
   });
   const [name, ...words] = process.argv.slice(2);
@@ -65,28 +65,27 @@ function askedVerbs(verbs: readonly Verb[], first: string | undefined): readonly
   return asked === undefined ? verbs : [asked];
 }
 
-/** Prints text or, with `--json`, the one document, and sets the exit code. */
+/** Prints text or, with `--json`, the document, and sets the exit code. */
 export function print({ text, json, exitCode }: CommandResult): void {
   process.stdout.write(wantsJson() ? `${JSON.stringify(json, null, 2)}\n` : `${text}\n`);
   process.exitCode = exitCode;
 }
 
 /**
- * Aborts at the first SIGTERM or SIGINT; the second, whichever it is, ends the process as if there
- * were no handler. Where npm started the process and is gone, that is as good as a first, and its
- * reason says so.
+ * Aborts at the first SIGTERM or SIGINT; the second ends the process as without a handler. The end
+ * of npm, if it started the process, counts as a first signal, and the abort reason says so.
  */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
-  let isTold = false;
+  let isStopping = false;
   const onSignal = (signal: (typeof STOP_SIGNALS)[number]) => {
-    if (isTold) {
+    if (isStopping) {
       for (const each of STOP_SIGNALS) process.off(each, onSignal);
       process.kill(process.pid, signal);
       // The first process of a container is not ended by a signal that it does not handle.
       process.exit(128 + constants.signals[signal]);
     }
-    isTold = true;
+    isStopping = true;
     stop.abort();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
@@ -94,7 +93,7 @@ export function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** An option value that has to be a whole number above 0. */
+/** Parses an option value that has to be a whole number above 0. */
 export function wholeNumber(text: string): number {
   const value = positiveNumber(text);
   if (Number.isSafeInteger(value)) return value;
@@ -121,7 +120,7 @@ function wantsJson(): boolean {
   return process.argv.includes("--json");
 }
 
-/** Commander has already said what it had to; help and version are no failures. */
+/** Commander has printed its message already; help and version are not failures. */
 function failUsage({ exitCode, message }: CommanderError): void {
   process.exitCode = exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.usage;
   if (exitCode !== 0) printErrorDocument("RUNTIME_USAGE", message);
@@ -146,20 +145,20 @@ function fail(error: unknown, explained: ExplainedError | null): void {
   process.exitCode = exitCode;
 }
 
-/** A line for each error, and one that says how many are left out. */
-function errorLines(errors: readonly ToldError[]): string[] {
-  const told = errors.slice(0, MAX_TOLD_ERRORS);
-  const left = errors.length - told.length;
+/** Returns a line for each error, and one with the number left out. */
+function errorLines(errors: readonly ReportedError[]): string[] {
+  const shown = errors.slice(0, MAX_PRINTED_ERRORS);
+  const left = errors.length - shown.length;
   return [
-    ...told.map(({ code, message }) => `${code} ${message}`),
-    ...(left === 0 ? [] : [`and ${left} more; --json has them all`]),
+    ...shown.map(({ code, message }) => `${code} ${message}`),
+    ...(left === 0 ? [] : [`and ${left} more; --json prints all`]),
   ];
 }
 
 function printErrorDocument(
   code: string,
   message: string,
-  others: readonly ToldError[] = [],
+  others: readonly ReportedError[] = [],
 ): void {
   if (!wantsJson()) return;
   const error = { code, message, ...(others.length === 0 ? {} : { others }) };

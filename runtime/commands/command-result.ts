@@ -1,4 +1,4 @@
-/** What a command has to say; the caller prints `text` or `json` and exits. */
+/** Result of a command; the caller prints `text` or `json` and exits. */
 export interface CommandResult {
   readonly exitCode: number;
   /** For people, without a final newline. */

@@ -14,7 +14,7 @@ import type { CommandResult } from "./command-result.ts";
 
 const LIMITS = { timeoutMs: 10_000, maxBytes: 2 ** 26, maxRedirects: 5 };
 
-/** @throws RuntimeError RUNTIME_UNREADABLE if no server answers with what its live page shows. */
+/** @throws RuntimeError RUNTIME_UNREADABLE if no server answers with the data of its live page. */
 export async function inspectServer(place: string): Promise<CommandResult> {
   const live = await liveDocument(place);
   const text = live.applications.map(applicationText).join("\n\n");
@@ -30,7 +30,7 @@ async function liveDocument(place: string): Promise<LiveDocument> {
     if (document.format !== LIVE_FORMAT) throw new Error(`format ${document.format}`);
     return document;
   } catch (error) {
-    const expected = "expected a server that answers with what its live page shows";
+    const expected = "expected a server that answers with the data of its live page";
     throw new RuntimeError("RUNTIME_UNREADABLE", `${place}: ${expected}, got: ${causeOf(error)}`);
   }
 }

@@ -1,4 +1,4 @@
-/** `inspect BUNDLE|URL [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
+/** `inspect BUNDLE URL [--level QPS] [--state queued=7,slack=40ms[,class=NAME]]`. */
 
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/schema.ts";
@@ -14,13 +14,13 @@ interface InspectOptions {
   readonly path: string;
   /** Load whose level to show; null for the summary, or for the top level with a state. */
   readonly loadQps: number | null;
-  /** As given to `--state`. */
+  /** Text of `--state`. */
   readonly state: string | null;
 }
 
 /**
- * @param actionValuesOf without it, nothing is said about values.
- * @throws BundleError or RuntimeError if the file or the state is no good.
+ * @param actionValuesOf computes values of actions; left out, none are shown.
+ * @throws BundleError or RuntimeError if the file or the state is invalid.
  */
 export async function inspectCommand(
   { path, loadQps, state: asked }: InspectOptions,
@@ -37,17 +37,20 @@ export async function inspectCommand(
   const exitCode = EXIT_CODES.ok;
   if (asked !== null) {
     const request = { text: asked, loadQps, actionValuesOf };
-    const { text, json: state } = await method.tellState(bundle, request);
+    const { text, json: state } = await method.describeState(bundle, request);
     return { exitCode, text, json: { ...inspection, state } };
   }
   if (loadQps !== null) {
-    const { text, json: level } = method.tellLevel(bundle, levelForLoad(bundle.levels, loadQps));
+    const { text, json: level } = method.describeLevel(
+      bundle,
+      levelForLoad(bundle.levels, loadQps),
+    );
     return { exitCode, text, json: { ...inspection, level } };
   }
   return { exitCode, text: method.summary(bundle, inspection), json: inspection };
 }
 
-/** One row per level: its load and what it promises. */
+/** Returns one row per level: its load and its promises. */
 export function levelTable(bundle: Bundle): string {
   return methodOf(bundle).levelTable(bundle);
 }

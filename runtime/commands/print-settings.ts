@@ -1,4 +1,4 @@
-/** The settings that are in force, as a file that could be read again. */
+/** Current settings, as a file that can be read again. */
 import { stringify } from "yaml";
 import { EXIT_CODES } from "../base/errors.ts";
 import type { Resolved } from "../settings/resolve.ts";
@@ -20,10 +20,10 @@ export function printedSettings({ values, sources }: Resolved): CommandResult {
       if (isLimit(key)) limits[key] = plain;
       else json[key] = plain;
       const written = `${key}: ${stringify(plain, { collectionStyle: "flow" }).trimEnd()}`;
-      // What is not set is a comment, which says what it stands for.
+      // A setting without a value is a comment that describes its default.
       const text = `${isLimit(key) ? "  " : ""}${isSet ? "" : "# "}`;
-      const told = `${text}${isSet ? written : `${key}: ${otherwise ?? ""}`}`;
-      return `${told.padEnd(COMMENT_COLUMN - 1)} # ${sources[key]}`;
+      const line = `${text}${isSet ? written : `${key}: ${otherwise ?? ""}`}`;
+      return `${line.padEnd(COMMENT_COLUMN - 1)} # ${sources[key]}`;
     });
     const isOfLimits = Object.keys(settings).every(isLimit);
     return [`# ${title}`, ...(isOfLimits ? ["limits:"] : []), ...lines].join("\n");

@@ -11,9 +11,9 @@ import type { CommandResult } from "./command-result.ts";
 
 interface PullOptions extends Pick<RegistryOptions, "auth" | "signal"> {
   readonly reference: RegistryReference;
-  /** Folder; it is made if its own folder is there. */
+  /** Folder; it is made if its parent exists. */
   readonly out: string;
-  /** By which its signature is judged; null where none is asked for. */
+  /** Keys and labels that its signature is checked with; null to skip the check. */
   readonly trusted: Pick<TrustOptions, "keyFiles" | "labels" | "nowEpochMs"> | null;
 }
 
@@ -51,7 +51,7 @@ export async function pullCommand(options: PullOptions): Promise<CommandResult> 
       application: bundle.application,
       method: bundle.method,
       isSigned,
-      signature: claims === null ? null : toldClaims(claims),
+      signature: claims === null ? null : claimsJson(claims),
       files,
     },
   };
@@ -68,13 +68,13 @@ function judgeBy(trust: Trust, onClaims: (claims: Claims) => void): JudgePulled 
 function signatureText(isSigned: boolean, claims: Claims | null): string {
   if (claims !== null) {
     const { keyId, serial, issuedAt } = claims;
-    return `its signature holds: key ${keyId}, serial ${serial}, issued ${issuedAt}`;
+    return `valid signature: key ${keyId}, serial ${serial}, issued ${issuedAt}`;
   }
-  if (!isSigned) return "it has no signature";
-  return "its signature is beside it, and not checked: --key does that";
+  if (!isSigned) return "no signature";
+  return "signature not checked: pass --key to check it";
 }
 
-function toldClaims({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims): object {
+function claimsJson({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims): object {
   return { key, serial, issuedAt, expiresAt, scope };
 }
 
@@ -82,7 +82,7 @@ function fileTable(files: readonly PulledFile[]): string {
   return alignColumns([
     ["file", "bytes", "sha256", ""],
     ...files.map(({ file, bytes, sha256, wasFetched }) => {
-      return [file, String(bytes), `${sha256.slice(0, 12)}…`, wasFetched ? "fetched" : "was there"];
+      return [file, String(bytes), `${sha256.slice(0, 12)}…`, wasFetched ? "fetched" : "present"];
     }),
   ]);
 }

@@ -29,7 +29,7 @@ interface PullFlags extends Omit<SignatureFlags, "models"> {
   readonly out: string;
 }
 
-/** Where a signal ends the process: what was fetched stays for the next time. */
+/** A signal ends the process; downloaded files are kept for the next time. */
 async function printed(work: () => Promise<CommandResult>): Promise<void> {
   print(await work());
 }

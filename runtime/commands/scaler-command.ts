@@ -9,12 +9,17 @@ import type { ScalerFlags } from "./scaler-options.ts";
 export function addScaler(program: Command): void {
   program
     .command("scaler")
-    .description("tell KEDA how many workers the plan of the observed load wants, until SIGTERM")
-    .requiredOption("--policy <source>", "the bundle that the front ends serve, as serve takes it")
-    .option("--store <folder>", "where a bundle of a source is kept (default: as serve)")
+    .description(
+      "serve KEDA the number of workers in the plan for the observed load, until SIGTERM",
+    )
+    .requiredOption(
+      "--policy <source>",
+      "bundle that the front ends serve: a path, https:// or oci://",
+    )
+    .option("--store <folder>", "folder for a bundle of a source (default: that of serve)")
     .option(
       "--metrics <url>",
-      "/metrics of a front end (repeatable); dns+http://… for one at each address of the name",
+      "/metrics of a front end (repeatable); dns+http://… for one at each address of a name",
       several,
       [],
     )

@@ -1,4 +1,4 @@
-/** Where `scaler` has the load from: the metrics of front ends, or the cluster they meet in. */
+/** Source of the load for `scaler`: the metrics of front ends, or their cluster. */
 import { RuntimeError } from "../base/errors.ts";
 import { HttpClient } from "../features/sources/http-client.ts";
 import { FrontEnds } from "../scaler/front-ends.ts";
@@ -6,7 +6,7 @@ import type { LoadSource } from "../scaler/load-source.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
-/** A front end that takes longer counts with what it said last. */
+/** Timeout of a front end; after that its previous answer counts. */
 const PATIENCE_MS = 900;
 /** The text of a front end with hundreds of variants is below 1 MiB. */
 const MOST_BYTES = 16 * 2 ** 20;
@@ -20,7 +20,7 @@ interface OpenedLoad {
 export function expectOneLoad({ metrics, cluster, token }: ScalerFlags): void {
   if (metrics.length > 0 === (cluster !== undefined)) {
     const found = cluster === undefined ? "neither" : "both";
-    const message = `expected --metrics URL or --cluster nats://…, where the load is; got ${found}`;
+    const message = `expected --metrics URL or --cluster nats://…; got ${found}`;
     throw new RuntimeError("RUNTIME_USAGE", message);
   }
   if (tokenFileFor("cluster", token) !== undefined && cluster === undefined) {
@@ -40,7 +40,7 @@ export async function openLoad(
   return { source, close: async () => {} };
 }
 
-/** Nothing of it is loaded where there is none. */
+/** Loads the modules of the cluster on demand. */
 async function openCluster(
   text: string,
   { token }: ScalerFlags,

@@ -1,14 +1,14 @@
-/** What `scaler` is given: by its command line, and by the process it runs in. */
+/** Inputs of `scaler`: its command line, and the process it runs in. */
 import type { Address } from "../kinds/kinds.ts";
 import type { TlsPaths } from "../server/access/tls.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** As the command line has them. */
+/** Flags of the command line. */
 export interface ScalerFlags {
   /** Path or URL. */
   readonly policy: string;
   readonly store?: string;
-  /** Either some of these, or a cluster. */
+  /** Metrics of front ends; empty with a cluster. */
   readonly metrics: readonly string[];
   readonly cluster?: string;
   readonly grpc: Address;
@@ -20,7 +20,7 @@ export interface ScalerSurroundings {
   readonly signal: AbortSignal;
   /** Called once it answers. */
   readonly onReady: (result: CommandResult) => void;
-  /** Milliseconds of a clock that does not go back. */
+  /** Milliseconds of a monotonic clock. */
   readonly nowMs: () => number;
   readonly environment: NodeJS.ProcessEnv;
   readonly onNotice: (message: string) => void;

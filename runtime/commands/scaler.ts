@@ -1,4 +1,4 @@
-/** `scaler --policy BUNDLE`: says how many workers the observed load wants. */
+/** `scaler --policy BUNDLE`: computes the number of workers for the observed load. */
 import { readFile } from "node:fs/promises";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
@@ -13,9 +13,9 @@ import type { CommandResult } from "./command-result.ts";
 import { expectOneLoad, openLoad } from "./scaler-load.ts";
 import type { ScalerFlags, ScalerSurroundings } from "./scaler-options.ts";
 
-/** Between two looks at the load. */
+/** Interval between two readings of the load. */
 const LOOK_MS = 1000;
-/** A bundle is fetched once, so this is not waited for. */
+/** A bundle is fetched once, so this interval never passes. */
 const POLL_MS = 60_000;
 
 /** Runs until the signal. @throws BundleError, RuntimeError */
@@ -44,7 +44,7 @@ export async function scalerCommand(
   await opened.close();
 }
 
-/** Path of the bundle; one of a source is fetched. @throws RuntimeError, BundleError */
+/** Returns the path of the bundle; one of a source is fetched. @throws RuntimeError, BundleError */
 async function policyOf(
   { policy, store, token }: ScalerFlags,
   { environment, signal, onNotice }: ScalerSurroundings,
@@ -53,7 +53,7 @@ async function policyOf(
   const tokenFile = tokenFileFor("sources", token);
   const settings = { storeFolder: folder, pollMs: POLL_MS, tokenFile };
   const sources = await openedSources(
-    // No model is run here, so none is fetched.
+    // No model runs here, so no model is fetched.
     { policy, models: folder, sources: { ...settings, environment, signal }, onNotice },
     null,
   );

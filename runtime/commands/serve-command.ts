@@ -4,23 +4,20 @@ import { addSettingFlags, givenFlags } from "../settings/flags.ts";
 import { print, stopSignal } from "./command-line.ts";
 import type { ServeTools } from "./serve.ts";
 
-/**
- * Adds `serve`.
- * @param tools what there is where the compiler is.
- */
+/** Adds `serve`. @param tools functions of the compiler, if it is installed. */
 export function addServe(program: Command, tools: ServeTools = {}): void {
   const command = program
     .command("serve")
     .description(
-      "answer inference requests as bundles say, until SIGTERM or SIGINT; SIGHUP reads them again",
+      "answer inference requests by policy bundles, until SIGTERM or SIGINT; SIGHUP reloads them",
     );
   addSettingFlags(command)
     .optionsGroup("Options:")
-    .addOption(new Option("--config <file>", "settings in YAML or JSON").env("STRATAGEM_CONFIG"))
-    .option("--print-config", "show every setting, its value and where it is from, and end")
+    .addOption(new Option("--config <file>", "settings file, YAML or JSON").env("STRATAGEM_CONFIG"))
+    .option("--print-config", "print every setting, its value and its source, and exit")
     .addHelpText(
       "after",
-      "\nEvery setting is a variable too: STRATAGEM_SERVER_NAME is --server-name.",
+      "\nEvery setting is also an environment variable: STRATAGEM_SERVER_NAME is --server-name.",
     )
     .action(async ({ config, printConfig }: { config?: string; printConfig?: boolean }) => {
       const { servedSettings, serveCommand } = await import("./serve.ts");

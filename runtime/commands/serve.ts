@@ -1,4 +1,4 @@
-/** `serve --policy BUNDLE…`: answers inference requests until it is told to stop. */
+/** `serve --policy BUNDLE…`: answers inference requests until it is stopped. */
 import { join } from "node:path";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { settleCollection } from "../base/heap-collection.ts";
@@ -25,14 +25,14 @@ import type { SettingValues } from "../settings/table.ts";
 import type { CommandResult } from "./command-result.ts";
 import { printedSettings } from "./print-settings.ts";
 
-/** Folder in that where bundles are kept. */
+/** Subfolder of the store with the serials of accepted bundles. */
 const SERIALS = "serials";
 
-/** What there is where the compiler is. */
+/** Functions of the compiler, if it is installed. */
 export interface ServeTools {
-  /** Computes levels above the highest one; left out where there is no solver. */
+  /** Computes levels above the highest one; left out without a solver. */
   readonly generateLevel?: GenerateLevel | undefined;
-  /** The gate between two bundles; left out where there is none. */
+  /** The gate between two bundles; optional. */
   readonly gateOf?: ServerOptions["gateOf"];
 }
 
@@ -41,14 +41,14 @@ interface ServeSurroundings {
   readonly signal: AbortSignal;
   /** Called once every worker is ready. */
   readonly onReady: (result: CommandResult) => void;
-  /** For what features read of it, and secrets. */
+  /** Environment for features and secrets. */
   readonly environment: NodeJS.ProcessEnv;
-  /** Calls back, any number of times, when the bundle's file is to be read again. */
+  /** Registers a callback for each request to reload the bundle's file. */
   readonly onReload: (reload: () => void) => void;
 }
 
 /**
- * @param flags as the command line has them. @param config path of a file of settings, if any.
+ * @param flags flags of the command line. @param config path of a settings file, if any.
  * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CONFIG, RUNTIME_UNREADABLE
  */
 export async function servedSettings(
@@ -72,8 +72,8 @@ export async function serveCommand(
   try {
     const sources = sourcesOf(settings.values, surroundings);
     const { environment } = surroundings;
-    const told = { ...logs.options, environment, config };
-    await serveWith({ ...options, ...told, sources }, logs, surroundings);
+    const common = { ...logs.options, environment, config };
+    await serveWith({ ...options, ...common, sources }, logs, surroundings);
   } finally {
     await logs.close();
   }
@@ -96,11 +96,11 @@ async function serveWith(
   onReady(readyResult(server));
   await aborted(signal);
   if (typeof signal.reason === "string") onNotice(signal.reason, "warn");
-  onNotice("stopping: answering what was accepted");
+  onNotice("stopping: answering accepted requests");
   await server.close();
 }
 
-/** With what administrators have changed since the settings were read. */
+/** Returns the settings with the changes that administrators have made since the start. */
 function inForce({ values, sources }: Resolved, { level, format }: LogState): Resolved {
   if (level === values.log.level && format === values.log.format) return { values, sources };
   return {
@@ -113,7 +113,7 @@ function inForce({ values, sources }: Resolved, { level, format }: LogState): Re
 function optionsOf(settings: SettingValues, environment: NodeJS.ProcessEnv): ServerOptions {
   const { policy, models, http, memory, threads } = settings;
   if (policy === null) {
-    const ways = `expected --policy or STRATAGEM_POLICY, or policy in the file of --config`;
+    const ways = "expected --policy, STRATAGEM_POLICY, or policy in the file of --config";
     throw new RuntimeError("RUNTIME_USAGE", `${ways}: the bundle to serve`);
   }
   return {
@@ -155,7 +155,7 @@ function sourcesOf(
   };
 }
 
-/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+/** @throws RuntimeError RUNTIME_USAGE if a setting requires another. */
 function clusterOf({ cluster, token, frontEnd }: SettingValues): ClusterOptions {
   const tokenFile = tokenFileFor("cluster", token);
   if (cluster !== null) {
@@ -181,14 +181,14 @@ function devicesOf(settings: SettingValues): DeviceOptions & ElsewhereOptions {
   };
 }
 
-/** Of `NAME=VALUE`, or `pool:NAME=VALUE`. */
+/** Parses `NAME=VALUE`, or `pool:NAME=VALUE`. */
 function workerVariable(text: string): WorkerVariable {
   const { name: whole, value } = splitPair(text);
   const colon = whole.lastIndexOf(":");
   return { pool: colon < 0 ? null : whole.slice(0, colon), name: whole.slice(colon + 1), value };
 }
 
-/** @throws RuntimeError RUNTIME_USAGE where a setting lacks another. */
+/** @throws RuntimeError RUNTIME_USAGE if a setting requires another. */
 function accessOf(settings: SettingValues): AccessOptions {
   const { tls, tokens, corsOrigins } = settings;
   const { clientRate, clientBurst, clientConcurrency } = settings;
@@ -205,7 +205,7 @@ function accessOf(settings: SettingValues): AccessOptions {
   };
 }
 
-/** Undefined where no signature is required. */
+/** Returns undefined if no signature is required. */
 function trustOf(settings: SettingValues, environment: NodeJS.ProcessEnv) {
   const { requireSignature, labels, store } = settings;
   if (requireSignature === null) return undefined;
@@ -226,9 +226,9 @@ function limitsOf(settings: SettingValues): Partial<ServerLimits> {
 
 function readyResult(server: StartedServer): CommandResult {
   const { url, grpcUrl, adminUrl, metricsUrl, served } = server;
-  const told = served.map(({ policy, source, bundle, device, hardware }) => {
+  const applications = served.map(({ policy, source, bundle, device, hardware }) => {
     const method = methodOf(bundle);
-    const { workers, more, json } = method.tellServing(bundle);
+    const { workers, more, json } = method.describeServing(bundle);
     const name = source ?? policy;
     return {
       text: `serving ${name} at ${url}: ${workers}${hardwareText(hardware)}${more}`,
@@ -239,12 +239,12 @@ function readyResult(server: StartedServer): CommandResult {
       },
     };
   });
-  const [first] = told;
+  const [first] = applications;
   const grpc = grpcUrl === undefined ? {} : { grpcUrl };
-  const more = told.length > 1 ? { served: told.map(({ json }) => json) } : {};
+  const more = applications.length > 1 ? { served: applications.map(({ json }) => json) } : {};
   return {
     exitCode: EXIT_CODES.ok,
-    text: told.map(({ text }) => text).join("\n"),
+    text: applications.map(({ text }) => text).join("\n"),
     json: { url, ...grpc, adminUrl, metricsUrl, ...first?.json, ...more },
   };
 }

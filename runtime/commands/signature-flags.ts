@@ -1,4 +1,4 @@
-/** The options of `verify` that are about signatures, in both command lines. */
+/** Options of `verify` and `pull` for signatures, in both command lines. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { RuntimeError } from "../base/errors.ts";
 import { LABELS_EXPECTED, type Labels, labelsOf } from "../bundles/trust/labels.ts";
@@ -13,30 +13,33 @@ export interface SignatureFlags {
 export function addSignatureFlags(command: Command): Command {
   return addTrustOptions(command).option(
     "--models <folder>",
-    "where the files are that were signed (default: beside it)",
+    "folder of the signed files (default: that of the bundle)",
   );
 }
 
-/** Those that say which signatures are trusted. */
+/** Adds the options for trusted signers. */
 export function addTrustOptions(command: Command): Command {
   return command
     .addOption(
-      new Option(
-        "--key <file>",
-        "public key that has to have signed it, NAME.pub (repeatable)",
-      ).argParser((text, before: readonly string[] = []) => [...before, text]),
+      new Option("--key <file>", "public key of a trusted signer, NAME.pub (repeatable)").argParser(
+        (text, before: readonly string[] = []) => [...before, text],
+      ),
     )
-    .option("--labels <labels>", "of the site that its signature has to be for", labelsFlag);
+    .option(
+      "--labels <labels>",
+      "labels of the site that its signature must be valid for",
+      labelsFlag,
+    );
 }
 
-/** An option value such as site=berlin,tier=edge. */
+/** Parses a value such as site=berlin,tier=edge. */
 export function labelsFlag(text: string): Labels {
   const labels = labelsOf(text);
   if (labels !== undefined) return labels;
   throw new InvalidArgumentError(`expected ${LABELS_EXPECTED}`);
 }
 
-/** Null where no signature is asked for. @throws RuntimeError RUNTIME_USAGE without a key. */
+/** Returns null if no signature is required. @throws RuntimeError RUNTIME_USAGE without a key. */
 export function signatureOptions(
   { key: keyFiles, labels, models }: SignatureFlags,
   nowEpochMs: () => number,

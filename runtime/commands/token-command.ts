@@ -21,7 +21,7 @@ export function withTokens(command: Command): Command {
     .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
 }
 
-/** Null where no token is asked for. @throws RuntimeError RUNTIME_USAGE */
+/** Returns null without --token. @throws RuntimeError RUNTIME_USAGE */
 export async function tokenOf({
   token: name,
   ...flags
@@ -31,7 +31,7 @@ export async function tokenOf({
   return tokenCommand({ name, ...flags });
 }
 
-/** Adds `keygen` where there is nothing that signs bundles. */
+/** Adds `keygen` to a command line that does not sign bundles. */
 export function addTokens(program: Command): void {
   withTokens(
     program.command("keygen").description("make a token for serve --tokens, with --token"),

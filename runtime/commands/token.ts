@@ -1,4 +1,4 @@
-/** `keygen --token`: makes a token, and the line that lets whoever has it in. */
+/** `keygen --token`: makes a token, and the line for the tokens file. */
 import { randomBytes } from "node:crypto";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { INSTANT_EXPECTED } from "../base/instant.ts";
@@ -7,19 +7,19 @@ import { tokensOf } from "../server/access/token-file.ts";
 import { sha256 } from "../server/access/token-hash.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** So that those who search for leaked secrets know it. */
+/** Recognized by scanners for leaked secrets. */
 const PREFIX = "stg_";
 const SECRET_BYTES = 32;
 
 interface TokenCommand {
   readonly name: string;
-  /** With commas between them. */
+  /** Separated by commas. */
   readonly scopes: string;
-  /** As the file of tokens has it; left out for none. */
+  /** Same form as in the tokens file; left out for no expiry. */
   readonly expires?: string | undefined;
 }
 
-/** @throws RuntimeError RUNTIME_USAGE for what a file of tokens would not take. */
+/** @throws RuntimeError RUNTIME_USAGE for values that a tokens file does not allow. */
 export function tokenCommand(asked: TokenCommand): CommandResult {
   const { name, expires } = asked;
   const token = `${PREFIX}${randomBytes(SECRET_BYTES).toString("base64url")}`;

@@ -1,4 +1,4 @@
-/** `verify BUNDLE --key NAME.pub`: whether the signature beside a bundle holds, and its files. */
+/** `verify BUNDLE --key NAME.pub`: verifies the signature beside a bundle, and its files. */
 import { dirname, join } from "node:path";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { readBundleFile } from "../bundles/load-bundle.ts";
@@ -12,29 +12,29 @@ import { type Claims, Trust } from "../bundles/trust/trust.ts";
 import type { CommandResult } from "./command-result.ts";
 
 export interface SignatureOptions {
-  /** Files of public keys, one at least. */
+  /** Files of public keys, at least one. */
   readonly keyFiles: readonly string[];
-  /** Of the site it is to hold for; null for any. */
+  /** Labels of the site; null for any. */
   readonly labels: Labels | null;
-  /** Where the files are that the bundle names; null for its own folder. */
+  /** Folder of the files that the bundle names; null for its own folder. */
   readonly models: string | null;
   readonly nowEpochMs: () => number;
 }
 
-/** What was found of the signature. */
+/** Findings about the signature. */
 interface Found {
   readonly claims: Claims;
-  /** Files that are there as they were signed, and those that are not there. */
+  /** Files that match the signature, and files that are missing. */
   readonly present: readonly string[];
   readonly absent: readonly string[];
-  /** Whether what says how it was made is there, signed by a key that is trusted. */
+  /** Whether the bundle has a provenance signed by a trusted key. */
   readonly hasProvenance: boolean;
 }
 
 /**
- * Checks the signature first, and only if it holds what else `verify` checks.
- * @param options null where no key was given, so that only the latter is checked.
- * @throws RuntimeError where bundle or keys cannot be read.
+ * Checks the signature first, and the rest only if it is valid.
+ * @param options null without a key, so that only the rest is checked.
+ * @throws RuntimeError if the bundle or keys cannot be read.
  */
 export async function verifySigned(
   path: string,
@@ -68,7 +68,7 @@ async function signatureOf(path: string, options: SignatureOptions): Promise<Fou
   return { claims, ...files, hasProvenance };
 }
 
-/** @throws RuntimeError RUNTIME_SIGNATURE for a file of other bytes than were signed. */
+/** @throws RuntimeError RUNTIME_SIGNATURE for a file that differs from the signed one. */
 async function signedFiles(files: readonly SignedFile[], folder: string) {
   const present: string[] = [];
   const absent: string[] = [];
@@ -85,7 +85,7 @@ async function signedFiles(files: readonly SignedFile[], folder: string) {
   return { present, absent };
 }
 
-/** Null where there is no such file. */
+/** Returns null if the file does not exist. */
 async function digestAt(path: string): Promise<string | null> {
   try {
     return (await digestOfFile(path)).sha256;
@@ -97,7 +97,7 @@ async function digestAt(path: string): Promise<string | null> {
   }
 }
 
-/** @throws RuntimeError where there is one that is of something else, or of no key trusted. */
+/** @throws RuntimeError for a provenance of another file, or not signed by a trusted key. */
 async function isProvenanceOf(
   path: string,
   { sha256 }: Claims,
@@ -109,11 +109,11 @@ async function isProvenanceOf(
   const { subjects } = await readProvenance(bytes, keyFiles, place);
   if (subjects.includes(sha256)) return true;
   const found = subjects.join(", ");
-  const message = `${place}: expected how ${sha256} was made, got how ${found} was`;
+  const message = `${place}: expected the provenance of ${sha256}, got that of ${found}`;
   throw new RuntimeError("RUNTIME_SIGNATURE", message);
 }
 
-/** What is wrong with the signature, and not with what it is checked by. */
+/** Whether the signature is invalid, as opposed to keys or files that cannot be read. */
 function isRefusal({ code }: RuntimeError): boolean {
   return EXIT_CODE_BY_ERROR[code] === EXIT_CODES.notVerified;
 }
@@ -129,15 +129,15 @@ function refused(path: string, { code, message }: RuntimeError): CommandResult {
 function signatureText({ claims, present, absent, hasProvenance }: Found): string {
   const { keyId, serial, issuedAt, expiresAt, scope } = claims;
   const scopeText = labelsText(scope);
-  const told = [
+  const parts = [
     `signature ok: key ${keyId}, serial ${serial}, issued ${issuedAt}`,
     expiresAt === null ? "without expiry" : `until ${expiresAt}`,
     scopeText === "" ? "for every site" : `for ${scopeText}`,
   ];
-  const more = absent.length === 0 ? "" : `; not here: ${absent.join(", ")}`;
-  const files = `files ok: ${present.length} of ${present.length + absent.length} are as signed`;
-  const provenance = "provenance ok: signed, and of this bundle";
-  return [told.join(", "), `${files}${more}`, ...(hasProvenance ? [provenance] : [])].join("\n");
+  const more = absent.length === 0 ? "" : `; missing: ${absent.join(", ")}`;
+  const files = `files ok: ${present.length} of ${claims.models.length} match the signature`;
+  const provenance = "provenance ok: signed, and about this bundle";
+  return [parts.join(", "), `${files}${more}`, ...(hasProvenance ? [provenance] : [])].join("\n");
 }
 
 function signatureJson({ claims, present, absent, hasProvenance }: Found): object {

@@ -1,4 +1,4 @@
-/** `verify BUNDLE` as far as a runtime can go: integrity, schema and semantics. */
+/** `verify BUNDLE` of the runtime: integrity, schema and semantics. */
 
 import { BundleError } from "../base/bundle-error.ts";
 import { EXIT_CODES } from "../base/errors.ts";
@@ -23,13 +23,13 @@ export async function verifyBundle(
   }
 }
 
-/** The runtime's own `verify`, which has no solver to recompute guarantees with. */
+/** The runtime's own `verify`, which has no solver to recompute guarantees. */
 export async function verifyCommand(path: string): Promise<CommandResult> {
   const { bundle, result } = await verifyBundle(path);
   if (bundle === null) return result;
   return {
     exitCode: result.exitCode,
-    text: `${result.text}\nguarantees not recomputed: that takes a solver, use stratagem verify`,
+    text: `${result.text}\nguarantees not recomputed: use stratagem verify, which has a solver`,
     json: { ...result.json, guarantees: null },
   };
 }

@@ -12,33 +12,30 @@ const MIB = 2 ** 20;
 export function addWorker(program: Command): void {
   program
     .command("worker")
-    .description("run batches that front ends send, until SIGTERM or SIGINT")
-    .option("--models <folder>", "where the model files are (default: the folder of --policy)")
-    .option("--policy <bundle>", "hold the variants of a bundle, with all that it says of them")
+    .description("run batches for front ends, until SIGTERM or SIGINT")
+    .option("--models <folder>", "folder of the model files (default: the folder of --policy)")
+    .option("--policy <bundle>", "bundle whose variants to load")
     .addOption(
-      new Option("--http <host:port>", "where to listen; port 0 for any")
+      new Option("--http <host:port>", "address for HTTP; port 0 for any")
         .default({ host: "127.0.0.1", port: 8000 }, "127.0.0.1:8000")
         .argParser(readAs(address)),
     )
-    .option("--name <name>", "what front ends call it (default: the name of the host)")
-    .option("--pool <pool>", "pool that it is a worker of (default: whichever needs one)")
-    .option("--device <device>", "what runs the models, such as cuda:0, or auto", "cpu")
+    .option("--name <name>", "name of the worker (default: the host name)")
+    .option("--pool <pool>", "pool that it belongs to (default: any that needs a worker)")
+    .option("--device <device>", "device for the models, such as cuda:0, or auto", "cpu")
     .addOption(
-      new Option("--threads <n>", "threads of a model, unless a front end says its cores")
+      new Option("--threads <n>", "threads of a model, unless a front end states its cores")
         .default(1)
         .argParser(readAs(count({ least: 1, most: 1024 }))),
     )
     .addOption(
       new Option(
         "--memory <bytes>",
-        "memory of a model's process (default: by the model, at least 4GiB; none on a GPU)",
+        "memory of a model's process (default: by the model, at least 4GiB; unlimited on a GPU)",
       ).argParser(readAs(bytes({ least: 256 * MIB }))),
     )
     .addOption(
-      new Option(
-        "--max-body <bytes>",
-        "bytes of a batch at most, and of tensors that stay for other workers",
-      )
+      new Option("--max-body <bytes>", "bytes of a batch, and of tensors kept for other workers")
         .default(256 * MIB, "256MiB")
         .argParser(readAs(bytes({ most: 1024 * MIB }))),
     )

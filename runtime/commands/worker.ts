@@ -1,4 +1,4 @@
-/** `worker --models DIR`: runs batches for front ends until it is told to stop. */
+/** `worker --models DIR`: runs batches for front ends until it is stopped. */
 import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
@@ -21,7 +21,7 @@ import { Log, type LogState } from "../server/logs/log.ts";
 import { tokenFileFor } from "../settings/shown-tokens.ts";
 import type { CommandResult } from "./command-result.ts";
 
-/** As the command line has them, each checked by itself. */
+/** Flags of the command line, each checked separately. */
 export interface WorkerCommand {
   readonly models: string | undefined;
   /** Path of a bundle whose variants it holds. */
@@ -43,7 +43,7 @@ export interface WorkerCommand {
   readonly log: LogState;
 }
 
-/** As bundles call the pool of those that say none. */
+/** Name of the default pool in bundles. */
 const DEFAULT_POOL = "default";
 
 interface WorkerSurroundings {
@@ -75,7 +75,7 @@ export async function workerCommand(
     await Promise.race([agent.started, aborted(signal)]);
     onReady(readyResult(agent));
     await aborted(signal);
-    log.notice("stopping: answering what was accepted");
+    log.notice("stopping: answering accepted batches");
     const left = cluster?.leave();
     await agent.close();
     await left;
@@ -116,7 +116,7 @@ async function agentOptions(
   };
 }
 
-/** Nothing of it is loaded where there is none. @throws RuntimeError */
+/** Loads the modules of the cluster on demand. @throws RuntimeError */
 async function clusterOf(
   { cluster, token, name = hostname(), store, url }: WorkerCommand,
   onNotice: AgentOptions["onNotice"],
@@ -133,14 +133,14 @@ function inCluster(cluster: ClusterWorker): Pick<AgentOptions, "fetch" | "onChan
   return { fetch: (asked) => cluster.fetch(asked), onChange: () => cluster.changed() };
 }
 
-/** What front ends of the cluster are told of it. */
+/** Returns the state that is announced to front ends of the cluster. */
 function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   const { name, pool, cores, device, provider, models, epoch } = agent.document();
-  const told = { name, url: announcedUrl(url, agent.url), cores, device, provider };
-  return { ...told, pool: pool ?? DEFAULT_POOL, models, epoch };
+  const identity = { name, url: announcedUrl(url, agent.url), cores, device, provider };
+  return { ...identity, pool: pool ?? DEFAULT_POOL, models, epoch };
 }
 
-/** Checked as a server does it. */
+/** Checked like the models of a server. */
 async function variantsOf(
   policy: string,
   folder: string,
@@ -155,7 +155,8 @@ function deviceOf(device: string): AgentOptions["device"] {
   if (device === AUTO) return null;
   const [found] = servingDevices([{ name: "", workers: 1 }], 1, { device });
   if (found !== undefined) return found;
-  const expected = "expected auto, cpu, cuda, tensorrt or webgpu, perhaps with a number behind";
+  const expected =
+    "expected auto, cpu, cuda, tensorrt or webgpu, optionally with a number, such as cuda:0";
   throw new RuntimeError("RUNTIME_USAGE", `--device: ${expected}, got "${device}"`);
 }
 
@@ -167,14 +168,14 @@ function accessOf({ tls, tokens }: WorkerCommand): AccessOptions {
 }
 
 function readyResult({ url, document }: Agent): CommandResult {
-  const told = document();
-  const { name, device, models } = told;
+  const state = document();
+  const { name, device, models } = state;
   const ready = models.filter(({ state }) => state === "ready").map((model) => model.name);
   const held = ready.length === 0 ? "no models" : ready.join(", ");
   return {
     exitCode: EXIT_CODES.ok,
     text: `worker ${name} at ${url}, on ${device}: ${held}`,
-    json: { url, ...told },
+    json: { url, ...state },
   };
 }
 

@@ -6,15 +6,15 @@ export interface StateQuery {
   readonly slackMs: number;
 }
 
-/** A state as it is asked for, with the class that is named. */
+/** A requested state, with the named class or bucket. */
 export interface AskedState extends StateQuery {
   readonly sloClass?: string;
-  /** Of bundles whose requests are padded to buckets, the one that is named. */
+  /** Named bucket, for bundles whose requests are padded to buckets. */
   readonly bucket?: string;
 }
 
 /**
- * Reads `queued=7,slack=40ms`, and `class=NAME` or `bucket=SIZES` with it; slack in ms or s, a
+ * Parses `queued=7,slack=40ms`, with optional `class=NAME` or `bucket=SIZES`; slack in ms or s, a
  * bare number is ms.
  * @throws RuntimeError RUNTIME_USAGE.
  */
@@ -51,17 +51,17 @@ export function parseState(text: string): AskedState {
 function refuseState(found: string, allowed: string): never {
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--state: expected ${allowed}, got ${found}; an example is --state queued=7,slack=40ms`,
+    `--state: expected ${allowed}, got ${found}; for example --state queued=7,slack=40ms`,
   );
 }
 
 /**
- * For bundles without states. @throws RuntimeError RUNTIME_USAGE, of the text if that is no good.
+ * For bundles without states. @throws RuntimeError RUNTIME_USAGE, for invalid text about that text.
  */
 export function refuseStates(text: string, why: string): never {
   parseState(text);
   throw new RuntimeError(
     "RUNTIME_USAGE",
-    `--state: expected a bundle that decides by states, got one of ${why}`,
+    `--state: expected a bundle that decides by states, got a bundle of ${why}`,
   );
 }

@@ -1,4 +1,4 @@
-/** What `inspect` lists of a bundle's tables instead of their cells. */
+/** Summaries of a bundle's tables, which `inspect` lists instead of their cells. */
 import { createHash } from "node:crypto";
 import type { InferlineBundle, LokiBundle, ServiceTimes, Table } from "../bundle/schema.ts";
 
@@ -8,7 +8,7 @@ export interface Section {
   readonly dtype: Table["dtype"];
   readonly shape: readonly number[];
   readonly bytes: number;
-  /** Of the table's bytes, little-endian as in the file. */
+  /** Digest of the table's bytes, little-endian as in the file. */
   readonly sha256: string;
 }
 

@@ -1,13 +1,16 @@
-/** The level that decides, by its index among the levels and then the pace levels of a bundle. */
+/**
+ * Looks up the level that decides, by its index among the levels and then the pace levels of a
+ * bundle.
+ */
 import type { Bundle } from "../bundle/schema.ts";
 
 interface DecidingLevel {
   readonly loadQps: number;
-  /** Service times that it was solved for, over those of the profile. */
+  /** Service times that it was solved for, relative to the profile. */
   readonly pace: number;
 }
 
-/** Undefined where the bundle has no such level: it was made while it was served. */
+/** Returns undefined if the bundle has no such level: it was computed while serving. */
 export function decidingLevel(bundle: Bundle, index: number): DecidingLevel | undefined {
   const { levels } = bundle;
   const level = levels[index];

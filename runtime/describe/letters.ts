@@ -1,16 +1,16 @@
-/** The letters that stand for variants: the same in `inspect` and in every figure of a report. */
+/** Letters that stand for variants, the same in `inspect` and in every figure of a report. */
 import type { Variant } from "../bundle/schema.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
 
-/** `a` to `z`, then `a1` to `z1` and so on. @param position from 0. */
+/** Returns `a` to `z`, then `a1` to `z1` and so on. @param position from 0. */
 export function letterAt(position: number): string {
   const round = Math.floor(position / LETTERS.length);
   return `${LETTERS[position % LETTERS.length] ?? "?"}${round === 0 ? "" : round}`;
 }
 
 /**
- * The position of each variant among all, from the least accurate up, those worth choosing first.
+ * Returns the position of each variant, from the least accurate up, with dominated variants last.
  */
 export function positionsOf(
   variants: readonly Pick<Variant, "accuracy" | "dominated">[],
@@ -30,24 +30,24 @@ export function positionsOf(
 /** One of several tasks that each have variants or hardware of their own. */
 interface LetteredTask {
   readonly name: string;
-  /** What there is to choose from, in the order in which letters are given. */
+  /** Variants or pools to choose from, in the order in which letters are given. */
   readonly choices: readonly { readonly index: number; readonly name: string }[];
 }
 
-/** What a letter stands for. */
+/** A letter and what it stands for. */
 export interface Lettered {
   /** Index of the task. */
   readonly task: number;
-  /** Index in the task, of a variant or of a pool. */
+  /** Index of the variant or pool in the task. */
   readonly variant: number;
   readonly taskName: string;
   readonly name: string;
   readonly letter: string;
-  /** Among those of the task, 0 for the first and 1 for the last. */
+  /** Rank among those of the task, 0 for the first and 1 for the last. */
   readonly rank: number;
 }
 
-/** One letter after the other, task by task. */
+/** Assigns letters consecutively, task by task. */
 export function lettersByTask(tasks: readonly LetteredTask[]): Lettered[] {
   const lettered: Lettered[] = [];
   for (const [task, { name: taskName, choices }] of tasks.entries()) {
@@ -60,7 +60,7 @@ export function lettersByTask(tasks: readonly LetteredTask[]): Lettered[] {
   return lettered;
 }
 
-/** The letter of a variant of a task; a dash for one that has none. */
+/** Returns the letter of a variant of a task; a dash if it has no letter. */
 export function letterOf(lettered: readonly Lettered[], task: number, variant: number): string {
   return lettered.find((one) => one.task === task && one.variant === variant)?.letter ?? "-";
 }

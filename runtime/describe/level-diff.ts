@@ -1,10 +1,11 @@
-/** What is not the same in two levels or frames, field by field: of this each diff is made. */
+/** Compares two levels or frames field by field; all diffs are built on this. */
 import { createHash } from "node:crypto";
 
-/** A scalar or a whole table that is not the same; undefined where one bundle lacks it. */
+/** A scalar or a whole table that differs; undefined on the side that lacks it. */
 export interface FieldDiff {
   /**
-   * Items of lists are named where they have a name: `tasks[classify].variants[small].accuracy`.
+   * Items of lists are identified by name if they have one:
+   * `tasks[classify].variants[small].accuracy`.
    */
   readonly path: string;
   readonly before: unknown;
@@ -17,9 +18,9 @@ export interface Decision {
 }
 
 export interface StateDiff {
-  /** Of the class whose table it is; left out for that of all queries. */
+  /** Class of the table; left out for the table of all queries. */
   readonly sloClass?: string;
-  /** Whose table it is, where there are buckets. */
+  /** Bucket of the table, with buckets only. */
   readonly bucket?: string;
   readonly queued: number;
   readonly slackMs: number;
@@ -31,23 +32,23 @@ export interface LevelDiff {
   readonly loadQps: number;
   readonly change: "added" | "removed" | "changed";
   readonly fields: readonly FieldDiff[];
-  /** States of the first bundle in which the second decides otherwise. */
+  /** Number of states of the first bundle in which the second decides differently. */
   readonly changedStates: number;
-  /** States compared, those of the first bundle. */
+  /** Number of states compared, those of the first bundle. */
   readonly states: number;
   readonly examples: readonly StateDiff[];
 }
 
-/** A thing of both bundles. */
+/** A value of both bundles. */
 export interface Pair<Side> {
   readonly before: Side;
   readonly after: Side;
 }
 
-/** Compares the levels of a load. @param index of the level in both bundles. */
+/** Compares the levels of a load. @param index index of the level in both bundles. */
 export type DiffLevel = (loadQps: number, index: Pair<number>) => LevelDiff | null;
 
-/** @param before a level with names where the bundle has indices, as `after`. */
+/** @param before a level with names instead of indices, like `after`. */
 export function diffPlans(
   loadQps: number,
   before: object | undefined,
@@ -73,17 +74,17 @@ export function diffFields(before: unknown, after: unknown): FieldDiff[] {
     .filter((field) => field.before !== field.after);
 }
 
-/** A longer array is told by its digest. */
-const MAX_TOLD_VALUES = 8;
+/** A longer array is represented by its digest. */
+const MAX_LISTED_VALUES = 8;
 
 /**
- * Every scalar with its path; a typed array counts as the text of its values, or as their digest.
- * Depth is bounded by the schema.
+ * Returns every scalar with its path; a typed array counts as the text of its values, or as their
+ * digest. The schema bounds the depth.
  */
 function leavesOf(value: unknown, path: string): (readonly [string, unknown])[] {
   if (value instanceof Float64Array || value instanceof Uint16Array) {
     const digest = createHash("sha256").update(value).digest("hex").slice(0, 12);
-    const isShort = value.length <= MAX_TOLD_VALUES;
+    const isShort = value.length <= MAX_LISTED_VALUES;
     return [[path, isShort ? String(value) : `${value.length} values, SHA-256 ${digest}…`]];
   }
   if (Array.isArray(value)) {
@@ -97,7 +98,7 @@ function leavesOf(value: unknown, path: string): (readonly [string, unknown])[] 
   );
 }
 
-/** What tells an item of a list from its siblings. */
+/** Returns the name that identifies an item of a list. */
 function nameOf(item: unknown): string | null {
   if (typeof item !== "object" || item === null) return null;
   const { name, path } = item as { name?: unknown; path?: unknown };

@@ -1,28 +1,28 @@
-/** A decision that a server made, as logs tell it, and what its bundle says of it. */
+/** A decision from a server's log, and its review against the bundle. */
 
 /** A batch that was started in a state. */
 export interface MadeDecision {
-  /** Null where there is one task. */
+  /** Null for a single task. */
   readonly task: string | null;
   readonly variant: string;
   readonly batch: number;
-  /** Index of the level that decided; −1 where none does. */
+  /** Index of the level that decided; −1 without one. */
   readonly level: number;
-  /** Queries that waited where it was decided, its own included; 0 where nobody says. */
+  /** Queries that waited at the decision, its own included; 0 if not known. */
   readonly queued: number;
-  /** To the earliest deadline; negative when that was over. */
+  /** Time to the earliest deadline; negative if it had passed. */
   readonly slackMs: number;
   /** Pace of the worker that ran it. */
   readonly pace: number;
-  /** Largest of the corrections of variants and batch sizes then. */
+  /** Largest of the corrections of variants and batch sizes at that time. */
   readonly correction: number;
-  /** Class or bucket of its queries; empty where there are none. */
+  /** Class or bucket of its queries; empty without classes and buckets. */
   readonly kind: string;
   /** Whether the request named the variant, or asked for the same one for all its rows. */
   readonly isNamed: boolean;
 }
 
-/** One way to serve a state. */
+/** Another way to serve a state. */
 export interface OtherChoice {
   readonly variant: string;
   readonly batch: number;
@@ -33,10 +33,10 @@ export interface OtherChoice {
 }
 
 export interface ReviewedDecision {
-  /** Whether the bundle decides so in that state; null where its state does not settle it. */
+  /** Whether the bundle decides the same in that state; null if the state does not determine it. */
   readonly agrees: boolean | null;
-  /** What the bundle says of the state, or why its state does not settle it. */
+  /** Decision of the bundle in the state, or why the state does not determine it. */
   readonly says: string;
-  /** The best of what else could have run; null where there is nothing else. */
+  /** Best alternative; null if there is no other. */
   readonly runnerUp: OtherChoice | null;
 }

@@ -6,7 +6,7 @@ export interface MetricValue {
   readonly value: number;
 }
 
-/** Comments and what is no line of that form are left out. */
+/** Parses the samples; skips comments and invalid lines. */
 export function metricValues(text: string): MetricValue[] {
   return text.split("\n").flatMap((line) => {
     const found = line.startsWith("#") ? null : metricValue(line.trim());
@@ -24,14 +24,14 @@ function metricValue(line: string): MetricValue | null {
   return read === null ? null : withValue(line.slice(0, brace), read.labels, line.slice(read.end));
 }
 
-/** @param rest the value, and perhaps a time behind it. */
+/** @param rest the value, and optionally a timestamp after it. */
 function withValue(name: string, labels: MetricValue["labels"], rest: string): MetricValue | null {
   const [word = ""] = rest.trim().split(" ");
   const value = word === "+Inf" ? Number.POSITIVE_INFINITY : Number(word);
   return word === "" ? null : { name, labels, value };
 }
 
-/** @returns null where they do not end. */
+/** Returns null if the labels do not end. */
 function labelsFrom(
   line: string,
   from: number,

@@ -1,31 +1,32 @@
-/** Which limits a level misses, and by how much: of this tables, warnings and reports are made. */
+/** Finds the limits that a level misses, and by how much, for tables, warnings and reports. */
 import type { ExpectedLatency, Slo } from "../bundle/schema.ts";
 import { percent, short } from "./text.ts";
 
 export interface MissedLimit {
   /**
-   * Load: more than there is a plan or capacity for. Violations: more than the ceiling. Workers and
-   * cores: of those the load takes more than there are, even if no query had to wait. p50 and p95:
-   * a percentile of the latency is above its target.
+   * Load: above that of the plan or the capacity. Violations: above the ceiling. Workers and cores:
+   * the load needs more than exist, even if no query had to wait. p50 and p95: a percentile of the
+   * latency is above its limit.
    */
   readonly limit: "load" | "violations" | "workers" | "cores" | "p50" | "p95";
   /** Queries/s, a ratio, a count or ms. */
   readonly found: number;
   /** In the same unit. */
   readonly allowed: number;
-  /** The class of queries that misses it; left out where it is all queries. */
+  /** Class of queries that misses it; left out for all queries. */
   readonly sloClass?: string;
 }
 
-/** A rate of violations, and whose it is. */
+/** A violation rate, and the class it belongs to. */
 interface ClassRate {
   readonly violationRate: number;
   readonly sloClass?: string;
 }
 
 /**
- * Those that any level can miss: its load against what is carried, and violations against theirs.
- * @param level null where nothing but violations says what is carried.
+ * Returns the limits that any level can miss: its load against its capacity, and violations against
+ * the ceiling.
+ * @param level null for levels without a capacity of their own.
  */
 export function missedByRates(
   level: { readonly loadQps: number; readonly capacityQps: number } | null,
@@ -43,7 +44,7 @@ export function missedByRates(
   ];
 }
 
-/** Targets of the SLO beside its ceiling; a level that states no latencies misses them all. */
+/** Checks the latency limits of the SLO; a level without stated latencies misses them all. */
 export function missedLatencies(
   { p50Ms, p95Ms }: Pick<Slo, "p50Ms" | "p95Ms">,
   latencyMs: ExpectedLatency | undefined,
@@ -58,7 +59,7 @@ export function missedLatencies(
   );
 }
 
-/** `violations of class fast 7.200% > 5.000%` */
+/** Returns a text such as `violations of class fast 7.200% > 5.000%`. */
 function missedText({ limit, found, allowed, sloClass }: MissedLimit): string {
   const whose = sloClass === undefined ? "" : ` of class ${sloClass}`;
   if (limit === "violations") return `violations${whose} ${percent(found)} > ${percent(allowed)}`;
@@ -75,7 +76,7 @@ export function missedTexts(missed: readonly MissedLimit[]): string {
   return missed.map(missedText).join("; ");
 }
 
-/** A cell that says whether a level is feasible, and what it misses. */
+/** Returns a table cell: whether a level is feasible, and what it misses. */
 export function feasibleText(isFeasible: boolean, missed: readonly MissedLimit[]): string {
   const word = isFeasible ? "yes" : "no";
   if (missed.length === 0) return word;

@@ -1,14 +1,14 @@
 /** Promises of levels for machines that are slower than profiled. */
 import type { Bundle, Level, PacePromises } from "../bundle/schema.ts";
 
-/** Paces that differ by less are the same: the grid of measured paces is coarser. */
+/** Smaller differences between paces are ignored: the grid of measured paces is coarser. */
 const ROUNDING = 1e-3;
 
 interface Stated extends PacePromises {
   readonly violationRate: number;
 }
 
-/** Promises of a level at other paces; empty where it states none. */
+/** Returns the promises of a level at other paces; empty for a level without them. */
 export function pacePromisesOf(level: Level): PacePromises {
   const stated: Stated = "expected" in level ? level.expected : level.steady.expected;
   const { headroom, byPace } = stated;
@@ -16,8 +16,8 @@ export function pacePromisesOf(level: Level): PacePromises {
 }
 
 /**
- * The promise at a pace: the figures of the next higher pace that is stated, since a slower
- * machine gives no more. Undefined beyond all of them.
+ * Returns the promise at a pace: the figures of the next higher stated pace, since a slower machine
+ * achieves no more. Undefined above all of them.
  */
 export function figuresAtPace<F extends { readonly pace: number }>(
   byPace: readonly F[],
@@ -32,7 +32,7 @@ export interface PaceLevel {
   readonly loadQps: number;
 }
 
-/** The levels of a bundle for slower machines, in its order. */
+/** Returns the levels of a bundle for slower machines, in its order. */
 export function paceLevelsOf(bundle: Bundle): readonly PaceLevel[] {
   const levels: readonly PaceLevel[] = ("paceLevels" in bundle && bundle.paceLevels) || [];
   return levels.map(({ pace, loadQps }) => ({ pace, loadQps }));

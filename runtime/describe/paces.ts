@@ -1,15 +1,18 @@
-/** Decisions and promises for machines that are slower than profiled, in words. */
+/** Text about decisions and promises for machines that are slower than profiled. */
 
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
 import { paceLevelsOf } from "./pace-promises.ts";
 import { alignColumns, percent, short, wrapped } from "./text.ts";
 
-/** A cell; a dash where an older bundle does not state it. */
+/** Returns a table cell; a dash for an older bundle that does not state it. */
 export function headroomCell({ headroom }: PacePromises): string {
   return headroom === undefined ? "-" : short(headroom);
 }
 
-/** A row for each pace that a level states figures of, below a blank line; nothing for none. */
+/**
+ * Returns a row for each pace with figures of a level, below a blank line; an empty list without
+ * figures.
+ */
 export function promiseByPace({ headroom, byPace = [] }: PacePromises): string[] {
   if (byPace.length === 0) return [];
   return [
@@ -34,7 +37,9 @@ function headroomText(headroom: number): string {
   return `headroom ${short(headroom)}: the highest pace that keeps the ceiling on violations`;
 }
 
-/** Loads of the levels for slower machines, by pace; nothing for none. */
+/**
+ * Returns the loads of the levels for slower machines, by pace; an empty list without such levels.
+ */
 export function paceLevelLines(bundle: Bundle): string[] {
   const levels = paceLevelsOf(bundle);
   if (levels.length === 0) return [];

@@ -1,27 +1,27 @@
-/** How many workers a plan uses, of each task in each pool. */
+/** Counts the workers of a plan, by task and pool. */
 import type { Cluster } from "../bundle/schema.ts";
 
 export interface PlannedWorkers {
-  /** By name, as the pool is. */
+  /** Name of the task. */
   readonly task: string;
   readonly pool: string;
   readonly workers: number;
 }
 
-/** What a plan has in a row, by index. */
+/** A row of a plan, by index. */
 interface PlannedRow {
   readonly task: number;
   readonly pool: number;
   readonly workers: number;
 }
 
-/** What plans are of: tasks and pools with names. */
+/** Tasks and pools that plans refer to. */
 interface Planned {
   readonly tasks: readonly { readonly name: string }[];
   readonly cluster: Cluster;
 }
 
-/** @param rows of a plan; those of one task in one pool are added up. */
+/** @param rows rows of a plan; those of one task in one pool are added up. */
 export function plannedWorkers(
   { tasks, cluster }: Planned,
   rows: readonly PlannedRow[],

@@ -1,7 +1,7 @@
-/** Measured profiles of variants as `inspect --json` tells them. */
+/** Measured profiles of variants, as `inspect --json` reports them. */
 import type { PipelineVariant, StageVariant } from "../bundle/schema.ts";
 
-/** Tables as the sections they are, apart from what was measured. */
+/** Returns the measurements; other tables are reported as sections. */
 export function measuredReports(variants: readonly (PipelineVariant | StageVariant)[]) {
   return variants.map(({ profiles, ...variant }) => ({
     ...variant,

@@ -1,17 +1,17 @@
-/** What a bundle says of the way of requests through the server, in words. */
+/** Text about the serving path of a bundle. */
 import type { Cluster, ServingPath, Spread } from "../bundle/schema.ts";
 import { counted, short } from "./text.ts";
 
 /**
- * Such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO kept for it; 3 workers on 2
- * processors take 1.6x`.
+ * Returns a text such as `serving path: 0.9 ms p50, 3.1 ms p99; 6 ms of the SLO kept for it; 3
+ * workers on 2 processors take 1.6x`.
  */
 export function servingPathText(cluster: Cluster): string {
-  const told = servingPathWords(cluster);
-  return told === null ? "latencies without serving path" : `serving path: ${told}`;
+  const words = servingPathWords(cluster);
+  return words === null ? "latencies without serving path" : `serving path: ${words}`;
 }
 
-/** What it takes and what is kept for it; null where nobody says. */
+/** Describes the latency of the path and the time kept for it; null if not stated. */
 export function servingPathWords({ serving, pools }: Cluster): string | null {
   if (serving === undefined) return null;
   const { p50, p99 } = pathSpread(serving);
@@ -33,8 +33,8 @@ function beside(workers: number, processors: number): string {
 }
 
 /**
- * Of a request in one batch, on a machine where all slept: times of its parts are taken to be
- * independent, so that what is above their medians adds up as squares do.
+ * Estimates the latency of a request in one batch, on a machine where all processes slept: the
+ * parts are assumed to be independent, so their excess over the medians adds up in squares.
  */
 function pathSpread(path: ServingPath): Pick<Spread, "p50" | "p99"> {
   const { wireMs, requestMs, batchMs, answerMs, wakeMs } = path;

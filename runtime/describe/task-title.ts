@@ -1,8 +1,8 @@
-/** A task and what leads to it, in words. */
+/** Title of a task and its incoming edges. */
 import type { InferlineBundle, StageEdge, StageTask } from "../bundle/schema.ts";
 import { percent, short } from "./text.ts";
 
-/** What leads to a task, and in which shares. */
+/** Returns the task's name with its sources and their shares. */
 export function taskTitle(
   {
     tasks,
@@ -18,11 +18,11 @@ export function taskTitle(
     const oneOf = branch === "exclusive" ? ", one of its branches" : "";
     return `${source} (${percent(share)}${oneOf}${rowsText(rows)})`;
   });
-  const join = edges.length > 1 ? ": a join, which waits for all that are taken" : "";
+  const join = edges.length > 1 ? ": a join, which waits for all taken edges" : "";
   return `task ${name}, after ${sources.join(" and ")}${join}`;
 }
 
-/** What an edge does with rows, after a comma; empty if nothing. */
+/** Describes the effect of an edge on rows, after a comma; empty without one. */
 function rowsText({ fanout, gather }: Pick<StageEdge, "fanout" | "gather">): string {
   if (fanout !== undefined) return `, ${short(fanout)} rows each`;
   if (gather === undefined) return "";

@@ -2,12 +2,12 @@
 
 import type { ExpectedLatency } from "../bundle/schema.ts";
 
-/** What follows the first digit may be a unit, but no list or sentence. */
+/** A unit may follow the first digit, but no list or sentence. */
 const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
 
 /**
- * Rows under a heading row, columns two spaces apart. A column that has a heading and of which
- * every cell below it is a number is aligned right.
+ * Aligns rows under a heading row, columns two spaces apart. A column with a heading is aligned
+ * right if all its cells are numbers.
  */
 export function alignColumns(rows: readonly (readonly string[])[]): string {
   const columnCount = rows.reduce((count, row) => Math.max(count, row.length), 0);
@@ -29,7 +29,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
   return lines.join("\n");
 }
 
-/** A ratio as a percentage, a dash for null; tiny ones keep two digits. */
+/** Formats a ratio as a percentage, a dash for null; tiny ones keep two digits. */
 export function percent(ratio: number | null): string {
   if (ratio === null) return "-";
   const value = 100 * ratio;
@@ -37,8 +37,8 @@ export function percent(ratio: number | null): string {
 }
 
 /**
- * Violations that a level promises: of a sample what the true rate hardly exceeds, and what was
- * seen.
+ * Formats the violations that a level promises: for a sample, an upper confidence bound and the
+ * observed count.
  */
 export function promisedViolations({
   violationRate,
@@ -52,10 +52,7 @@ export function promisedViolations({
   return `≤ ${twoDigits(violationRate)} (${seen} of ${sample.queries.toLocaleString("en-US")})`;
 }
 
-/**
- * Violations that were counted; of none the rate that the true one hardly exceeds, by the rule of
- * three.
- */
+/** Formats counted violations; without violations, the upper bound by the rule of three. */
 export function countedViolations(violations: number, queries: number): string {
   if (queries === 0) return "-";
   if (violations > 0) return percent(violations / queries);
@@ -70,7 +67,7 @@ function twoDigits(ratio: number): string {
   return value < 0.1 ? `${Number(value.toPrecision(2))}%` : percent(ratio);
 }
 
-/** Latencies that a level promises; of an older bundle without the longest. */
+/** Formats the latencies that a level promises; the maximum is missing in older bundles. */
 export function latenciesText({
   latencyMsP50,
   latencyMsP99,
@@ -84,22 +81,22 @@ export function latenciesText({
   return `p50 ${short(latencyMsP50)} ms, p99 ${short(latencyMsP99)} ms${most}`;
 }
 
-/** At most six significant digits. */
+/** Formats at most six significant digits. */
 export function short(value: number): string {
   return String(Number(value.toPrecision(6)));
 }
 
-/** At most four significant digits, for figures that are compared and not copied. */
+/** Formats at most four significant digits, for figures that are compared and not copied. */
 export function rounded(value: number): string {
   return String(Number(value.toPrecision(4)));
 }
 
-/** `1 query`, `2 queries`. @param nouns of one, and of several if that is not with an s. */
+/** Returns `1 query`, `2 queries`. @param nouns plural, if it is not formed with an s. */
 export function counted(count: number, noun: string, nouns = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
-/** A paragraph in lines that fit a terminal. */
+/** Wraps a paragraph to lines that fit a terminal. */
 export function wrapped(paragraph: string, width = 100): string {
   const lines: string[] = [];
   let line = "";
@@ -112,7 +109,7 @@ export function wrapped(paragraph: string, width = 100): string {
   return [...lines, line].join("\n");
 }
 
-/** A level by its load, and by the pace that it was solved for. */
+/** Identifies a level by its load, and by the pace that it was solved for. */
 export function levelText({ loadQps, pace }: { loadQps: number; pace: number }): string {
   return `${short(loadQps)} qps${pace === 1 ? "" : ` at pace ${short(pace)}`}`;
 }

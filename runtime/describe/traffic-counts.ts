@@ -1,21 +1,21 @@
-/** What a front end has counted of its traffic, read from what its `/metrics` says. */
+/** Traffic counts of a front end, read from its `/metrics`. */
 import type { MetricValue } from "./metrics-lines.ts";
 
-/** Since the start of the front end. */
+/** Counts since the start of the front end. */
 export interface TrafficCounts {
   /** Rows that were answered or given up. */
   readonly rows: number;
-  /** Of these the rows that were given up. */
+  /** Rows that were given up, included in `rows`. */
   readonly dropped: number;
   /** Requests that were answered. */
   readonly requests: number;
-  /** Requests that were turned away, before or after they were read. */
+  /** Requests that were rejected, before or after they were read. */
   readonly rejected: number;
-  /** Service times of its workers over those of their profile; left out where none says. */
+  /** Pace of its workers: service times relative to their profile; left out if not reported. */
   readonly pace?: number;
 }
 
-/** Between two looks. */
+/** Traffic between two readings. */
 export interface TrafficGrowth {
   readonly rows: number;
   readonly requests: number;
@@ -28,8 +28,8 @@ const FAILED = "nv_inference_request_failure";
 const IN_TIME = new Set(["satisfied", "late"]);
 
 /**
- * @param application whose samples count, where they say whose they are.
- * @returns null where the text says nothing of the application.
+ * @param application application whose samples count, if samples are labelled.
+ * @returns null if the text has no samples of the application.
  */
 export function trafficCounts(
   values: readonly MetricValue[],
@@ -50,9 +50,8 @@ export function trafficCounts(
 }
 
 /**
- * What was asked for between two looks. A front end that counts less than before has started anew.
- * What is turned away before it is read is no row: it counts as one, so that whoever is overloaded
- * is seen to be.
+ * Returns the traffic between two readings. A front end that counts less than before has restarted.
+ * A request rejected before it is read has no rows: it counts as one row, so that overload shows.
  */
 export function trafficGrowth(before: TrafficCounts, after: TrafficCounts): TrafficGrowth {
   const isSame = after.rows >= before.rows && after.requests >= before.requests;
@@ -62,7 +61,7 @@ export function trafficGrowth(before: TrafficCounts, after: TrafficCounts): Traf
   return { rows: since("rows") + shed, requests: since("requests") + since("rejected") };
 }
 
-/** Pace of workers that share the load by speed. */
+/** Returns the pace of workers that share the load by speed. */
 function poolPace(values: readonly MetricValue[]): Pick<TrafficCounts, "pace"> {
   const paces = values.filter(({ value }) => value > 0);
   const rate = paces.reduce((total, { value }) => total + 1 / value, 0);

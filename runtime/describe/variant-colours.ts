@@ -1,9 +1,9 @@
-/** The colours of variants, the same in reports and on the live page. */
+/** Colours of variants, the same in reports and on the live page. */
 
 /**
- * [on white, on dark]. Neighbours differ in lightness, since variants that are neighbours in
- * accuracy meet in the heat maps. They are after the "muted" scheme of Paul Tol and the palette of
- * Okabe and Ito, which stay apart in all common kinds of colour blindness.
+ * [on white, on dark]. Neighbours differ in lightness, since variants of similar accuracy adjoin in
+ * the heat maps. Based on the "muted" scheme of Paul Tol and the palette of Okabe and Ito, which
+ * stay distinct in all common kinds of colour blindness.
  */
 export const VARIANT_COLOURS = [
   ["#332288", "#9a8cf0"],

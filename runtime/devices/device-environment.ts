@@ -23,7 +23,7 @@ export function deviceEnvironment(
   own: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> {
   if (!isNvidia(provider) || id === null) return { ...environment };
-  // By default CUDA orders devices by speed, unlike tools that list them.
+  // CUDA orders devices by speed by default, unlike tools that list them.
   const order = own[ORDER] ?? "PCI_BUS_ID";
   const seen = own[VISIBLE]?.split(",").map((one) => one.trim()) ?? [];
   const visible = /^\d+$/.test(id) ? (seen[Number(id)] ?? id) : id;

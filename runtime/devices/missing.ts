@@ -68,12 +68,13 @@ function missingDriver(drivers: DriverFiles, hasCuda: boolean): string {
   const remedy = "install a newer driver of the GPU, such as mesa-vulkan-drivers";
   const first = absent[0];
   if (first !== undefined) {
-    return `${variable} names ${first}, which does not exist: set it to the file of a Vulkan driver`;
+    return `${variable} names ${first}, which does not exist: set it to a Vulkan driver file`;
   }
   if (named !== null || found.length > 0) {
     const files = (named ?? found).join(", ");
     const may = "whether this user can open /dev/dri/renderD* (group render)";
-    return `the Vulkan drivers ${files} have no GPU that WebGPU accepts; check ${may}, or ${remedy}`;
+    const unusable = `the Vulkan drivers ${files} offer no GPU that WebGPU accepts`;
+    return `${unusable}; check ${may}, or ${remedy}`;
   }
   const looked = `no Vulkan driver is in ${folders.join(", ")}`;
   if (hasCuda) {

@@ -23,8 +23,8 @@ const PASSED_PREFIXES: readonly string[] = [
 ];
 
 /**
- * Without it, some builds of onnxruntime send telemetry to their maker and write a database to the
- * home folder and a temporary file.
+ * Prevents some builds of onnxruntime from sending telemetry to their maker and from writing a
+ * database to the home folder and a temporary file.
  */
 const NO_TELEMETRY = { ORT_DISABLE_TELEMETRY: "1" };
 

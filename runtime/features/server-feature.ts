@@ -15,7 +15,7 @@ import type { RunningServer } from "../server/serve.ts";
 type Settings = Readonly<Record<string, Setting>>;
 type ValuesOf<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** What the server provides to a feature before it serves. */
+/** Context that the server provides to a feature before it serves. */
 export interface FeatureContext {
   /** Monotonic clock, ms. */
   readonly nowMs: () => number;

@@ -12,7 +12,7 @@ function isDevice(text: string): boolean {
 /** Devices of all pools, or of one by its name. */
 export const devices: Kind<readonly string[]> = listOf({
   sign: "<device>",
-  expected: `${AUTO}, or ${DEVICE_FORM}, after a pool and "=" for that pool alone, each once`,
+  expected: `${AUTO}, or ${DEVICE_FORM}, after POOL= for one pool, once per pool`,
   isOne: (text) => isDevice(splitPoolDevice(text).value),
   isEach: (all) => new Set(all.map((text) => splitPoolDevice(text).name)).size === all.length,
 });

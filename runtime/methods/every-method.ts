@@ -1,4 +1,4 @@
-/** Every method, open from the start, for programs that read bundles and do not wait. */
+/** Every method, loaded at once, for programs that read bundles synchronously. */
 import { accordion } from "./accordion/accordion.ts";
 import { inferline } from "./inferline/inferline.ts";
 import { loki } from "./loki/loki.ts";

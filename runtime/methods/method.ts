@@ -1,4 +1,4 @@
-/** A method as the runtime sees it: what it says of its bundles, and how it hosts them. */
+/** Interface of a method for the runtime: describes its bundles, and hosts them. */
 
 import type {
   ActionValues,
@@ -12,7 +12,7 @@ import type { Section } from "../describe/bundle-sections.ts";
 import type { DiffLevel } from "../describe/level-diff.ts";
 import type { MadeDecision, ReviewedDecision } from "../describe/made-decision.ts";
 import type { PlannedWorkers } from "../describe/planned-workers.ts";
-import type { ServingTold } from "../describe/serving-told.ts";
+import type { ServingSummary } from "../describe/serving-summary.ts";
 import type {
   AssignedExecutor,
   AssignedExecutorHandlers,
@@ -25,71 +25,76 @@ import type { Replayer, ReplayerOptions } from "../server/requests/recorded-entr
 import type { WantedModel } from "./wanted-models.ts";
 
 /**
- * One object per method, made in its folder of what the folder holds, and found in `registry.ts`.
- * All but `host` is computed from the bundle alone and loads no model and no server.
+ * One object per method, made in its folder and found in `registry.ts`. All but `host` is computed
+ * from the bundle alone and loads no model and no server.
  */
 export interface RuntimeMethod<B extends Bundle> {
   readonly name: B["method"];
 
   /**
-   * Checks a value and everything in it, as `validateBundle` does.
+   * Checks a value and all its parts, as `validateBundle` does.
    * @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS.
    */
   read(value: unknown): B;
-  /** Its tables, in the order of the bundle. */
+  /** Returns its tables, in the order of the bundle. */
   sections(bundle: B): Section[];
 
-  /** Tasks as `inspect --json` tells them: figures as plain arrays, tables left out. */
+  /** Returns the tasks as in `inspect --json`: figures as plain arrays, tables left out. */
   taskReports(bundle: B): readonly object[];
   /**
-   * Levels as `inspect` and `compile` tell them. @param solveMs wall time of each, where it is
-   * known.
+   * Returns the levels as in `inspect` and `compile`. @param solveMs wall time of each, if known.
    */
   levelReports(bundle: B, solveMs: readonly number[]): readonly object[];
-  /** One row per level: its load and what it promises. */
+  /** Returns one row per level: its load and its promises. */
   levelTable(bundle: B): string;
-  /** The text of `inspect` without options. */
+  /** Returns the text of `inspect` without options. */
   summary(bundle: B, file: BundleFile): string;
-  /** What `inspect --level` tells. @param level index of the one that decides. */
-  tellLevel(bundle: B, level: number): Told;
-  /** What `inspect --state` tells. @throws RuntimeError RUNTIME_USAGE if there is no such state. */
-  tellState(bundle: B, request: StateRequest): Promise<Told>;
-  /** What `verify` has found to be sound. */
+  /** Describes a level for `inspect --level`. @param level index of the deciding level. */
+  describeLevel(bundle: B, level: number): Description;
+  /**
+   * Describes a state for `inspect --state`. @throws RuntimeError RUNTIME_USAGE for an impossible
+   * state.
+   */
+  describeState(bundle: B, request: StateRequest): Promise<Description>;
+  /** Returns the decisions that `verify` has checked. */
   decisions(bundle: B): DecisionCheck;
 
   /**
-   * What is decided at a level: of tables in a state, of plans the plan. @param level index.
-   * @throws RuntimeError RUNTIME_USAGE for a state that there cannot be.
+   * Returns the decision of a level: for tables that in a state, for plans the plan. @param level
+   * index.
+   * @throws RuntimeError RUNTIME_USAGE for an impossible state.
    */
   decide(bundle: B, level: number, state: never): object;
-  /** The machine that decides and a buffer for its commands, for a driver's own clock. */
+  /**
+   * Opens the machine that decides, and a buffer for its commands, for a driver with its own clock.
+   */
   core(bundle: B, options: never): OpenCore<object, object>;
-  /** The same machine as a server drives it, driven by what a recorder was told instead. */
+  /** Opens the same machine as in a server, driven by a recorder's log. */
   replayer(bundle: B, options: ReplayerOptions): Replayer;
   /**
-   * What the bundle says of a batch that a server started, by the state it was started in alone;
-   * left out where more than that decides. Undefined where the bundle does not know the state.
+   * Reviews a batch that a server started, by its state only; left out for methods that decide by
+   * more. Returns undefined if the bundle does not have the state.
    */
   reviewed?(bundle: B, made: MadeDecision): ReviewedDecision | undefined;
 
-  /** All that `diff` does not compare level by level, with names where the bundle has indices. */
+  /** Returns all that `diff` does not compare level by level, with names instead of indices. */
   diffFrame(bundle: B): object;
-  /** How `diff` compares two levels of the same load. */
+  /** Compares two levels of the same load for `diff`. */
   levelDiffer(before: B, after: B): DiffLevel;
 
-  /** @throws RuntimeError RUNTIME_MODEL if the bundle was compiled without what is to run. */
+  /** @throws RuntimeError RUNTIME_MODEL if the bundle was compiled without models. */
   models(bundle: B): readonly WantedModel[];
-  /** Worker processes that serving it takes. */
+  /** Returns the number of worker processes for serving. */
   workerCount(bundle: B): number;
-  /** Those of each pool; left out where a pool has as many as it has workers. */
+  /** Returns those of each pool; left out if each pool has as many as it has workers. */
   workersByPool?(bundle: B): readonly number[];
   /**
-   * Workers that the plan of a level uses, by task and pool; left out where every level is for all
+   * Returns the workers in the plan of a level, by task and pool; left out if every level uses all
    * workers. @param level index.
    */
   plannedWorkers?(bundle: B, level: number): readonly PlannedWorkers[];
-  /** What `serve` says once it is ready. */
-  tellServing(bundle: B): ServingTold;
+  /** Returns the summary that `serve` prints once it is ready. */
+  describeServing(bundle: B): ServingSummary;
   /**
    * Opens its endpoint; the server starts its workers once it listens. @throws RuntimeError
    * RUNTIME_MODEL if the bundle's models do not fit together.
@@ -97,54 +102,54 @@ export interface RuntimeMethod<B extends Bundle> {
   host(bundle: B, options: HostOptions): Promise<Application>;
 }
 
-/** The file that held a bundle. */
+/** The file of a bundle. */
 export interface BundleFile {
   readonly formatVersion: number;
   readonly bytes: number;
-  /** Of the whole file. */
+  /** Digest of the whole file. */
   readonly sha256: string;
 }
 
-/** The same thing for people and for `--json`. */
-export interface Told {
+/** A description as text and for `--json`. */
+export interface Description {
   readonly text: string;
   readonly json: object;
 }
 
 export interface StateRequest {
-  /** As given to `--state`. */
+  /** Text of `--state`. */
   readonly text: string;
-  /** Load whose level is asked; null for the highest. */
+  /** Load of the requested level; null for the highest. */
   readonly loadQps: number | null;
-  /** Index of the level that decides; left out for that of the load. */
+  /** Index of the deciding level; left out for that of the load. */
   readonly level?: number | undefined;
-  /** Left out where there is no solver. */
+  /** Left out without a solver. */
   readonly actionValuesOf?: ActionValuesOf | undefined;
 }
 
 interface DecisionCheck {
-  /** States that have a decision; null where levels are plans. */
+  /** Number of states that have a decision; null for plans. */
   readonly stateCount: number | null;
   readonly text: string;
 }
 
 export interface HostOptions extends ApplicationOptions {
-  /** Names of first dimensions, of each model that the bundle wants. */
+  /** Names of first dimensions, for each model of the bundle. */
   readonly axisNames: readonly AxisNames[];
   readonly workers: WorkerStarter;
-  /** For methods that add levels while they serve; left out where there is no solver. */
+  /** For methods that add levels while they serve; left out without a solver. */
   readonly generateLevel?: GenerateLevel | undefined;
 }
 
-/** Starts as many workers as the method wants, once the server listens. */
+/** Starts the workers of the method once the server listens. */
 export interface WorkerStarter {
-  /** All models on every worker. @throws RuntimeError RUNTIME_DEVICE */
+  /** Loads all models on every worker. @throws RuntimeError RUNTIME_DEVICE */
   start(handlers: ExecutorHandlers): Promise<Executor>;
-  /** On every worker what it is assigned. @throws RuntimeError RUNTIME_DEVICE */
+  /** Loads its assigned models on every worker. @throws RuntimeError RUNTIME_DEVICE */
   startAssigned(handlers: AssignedExecutorHandlers): Promise<AssignedExecutor>;
 }
 
-/** Computes what the actions of a state are worth. @param level index of the level that decides. */
+/** Computes the values of the actions of a state. @param level index of the deciding level. */
 export type ActionValuesOf = (
   bundle: RamsisBundle,
   level: number,
@@ -153,8 +158,8 @@ export type ActionValuesOf = (
 ) => Promise<ActionValues | NoActionValues>;
 
 /**
- * Computes a level of a bundle, away from the thread that serves. @throws the signal's reason once
- * it is aborted.
+ * Computes a level of a bundle, off the serving thread. @throws the signal's reason once it is
+ * aborted.
  */
 export type GenerateLevel = (
   bundle: RamsisBundle,

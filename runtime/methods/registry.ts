@@ -1,6 +1,6 @@
 /**
- * Which method answers for which name. A method is opened when the first bundle of it is read, for
- * the modules of all are several times those of one; whoever has a bundle has one that was read.
+ * Methods by name. A method is loaded when the first bundle of it is read, because the modules of
+ * all are several times those of one; code that has a bundle can rely on its method being loaded.
  */
 import { oneOf } from "../bundle/fields.ts";
 import type { Bundle } from "../bundle/schema.ts";
@@ -19,12 +19,12 @@ const METHODS = {
   themis: async () => (await import("./themis/themis.ts")).themis,
   accordion: async () => (await import("./accordion/accordion.ts")).accordion,
 } satisfies { readonly [M in MethodName]: () => Promise<Methods[M]> };
-/** In the order in which messages have them. */
+/** In the order of messages. */
 const METHOD_NAME = oneOf(Object.keys(METHODS) as readonly MethodName[]);
 
 type MethodOf<B extends Bundle> = Awaited<ReturnType<(typeof METHODS)[B["method"]]>>;
 
-/** What the method of a bundle takes for a state, and what it gives for a decision and a core. */
+/** The types of a method's state, decision and core. */
 export type StateOf<B extends Bundle> = Parameters<MethodOf<B>["decide"]>[2];
 export type DecisionOf<B extends Bundle> = ReturnType<MethodOf<B>["decide"]>;
 export type CoreOptionsOf<B extends Bundle> = Parameters<MethodOf<B>["core"]>[1];
@@ -33,21 +33,18 @@ export type CoreOf<B extends Bundle> = ReturnType<MethodOf<B>["core"]>;
 /** Methods of the bundles that were read. Like modules they are loaded once, and stay. */
 const opened = new Map<MethodName, RuntimeMethod<Bundle>>();
 
-/**
- * @param name as a bundle says it; one that says none is of ramsis. @throws BundleError
- * BUNDLE_SCHEMA
- */
+/** @param name name in the bundle; undefined means ramsis. @throws BundleError BUNDLE_SCHEMA */
 export async function openMethod(name: unknown): Promise<RuntimeMethod<Bundle>> {
   return keepOpen(await METHODS[nameOf(name)]());
 }
 
-/** Opens a method that is there already. */
+/** Registers a method that is already loaded. */
 export function keepOpen(method: RuntimeMethod<Bundle>): RuntimeMethod<Bundle> {
   opened.set(method.name, method);
   return method;
 }
 
-/** The method of a bundle that was read, to be asked about bundles of this method only. */
+/** Returns the method of a bundle that was read; it accepts only bundles of this method. */
 export function methodOf<B extends Bundle>(bundle: B): RuntimeMethod<B>;
 export function methodOf({ method: name }: Bundle): RuntimeMethod<Bundle> {
   const method = opened.get(name);
@@ -55,7 +52,7 @@ export function methodOf({ method: name }: Bundle): RuntimeMethod<Bundle> {
   return method;
 }
 
-/** As `openMethod`, of a method that is open. @throws BundleError BUNDLE_SCHEMA */
+/** Returns a loaded method, like `openMethod`. @throws BundleError BUNDLE_SCHEMA */
 export function methodNamed(name: unknown): RuntimeMethod<Bundle> {
   const known = nameOf(name);
   const method = opened.get(known);

@@ -1,23 +1,23 @@
-/** What a bundle wants of model files: which there are, and what workers make ready of them. */
+/** Models that a bundle needs, and how workers prepare them. */
 import type { ModelFile } from "../bundle/schema.ts";
 
 export interface WantedModel {
-  /** As messages name it. */
+  /** Name for messages. */
   readonly name: string;
-  /** Null where the bundle was compiled without. */
+  /** Null if the bundle was compiled without models. */
   readonly model: ModelFile | null;
-  /** Batch sizes that some level asks for, ascending; one row if only a client may ask for it. */
+  /** Batch sizes that some level uses, ascending; one row if only clients can request the model. */
   readonly warmBatches: readonly number[];
   /**
-   * The largest batch that the dispatcher may start, where it may start any size up to it; left out
-   * where it starts no others than those.
+   * Largest batch, if the dispatcher may start any size up to it; left out if it starts only those
+   * sizes.
    */
   readonly largestBatch?: number | undefined;
-  /** Whether it may refuse zeros; left out where it does not. */
+  /** Whether the model may refuse zeros; default false. */
   readonly mayRefuseZeros?: boolean | undefined;
-  /** Pools that some plan has it in, ascending, by index; left out where it may be in any. */
+  /** Indices of the pools that plans place it in, ascending; left out for any pool. */
   readonly pools?: readonly number[] | undefined;
-  /** Core counts that its instances have, ascending, where the bundle says them. */
+  /** Core counts of its instances, ascending, if the bundle states them. */
   readonly warmCores?: readonly number[] | undefined;
   /** Whether every output has a row for each row of the input. */
   readonly outputsAreRows: boolean;
@@ -29,9 +29,8 @@ interface ModelTask {
 }
 
 /**
- * Variants of the tasks of a pipeline, by the names of both. What comes out of a row may be
- * several,
- * which the server counts. @param warm of each variant of all tasks.
+ * Returns the variants of the tasks of a pipeline, under the names of both. A row may produce
+ * several rows, which the server counts. @param warm sizes for each variant of all tasks.
  */
 export function taskModels(
   tasks: readonly ModelTask[],
@@ -52,7 +51,7 @@ export function ascending(batches: readonly ReadonlySet<number>[]): number[][] {
   return batches.map((sizes) => [...sizes].sort((a, b) => a - b));
 }
 
-/** Batches up to the largest of those, of any size. */
+/** Returns batches of any size up to the largest of these. */
 export function upTo(
   warmBatches: readonly number[],
 ): Pick<WantedModel, "warmBatches" | "largestBatch"> {

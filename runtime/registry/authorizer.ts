@@ -19,7 +19,7 @@ interface AuthorizerOptions {
    * server.
    */
   readonly protocol: "http:" | "https:";
-  /** Such as `repository:team/policy:pull`; used if a challenge does not name a scope. */
+  /** Scope such as `repository:team/policy:pull`; used if a challenge does not name one. */
   readonly scope: string;
   /** Called for each challenge, because credentials can change. */
   readonly credentials: () => Promise<FoundCredentials | null>;

@@ -3,7 +3,7 @@
 export interface Challenge {
   /** In lower case, such as `basic` or `bearer`. */
   readonly scheme: string;
-  /** By lower-case name. */
+  /** Values by lower-case name. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 

@@ -7,7 +7,7 @@ export interface RegistryReference {
   readonly protocol: "http:" | "https:";
   /** Host and optional port. */
   readonly host: string;
-  /** Such as `team/policies`. */
+  /** Path such as `team/policies`. */
   readonly repository: string;
   /** Null if only a digest is given. */
   readonly tag: string | null;

@@ -28,7 +28,7 @@ export interface ElsewhereOptions {
 }
 
 export interface Elsewhere {
-  /** By pool index. */
+  /** Whether a pool is remote, by pool index. */
   readonly isElsewhere: readonly boolean[];
   readonly workers: RemoteWorkers;
 }
@@ -43,7 +43,7 @@ export function parsePoolUrls(text: string): PoolUrls | undefined {
   return { pool: hasPool ? text.slice(0, at) : null, urls };
 }
 
-export const POOL_URLS_FORM = `${WORKER_URL_FORM}; several separated by commas, optionally after POOL=`;
+export const POOL_URLS_FORM = `${WORKER_URL_FORM}; several with commas, POOL= before them`;
 
 /** @returns null if all workers are local. */
 export function elsewhereOf(

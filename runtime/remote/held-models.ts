@@ -127,10 +127,10 @@ export function configMistake(
 ): string | null {
   if (config === null) return null;
   if (isSet(config["dynamic_batching"])) {
-    return "expected a configuration without dynamic_batching, because the front end forms batches";
+    return "expected a configuration without dynamic_batching: the front end forms batches";
   }
   if (isSet(config["sequence_batching"])) {
-    return "expected a configuration without sequence_batching, because the front end forms batches";
+    return "expected a configuration without sequence_batching: the front end forms batches";
   }
   const most = config["max_batch_size"];
   const wanted = Math.max(1, largestBatch, ...warmBatches);

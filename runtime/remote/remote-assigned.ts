@@ -43,7 +43,7 @@ class RemoteAssigned implements AssignedProcessExecutor {
   readonly #options: RemoteOptions;
   readonly #handlers: AssignedProcessHandlers;
   readonly #slots: RemoteSlots;
-  /** By slot; null if unassigned. */
+  /** Assignment of each slot; null if unassigned. */
   readonly #assigned: (Assignment | null)[];
   /** Variants held per worker, the last assigned at the end. */
   readonly #held = new WeakMap<RemoteWorker, number[]>();

@@ -11,7 +11,7 @@ export interface RemoteOptions
   extends Pick<ExecutorOptions, "variants" | "workerCount" | "threadsPerWorker"> {
   /** Pool index of each worker slot. */
   readonly pools: readonly number[];
-  /** By pool index. */
+  /** Names by pool index. */
   readonly poolNames: readonly string[];
   readonly workers: RemoteWorkers;
   /** Name of this front end among those that use the same workers. */

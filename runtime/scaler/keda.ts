@@ -139,7 +139,7 @@ class KedaService {
     return this.#triggers.read(whole(() => readScaledObjectRef(bytes)));
   }
 
-  /** Without an answer KEDA uses the fallback of the ScaledObject. */
+  /** Rejects the call, so that KEDA uses the fallback of the ScaledObject. */
   #expectKnown(): void {
     const { whyUnknown } = this.#watch.outlook;
     if (whyUnknown !== null) throw new Unknown(`the load is unknown: ${whyUnknown}`);

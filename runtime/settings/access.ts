@@ -1,4 +1,4 @@
-/** Who may come in: certificates, tokens, browsers, and how much one client may ask. */
+/** Access control: certificates, tokens, browsers, and limits of single clients. */
 import { address, text, texts } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 import { shownTokens } from "./shown-tokens.ts";
@@ -9,21 +9,21 @@ export const ACCESS = {
   tokens: setting(
     text("<file>", "path of a file"),
     null,
-    "tokens that clients have to show, hashed; read again when it changes",
-    "everybody may come in",
+    "hashed tokens of clients; reloaded when it changes",
+    "no authentication",
   ),
   token: setting(
     shownTokens(["sources", "workers", "cluster"]),
     null,
-    "file with the token, or USER:PASSWORD, that sources, workers or the cluster are shown",
+    "file with the token, or USER:PASSWORD, for sources, workers or the cluster",
     "none",
   ),
-  admin: setting(address, null, "where to listen for /admin alone", "where --http says"),
-  metrics: setting(address, null, "where to listen for /metrics alone", "where --http says"),
+  admin: setting(address, null, "separate address for /admin", "that of --http"),
+  metrics: setting(address, null, "separate address for /metrics", "that of --http"),
   corsOrigins: setting(
     texts("<origins>", "origins such as https://app.example, or *"),
     null,
-    "origins whose pages may ask in a browser, such as https://app.example, or *",
+    "origins of web pages that may send requests, such as https://app.example, or *",
     "none",
   ),
 };

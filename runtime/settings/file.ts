@@ -1,4 +1,4 @@
-/** The file that settings may be in: YAML, of which JSON is a part. */
+/** The settings file: YAML, which includes JSON. */
 import { LineCounter, parseDocument } from "yaml";
 import { RuntimeError } from "../base/errors.ts";
 import { suggestion } from "../base/nearest.ts";
@@ -8,9 +8,9 @@ import { isLimit, LIMIT_NAMES, SETTINGS } from "./table.ts";
 
 export interface SettingsFile {
   readonly path: string;
-  /** As they are written, by key; those under `limits` as well. */
+  /** Values as written, by key, including those under `limits`. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** Of a key, such as `serve.yaml:3:1`. */
+  /** Position of a key, such as `serve.yaml:3:1`. */
   placeOf(key: string): string;
 }
 
@@ -18,7 +18,7 @@ const LIMITS_KEY = "limits";
 /** Far more than all settings take. */
 const MAX_BYTES = 2 ** 16;
 
-/** @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_CONFIG for what is no such file. */
+/** @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_CONFIG for an invalid file. */
 export async function readSettingsFile(path: string): Promise<SettingsFile> {
   const text = await textOf(path);
   const lines = new LineCounter();
@@ -44,7 +44,7 @@ export async function readSettingsFile(path: string): Promise<SettingsFile> {
   }
   if (values === null) return { path, values: {}, placeOf: () => path };
   if (typeof values !== "object" || Array.isArray(values)) {
-    throw refuse(0, "expected settings by their names, such as maxBody: 64MiB");
+    throw refuse(0, "expected a map of settings, such as policy: bundle.msgpack");
   }
   const pathOf = (key: string) => (isLimit(key) ? [LIMITS_KEY, key] : [key]);
   const offsetOf = (path: readonly string[]) => {
@@ -54,7 +54,7 @@ export async function readSettingsFile(path: string): Promise<SettingsFile> {
   const { [LIMITS_KEY]: given, ...others } = values as Readonly<Record<string, unknown>>;
   const limits = given ?? {};
   if (typeof limits !== "object" || Array.isArray(limits)) {
-    throw refuse(offsetOf([LIMITS_KEY]), "limits: expected limits by their names");
+    throw refuse(offsetOf([LIMITS_KEY]), "limits: expected a map, such as maxBody: 64MiB");
   }
   const names = Object.keys(SETTINGS).filter((key) => !isLimit(key));
   for (const key of Object.keys(others)) {

@@ -4,7 +4,7 @@ import { bytes, count, duration } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 
-/** Keys of settings by what they limit. */
+/** Setting keys by the limit they set. */
 export const LIMIT_KEYS = {
   maxBodyBytes: "maxBody",
   maxBytesInFlight: "maxInFlight",
@@ -57,103 +57,91 @@ const {
 const time = () => duration({ least: 1 });
 
 export const LIMITS = {
-  maxBody: setting(
-    bytes(),
-    maxBodyBytes,
-    "bytes of a request's body, compressed and not, where its model's shapes could need more",
-  ),
+  maxBody: setting(bytes(), maxBodyBytes, "bytes of a request body, compressed and decompressed"),
   maxInFlight: setting(
     bytes(),
     maxBytesInFlight,
-    "bytes of bodies and tensors of all requests without an answer",
+    "bytes of bodies and tensors of all unanswered requests",
   ),
   maxRows: setting(
     count({ least: 1, most: 2 ** 20 }),
     maxRows,
-    "rows of a request, where its model has no limit of its own",
+    "rows of a request, unless its model has a limit",
   ),
   maxPending: setting(
     count({ least: 1, most: 2 ** 24 }),
     null,
-    "rows of an application that wait or run",
-    "4096; of malleable pipelines 64 of their largest requests if that is more",
+    "waiting and running rows of an application",
+    "4096; for malleable pipelines at least 64 of their largest requests",
   ),
   maxSequences: setting(
     count({ least: 1, most: 2 ** 24 }),
     maxSequences,
-    "sequences of a model with state that are open at a time",
+    "open sequences of a model with state",
   ),
-  maxSequenceBytes: setting(bytes(), maxSequenceBytes, "bytes of the states of all of them"),
-  sequenceIdle: setting(
-    time(),
-    sequenceIdleMs,
-    "time that a sequence stays open without a request",
-  ),
+  maxSequenceBytes: setting(bytes(), maxSequenceBytes, "bytes of the states of all open sequences"),
+  sequenceIdle: setting(time(), sequenceIdleMs, "time until an idle sequence is closed"),
   maxConnections: setting(count({ least: 1, most: 2 ** 20 }), maxConnections, "open connections"),
   maxPipelined: setting(
     count({ least: 1, most: 2 ** 16 }),
     maxPipelined,
-    "requests of one connection that wait for answers",
+    "unanswered requests of one connection",
   ),
   maxHeader: setting(
     bytes({ least: 1024, most: 2 ** 24 }),
     maxHeaderBytes,
-    "bytes of a request's line and header",
+    "bytes of a request line and header",
   ),
   maxHeaderFields: setting(
     count({ least: 1, most: 2 ** 16 }),
     maxHeaderFields,
-    "fields of a request's header",
+    "fields of a request header",
   ),
   headerTimeout: setting(
     time(),
     headerTimeoutMs,
-    "time until a header is whole; also of a connection that sends nothing",
+    "time until a header is complete, also on an idle new connection",
   ),
-  bodyTimeout: setting(time(), bodyTimeoutMs, "time until a body is whole, while it comes slowly"),
-  bodyWindow: setting(time(), bodyWindowMs, "time over which the rate of a body is measured"),
-  minBodyRate: setting(bytes(), minBodyBytesPerS, "bytes of a body, a second, at least"),
+  bodyTimeout: setting(time(), bodyTimeoutMs, "time until a slow body is complete"),
+  bodyWindow: setting(time(), bodyWindowMs, "period over which the rate of a body is measured"),
+  minBodyRate: setting(bytes(), minBodyBytesPerS, "minimum rate of a body, bytes per second"),
   sendTimeout: setting(
     time(),
     sendTimeoutMs,
-    "time until a client has taken the next 64 KiB of its answer",
+    "time until a client has received the next 64 KiB of its answer",
   ),
-  maxUnsent: setting(bytes(), maxUnsentBytes, "bytes of answers that clients have not taken"),
+  maxUnsent: setting(bytes(), maxUnsentBytes, "unsent bytes of all answers"),
   maxUnsentPerConnection: setting(
     bytes(),
     maxUnsentBytesPerConnection,
-    "bytes of answers that one connection is owed, where it is owed several",
+    "unsent bytes of one connection with several answers",
   ),
   idleTimeout: setting(
     time(),
     idleTimeoutMs,
-    "time that a connection may stay open between requests",
+    "time that an idle connection stays open between requests",
   ),
-  linger: setting(
-    time(),
-    lingerMs,
-    "time that a client is listened to once it was told that it is not wanted",
-  ),
+  linger: setting(time(), lingerMs, "time to keep reading after a request was rejected"),
   drainDelay: setting(
     duration(),
     drainDelayMs,
-    "time that stopping goes on serving, while its readiness sends clients elsewhere",
+    "time to go on serving as not ready before stopping, so that clients move to other servers",
   ),
   drainTimeout: setting(
     duration(),
     drainTimeoutMs,
-    "time that stopping then waits for what was sent to be answered",
+    "time to wait for unanswered requests when stopping",
   ),
   grpcMaxMessage: setting(
     bytes(),
     null,
-    "bytes of a gRPC message that is received",
+    "bytes of a received gRPC message",
     "the largest request of the models, at most maxBody",
   ),
   grpcMaxStreams: setting(
     count({ least: 1, most: 2 ** 20 }),
     256,
-    "gRPC calls of one connection at the same time",
+    "concurrent gRPC calls of one connection",
   ),
   clientRate: setting(
     count({ least: 1, most: 2 ** 24 }),
@@ -170,12 +158,12 @@ export const LIMITS = {
   clientConcurrency: setting(
     count({ least: 1, most: 2 ** 20 }),
     null,
-    "requests of one client that wait for answers",
+    "unanswered requests of one client",
     "no limit",
   ),
   poll: setting(
     duration({ least: 1000, most: 24 * 3_600_000 }),
     60_000,
-    "time between two requests to a source for a new bundle, a tenth more or less",
+    "time between two requests to a source for a new bundle, ±10 %",
   ),
 };

@@ -1,14 +1,13 @@
-/** Commands and options that the last release had, each with what to use instead. */
+/** Commands and options removed in this release, each with its replacement. */
 import { flagOf } from "../kinds/setting.ts";
 
 const SIMULATE = "simulate NEW --arrivals log:LOG on a decision log answers the question offline";
 
-/** Of either command line, by name. */
+/** Commands of both command lines, by name. */
 const COMMANDS: Readonly<Record<string, string>> = {
-  diff: "stratagem gate OLD NEW --show shows the differences of two bundles",
-  recalibrate:
-    "stratagem profile APP --from URL -o FILE writes a profile of what a server measured",
-  replay: "stratagem explain LOG --replay --policy BUNDLE decides again what a log says",
+  diff: "use stratagem gate OLD NEW --show",
+  recalibrate: "use stratagem profile APP --from URL -o FILE",
+  replay: "use stratagem explain LOG --replay --policy BUNDLE",
   schema: "the JSON Schemas are schema/application.json and profile.json of the package stratagem",
   token: "keygen --token NAME makes a token",
   completion: "no shell completion is written any more; --help lists commands and options",
@@ -26,13 +25,13 @@ const LIMIT_FLAGS = [
   ...["canary-time", "canary-tolerance", "canary-gate", "hours-per-false-alarm"],
 ];
 
-const MODEL_LIMITS = "the limits follow from the size of the models";
-const ERRORS = "--json has all errors";
-const REQUIRE = "--require none ignores the requirements of the spec";
+const MODEL_LIMITS = "the limits now follow from the size of the models";
+const ERRORS = "use --json for all errors";
+const REQUIRE = "use --require none to ignore the requirements of the spec";
 const CREDENTIALS =
   "log in with docker, podman or oras, or set STRATAGEM_REGISTRY_USERNAME and _PASSWORD, or _TOKEN";
 const CREDENTIALS_FILE = "set REGISTRY_AUTH_FILE to the file";
-const ALL_PROCESSORS = "all processors solve levels";
+const ALL_PROCESSORS = "levels are solved on all processors";
 
 const KEDA_SCALES = "KEDA sets the replicas, by the ScaledObject that manifests writes";
 const POD_KNOWS = "replicas are read by the service account of the scaler's pod";
@@ -50,19 +49,19 @@ const ARRIVALS = {
 const PLAIN_HTTP = "a registry without TLS is oci+http://HOST/NAME";
 const SPAN = "use --time BEGIN/END";
 
-/** Flags by command; those of `serve` are also variables and keys of its file. */
+/** Options by command; those of `serve` were also variables and keys of its file. */
 const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   init: {
-    "--name": "the name is a key of the spec",
-    "--yes": "init asks nothing where standard input is no terminal, such as < /dev/null",
+    "--name": "set name in the spec",
+    "--yes": "init asks nothing if standard input is not a terminal, as with < /dev/null",
     "--model-memory": MODEL_LIMITS,
     "--model-timeout": MODEL_LIMITS,
   },
   profile: {
     "--worker-token": "use --token workers=FILE",
-    "--threads": "--cores N measures on N cores",
+    "--threads": "use --cores N",
     "--seed": "the inputs of a profile are always the same",
-    "--cpu-fallback": "serve and compile tell which models a GPU leaves nodes of to the processor",
+    "--cpu-fallback": "serve and compile report models with nodes on the CPU",
     "--model-memory": MODEL_LIMITS,
     "--model-timeout": MODEL_LIMITS,
     "--all-errors": ERRORS,
@@ -89,8 +88,8 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   report: { "--no-frontier": "--frontier none solves no load under other ceilings" },
   bench: { ...ARRIVALS, "--slo-classes": "--slo-class all draws a class for each query" },
   truth: {
-    "--seconds": "--duration 10s says how long each load is sent",
-    "--retries": "a run that others disturbed is repeated twice",
+    "--seconds": "use --duration 10s",
+    "--retries": "a disturbed run is repeated up to twice",
   },
   push: {
     "--plain-http": PLAIN_HTTP,
@@ -106,7 +105,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   manifests: {
     "--worker-memory": "use --memory",
-    "--no-models": "--models-claim none mounts no volume",
+    "--no-models": "use --models-claim none",
     "--polling": "change pollingInterval in the ScaledObject",
   },
   keygen: {
@@ -122,9 +121,9 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...LOG,
     "--load": "a worker holds the models of its folder, and loads others when they are asked for",
     "--standby": "a worker replaces a process that ends",
-    "--max-values": "--max-body bounds the tensors that stay too",
-    "--cpu-fallback": "serve and compile tell which models a GPU leaves nodes of to the processor",
-    "--token-file": "--tokens FILE has the tokens that front ends show",
+    "--max-values": "--max-body also limits the tensors kept for other workers",
+    "--cpu-fallback": "serve and compile report models with nodes on the CPU",
+    "--token-file": "use --tokens FILE",
     "--cluster-token": "use --token cluster=FILE",
     "--worker-memory": "use --memory",
   },
@@ -153,19 +152,19 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--policy-store": "use --store",
     "--worker-memory": "use --memory",
     "--shadow": SIMULATE,
-    "--shadow-share": "accuracy in service is estimated from labels alone (docs/operate.md)",
-    "--processes": "start more servers, of a cluster or behind a load balancer",
-    "--discovery": "name the bundle with --policy https://… or oci://…",
+    "--shadow-share": "accuracy in service is estimated only from labels (docs/operate.md)",
+    "--processes": "start more servers, in a cluster or behind a load balancer",
+    "--discovery": "use --policy https://… or oci://…",
   },
 };
 
-/** One line for a command that was removed; null for all others. */
+/** Returns a message for a removed command; null for all others. */
 export function removedCommand(name: string | undefined): string | null {
   const instead = name === undefined ? undefined : own(COMMANDS, name);
   return instead === undefined ? null : `${name} was removed: ${instead}`;
 }
 
-/** One line for a flag of a command that was removed; null for all others. */
+/** Returns a message for a removed option of a command; null for all others. */
 export function removedOption(command: string | undefined, flag: string): string | null {
   const ofCommand = command === undefined ? undefined : own(OPTIONS, command);
   const instead = ofCommand === undefined ? undefined : own(ofCommand, flag);
@@ -186,7 +185,7 @@ export function removedSetting(key: string): string | null {
   return removedOption("serve", flagOf(key));
 }
 
-/** One line for the first variable in an environment whose setting was removed. */
+/** Returns a message for the first variable of an environment whose setting was removed. */
 export function removedVariable(environment: NodeJS.ProcessEnv): string | null {
   for (const [flag, instead] of Object.entries(OPTIONS["serve"] ?? {})) {
     const variable = `STRATAGEM_${flag.slice(2).replaceAll("-", "_").toUpperCase()}`;

@@ -1,4 +1,4 @@
-/** The value of each setting: of its flag, its variable, the file, or what is usual. */
+/** Resolves each setting from its flag, its variable, the settings file or its default. */
 import { RuntimeError } from "../base/errors.ts";
 import { suggestion } from "../base/nearest.ts";
 import { splitPair } from "../kinds/device-kinds.ts";
@@ -10,15 +10,15 @@ import { isLimit, LIMIT_NAMES, SETTINGS, type SettingValues } from "./table.ts";
 const LIMIT_FLAG = "--limit";
 const LIMIT_VARIABLE = "STRATAGEM_LIMIT";
 
-/** Where a value is from: a flag, a variable, a file, or "default". */
+/** Values, and their sources: a flag, a variable, a file, or "default". */
 export interface Resolved {
   readonly values: SettingValues;
   readonly sources: Readonly<Record<string, string>>;
 }
 
 /**
- * @param flags as the command line has them, by key; undefined where one was not given.
- * @throws RuntimeError RUNTIME_USAGE or RUNTIME_CONFIG at the first value that is not allowed.
+ * @param flags given flags by key; undefined for others.
+ * @throws RuntimeError RUNTIME_USAGE or RUNTIME_CONFIG at the first invalid value.
  */
 export function resolveSettings(
   flags: Readonly<Record<string, unknown>>,
@@ -52,7 +52,7 @@ export function resolveSettings(
   return { values: values as unknown as SettingValues, sources };
 }
 
-/** @throws RuntimeError RUNTIME_USAGE or, of a file, RUNTIME_CONFIG. */
+/** @throws RuntimeError RUNTIME_USAGE, or RUNTIME_CONFIG for a value of the file. */
 function readFrom(
   { value: given, source }: { readonly value: unknown; readonly source: string },
   key: string,
@@ -65,11 +65,11 @@ function readFrom(
   throw new RuntimeError(
     isOfFile ? "RUNTIME_CONFIG" : "RUNTIME_USAGE",
     `${isOfFile ? `${file.placeOf(key)}: ${key}` : source}: ` +
-      `expected ${kind.expected}, got ${told(given)}`,
+      `expected ${kind.expected}, got ${shown(given)}`,
   );
 }
 
-/** Limits by name, from texts such as `maxBody=64MiB`. @throws RuntimeError RUNTIME_USAGE */
+/** Parses limits by name, from texts such as `maxBody=64MiB`. @throws RuntimeError RUNTIME_USAGE */
 function limitsOf(texts: unknown, source: string): Readonly<Record<string, string>> {
   const limits: Record<string, string> = {};
   for (const text of Array.isArray(texts) ? (texts as readonly string[]) : []) {
@@ -84,12 +84,12 @@ function limitsOf(texts: unknown, source: string): Readonly<Record<string, strin
   return limits;
 }
 
-/** Of what is true by default. */
+/** Name of the flag for a setting that is true by default. */
 export function noFlagOf(key: string): string {
   return flagOf(key).replace("--", "--no-");
 }
 
-function told(value: unknown): string {
+function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

@@ -1,11 +1,11 @@
-/** `--token to=file`: files with the token, or USER:PASSWORD, that other servers are shown. */
+/** `--token to=file`: files with the token, or USER:PASSWORD, for other servers. */
 import { InvalidArgumentError, Option } from "commander";
 import { listOf, splitPair } from "../kinds/device-kinds.ts";
 import type { Kind } from "../kinds/kinds.ts";
 
 type ShownTo = "sources" | "workers" | "cluster" | "metrics";
 
-/** @param to servers that a command knows. */
+/** @param to servers that a command connects to. */
 export function shownTokens(to: readonly ShownTo[]): Kind<readonly string[]> {
   return listOf({
     sign: "<to=file>",
@@ -18,7 +18,7 @@ export function shownTokens(to: readonly ShownTo[]): Kind<readonly string[]> {
   });
 }
 
-/** The file whose token a server is shown; undefined for none. */
+/** Returns the file with the token for a server; undefined without one. */
 export function tokenFileFor(
   to: ShownTo,
   tokens: readonly string[] | null | undefined,
@@ -26,10 +26,10 @@ export function tokenFileFor(
   return (tokens ?? []).map(splitPair).find(({ name }) => name === to)?.value;
 }
 
-/** The option of a command; it may be repeated. */
+/** Returns the option of a command; it may be repeated. */
 export function tokenOption(...to: readonly ShownTo[]): Option {
   const { sign, expected, read } = shownTokens(to);
-  const help = `file with the token, or USER:PASSWORD, that ${to.join(", ")} are shown`;
+  const help = `file with the token, or USER:PASSWORD, for ${to.join(", ")}`;
   return new Option(`--token ${sign}`, help).argParser(
     (text: string, before: readonly string[] = []) => {
       const found = read([...before, text]);

@@ -9,7 +9,7 @@ import { GRPC, SERVED, SOURCES } from "./served.ts";
 import { TRUST } from "./trust.ts";
 import { CLUSTER, WORKERS } from "./workers.ts";
 
-/** The type of all at once, of a union of types. */
+/** Intersection of the types of a union. */
 type All<U> = (U extends unknown ? (one: U) => void : never) extends (one: infer A) => void
   ? A
   : never;
@@ -23,14 +23,14 @@ const ALL_LIMITS: Readonly<Record<string, Setting>> = Object.assign(
 );
 
 export const SETTING_GROUPS: readonly SettingGroup[] = [
-  { title: "What is served, and where", settings: SERVED },
-  { title: "Bundles of sources", settings: SOURCES },
+  { title: "Bundles and addresses", settings: SERVED },
+  { title: "Sources of bundles", settings: SOURCES },
   { title: "gRPC", settings: GRPC },
-  { title: "Who may come in", settings: ACCESS },
-  { title: "Whose bundles are followed", settings: TRUST },
+  { title: "Access control", settings: ACCESS },
+  { title: "Signatures", settings: TRUST },
   { title: "Workers", settings: WORKERS },
-  { title: "Workers of a cluster", settings: CLUSTER },
-  { title: "The log", settings: LOGS },
+  { title: "Cluster", settings: CLUSTER },
+  { title: "Log", settings: LOGS },
   ...OF_FEATURES.filter(({ settings }) => Object.keys(settings).length > 0),
   { title: "Limits", settings: ALL_LIMITS },
 ];

@@ -1,4 +1,4 @@
-/** Whose bundles are followed, and what the site is that they may be for. */
+/** Required signatures of bundles, and the labels of this site. */
 import { LABELS_EXPECTED, type Labels, labelsOf, labelsText } from "../bundles/trust/labels.ts";
 import { type Kind, texts } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
@@ -14,13 +14,13 @@ export const TRUST = {
   requireSignature: setting(
     texts("<file>", "files of public keys"),
     null,
-    "public key that has signed a bundle which is to be followed; once for each that may",
-    "bundles need no signature",
+    "public key of a trusted signer; bundles must be signed by one (repeatable)",
+    "no signature required",
   ),
   labels: setting(
     labels,
     null,
-    "what this site is, such as site=berlin,tier=edge; a bundle may be signed for some alone",
-    "it has no labels",
+    "labels of this site, such as site=berlin,tier=edge, for bundles signed for some sites",
+    "no labels",
   ),
 };

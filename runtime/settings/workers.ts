@@ -10,7 +10,7 @@ export const WORKERS = {
     devices,
     null,
     "device of all workers or of one pool's, such as cuda:0,1 or gpu=webgpu",
-    "as the bundle says, else cpu",
+    "that of the bundle, else cpu",
   ),
   acceptOtherHardware: setting(
     truth,
@@ -20,34 +20,42 @@ export const WORKERS = {
   workerEnv: setting(
     workerVariables,
     null,
-    "variables of workers beside those of the server, or of one pool's",
-    "there are none",
+    "extra environment variables of all workers, or of one pool's",
+    "no variables",
   ),
   providerOptions: setting(
     providerOptions,
     null,
-    "options of providers such as webgpu, each for the workers on those that know it",
-    "as they are",
+    "options of providers, each for the workers whose provider has it",
+    "those of the provider",
   ),
   workers: setting(
     workerUrls,
     null,
-    "URLs of v2 servers that are the workers, or of a pool, before what the bundle says",
-    "as the bundle says, else processes of this machine",
+    "URLs of v2 servers to use as workers, or as those of one pool",
+    "those of the bundle, else local processes",
   ),
-  threads: setting(count({ least: 1 }), 1, "threads of a worker, unless the bundle says its cores"),
-  standby: setting(count(), 1, "warm workers in reserve, of each application"),
-  meansCheck: setting(truth, true, "refuse a bundle whose workers want more than the machine has"),
+  threads: setting(
+    count({ least: 1 }),
+    1,
+    "threads of a worker, unless the bundle states its cores",
+  ),
+  standby: setting(count(), 1, "standby workers of each application"),
+  meansCheck: setting(
+    truth,
+    true,
+    "refuse a bundle whose workers need more than the machine has left",
+  ),
   memory: setting(
     processMemory,
     null,
     "memory of a worker process",
-    "by its models, at least 4GiB; no limit on a GPU",
+    "by its models, at least 4GiB; unlimited on a GPU",
   ),
   cpuFallback: setting(
     oneOf(CPU_FALLBACKS),
     "allow",
-    "models of which a GPU leaves nodes to the processor",
+    "whether models may have nodes that a GPU leaves to the CPU",
   ),
 };
 

@@ -359,7 +359,7 @@ describe("compile refuses", () => {
     });
     const lines = (await stratagemHere("compile", many, "-o", out)).stderr.trimEnd().split("\n");
     expect(lines).toHaveLength(21);
-    expect(lines.at(-1)).toBe("and 5 more; --json has them all");
+    expect(lines.at(-1)).toBe("and 5 more; --json prints all");
     const all = JSON.parse((await stratagemHere("compile", many, "-o", out, "--json")).stdout);
     expect(all.error.others).toHaveLength(24);
   });

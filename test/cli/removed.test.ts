@@ -30,16 +30,16 @@ test("an option of serve names the one to use instead, as a flag, a variable and
 });
 
 test("says what to use instead of --processes", () => {
-  const instead = "start more servers, of a cluster or behind a load balancer";
+  const instead = "start more servers, in a cluster or behind a load balancer";
   expect(removedOption("serve", "--processes")).toBe(`serve --processes was removed: ${instead}`);
   expect(removedVariable({ STRATAGEM_PROCESSES: "2" })).toBe(
     `STRATAGEM_PROCESSES was removed: ${instead}`,
   );
 });
 
-test("commands that were removed say what there is instead", () => {
+test("removed commands name their replacement", () => {
   expect(removedCommand("completion")).toBe(
-    "completion was removed: no shell completion is written any more; " +
+    "completion was removed: shell completion is no longer supported; " +
       "--help lists commands and options",
   );
 });
@@ -47,15 +47,15 @@ test("commands that were removed say what there is instead", () => {
 test("flags that were removed say what there is instead", () => {
   expect(removedOption("scaler", "--scale")).toBe(
     "scaler --scale was removed: " +
-      "KEDA sets the replicas, by the ScaledObject that manifests writes",
+      "KEDA sets the replicas, with the ScaledObject that manifests writes",
   );
   expect(removedOption("scaler", "--kube-api")).toBe(
-    "scaler --kube-api was removed: replicas are read by the service account of the scaler's pod",
+    "scaler --kube-api was removed: replicas are read with the service account of the scaler's pod",
   );
 });
 
 test("settings of serve that were removed say what there is instead", () => {
-  const instead = "name the bundle with --policy https://… or oci://…";
+  const instead = "use --policy https://… or oci://…";
   expect(removedOption("serve", "--discovery")).toBe(`serve --discovery was removed: ${instead}`);
   expect(removedVariable({ STRATAGEM_DISCOVERY: "https://fleet.example/d.json" })).toBe(
     `STRATAGEM_DISCOVERY was removed: ${instead}`,
@@ -74,10 +74,10 @@ test.each([
   expect(stderr).toContain(instead);
 });
 
-test("the runtime's commands are told of too", async () => {
+test("removed commands of the runtime as well", async () => {
   const { status, stderr } = await stratagemRuntimeHere("token", "--name", "ci");
   expect(status).toBe(64);
-  expect(stderr).toContain("token was removed: keygen --token");
+  expect(stderr).toContain("token was removed: use keygen --token");
 });
 
 test.each([

@@ -1,5 +1,5 @@
 /** Writes the lists of fields into docs/bundle-format.md, from the tables of the bundle readers. */
-import type { AnyShape, FieldTold, MapTold } from "../../runtime/bundle/fields.ts";
+import type { AnyShape, FieldShape, MapShape } from "../../runtime/bundle/fields.ts";
 import { accordionBundle } from "../../runtime/methods/accordion/bundle/fields.ts";
 import { inferlineBundle } from "../../runtime/methods/inferline/bundle/fields.ts";
 import { lokiBundle } from "../../runtime/methods/loki/bundle/fields.ts";
@@ -25,7 +25,7 @@ const END = "<!-- end of fields -->";
 export function withFields(page: string): string {
   const lines = page.split("\n");
   const anchors = listAnchors(lines);
-  const listed = new Set<MapTold>();
+  const listed = new Set<MapShape>();
   const written: string[] = [];
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? "";
@@ -49,7 +49,7 @@ export const METHODS = [...BUNDLES.keys()];
 
 /** Names of all fields that may be left out, each once, ascending. */
 export function optionalFieldNames(): string[] {
-  const seen = new Set<MapTold>();
+  const seen = new Set<MapShape>();
   const names = new Set<string>();
   const open = [...BUNDLES.values()].flatMap(({ maps = [] }) => maps);
   for (const map of open) {
@@ -65,12 +65,12 @@ export function optionalFieldNames(): string[] {
 
 interface Page {
   /** The anchor of the heading over a map's list. */
-  readonly anchors: ReadonlyMap<MapTold, string>;
-  readonly listed: Set<MapTold>;
+  readonly anchors: ReadonlyMap<MapShape, string>;
+  readonly listed: Set<MapShape>;
 }
 
-function listAnchors(lines: readonly string[]): Map<MapTold, string> {
-  const anchors = new Map<MapTold, string>();
+function listAnchors(lines: readonly string[]): Map<MapShape, string> {
+  const anchors = new Map<MapShape, string>();
   let anchor = "";
   const text: TextLine[] = [];
   for (const [line, content] of lines.entries()) {
@@ -83,7 +83,7 @@ function listAnchors(lines: readonly string[]): Map<MapTold, string> {
 }
 
 /** The maps that a path leads to, from a method's bundle on. @throws Error if there is none. */
-function mapsAt(path: string): readonly MapTold[] {
+function mapsAt(path: string): readonly MapShape[] {
   const [method = "", ...names] = path.split(".");
   let maps = BUNDLES.get(method)?.maps ?? [];
   for (const name of names) {
@@ -97,7 +97,7 @@ function mapsAt(path: string): readonly MapTold[] {
 /**
  * Bullets for each field. Of several maps the first field tells them apart; the others are below.
  */
-function linesOf(maps: readonly MapTold[], indent: string, page: Page): string[] {
+function linesOf(maps: readonly MapShape[], indent: string, page: Page): string[] {
   return maps.flatMap((map) => {
     if (page.listed.has(map)) {
       throw new Error(`give the map of ${map.fields.map(({ name }) => name)} a list of its own`);
@@ -110,7 +110,7 @@ function linesOf(maps: readonly MapTold[], indent: string, page: Page): string[]
 }
 
 function linesOfField(
-  { name, shape, meaning, isOptional }: FieldTold,
+  { name, shape, meaning, isOptional }: FieldShape,
   indent: string,
   page: Page,
 ): string[] {

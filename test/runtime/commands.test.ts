@@ -67,7 +67,7 @@ one query more: small on 4 queries
 one slack step less (60 ms): small on 3 queries`);
 });
 
-test("inspect --state tells a batch that is too late by how late it is", async () => {
+test("inspect --state states how late a batch is", async () => {
   const { text } = await inspectCommand({ path, loadQps: null, state: "queued=5,slack=70ms" });
   expect(text).toMatch(/\nb {2}lärge .* 30 ms too late for the earliest query\n/);
 });
@@ -120,7 +120,7 @@ test("verify accepts a good bundle and says what it did not check", async () => 
     expect.stringMatching(/^integrity ok: .*2865 bytes, sha256 [0-9a-f]{64}$/),
     'schema ok: format version 1, ramsis for "sample"',
     "semantics ok: 2 levels, 70 states, each with a decision in range",
-    "guarantees not recomputed: that takes a solver, use stratagem verify",
+    "guarantees not recomputed: use stratagem verify, which has a solver",
   ]);
 });
 

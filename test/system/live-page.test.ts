@@ -68,7 +68,7 @@ inBrowser("letters and scenes under a little load, light, dark and on a phone", 
     server.stop();
     await browser.until(`document.querySelector("#status").className === "status lost"`);
     expect(await browser.value("document.querySelector('#status').textContent")).toMatch(
-      /^The server cannot be reached\. What is shown is \d+ seconds? old\.$/,
+      /^The server cannot be reached\. The numbers shown are \d+ seconds? old\.$/,
     );
     expect(browser.problems.filter((one) => !/ERR_CONNECTION_REFUSED/.test(one))).toEqual([]);
   } finally {

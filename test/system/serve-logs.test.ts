@@ -105,7 +105,7 @@ test("the log is lines of JSON, and the access log has every request", async () 
   expect(linesOf(contentOf(join(folder, "access.log.1")))).toHaveLength(1);
   expect(parsed().at(-1)).toMatchObject({
     level: "info",
-    message: "stopping: answering what was accepted",
+    message: "stopping: answering accepted requests",
   });
   expect(new Set(paths)).toEqual(new Set(["/v1/traces", "/v1/metrics"]));
   receiver.close();

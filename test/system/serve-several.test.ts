@@ -170,7 +170,7 @@ describe("two bundles of different methods", () => {
     const alone = await startServer({ ...options, policy: one });
     await alone.close();
     await expect(startServer({ ...options, policy: [one, two] })).rejects.toThrow(
-      `${one} and ${two}: 2 workers want 66 open files, this machine has 65 left (RLIMIT_NOFILE)`,
+      `${one} and ${two}: 2 workers need 66 open files, but this machine has 65 left (RLIMIT_NOFILE)`,
     );
     await expect.poll(children).toEqual(before);
   });

@@ -57,7 +57,7 @@ export async function simulateCommand(
   const { arrivals: asked, writeTrace: traceFile } = options;
   const log = asked.startsWith(LOG) ? asked.slice(LOG.length) : undefined;
   if (log === undefined && traceFile !== undefined) {
-    throw usage(`expected --arrivals ${LOG}PLACE beside --write-trace, got ${asked}`);
+    throw usage(`expected --arrivals ${LOG}PLACE with --write-trace, got ${asked}`);
   }
   const stated = log ?? parseArrivals(asked);
   const seed = parseSeed(options.seed);

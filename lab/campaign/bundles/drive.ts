@@ -59,7 +59,7 @@ function inspect(bundle: Bundle, base: Bundle): void {
   checkText(method.levelTable(bundle));
   checkText(method.decisions(bundle).text);
   for (const level of [...bundle.levels.keys()].slice(0, MAX_TOLD_LEVELS)) {
-    const { text, json } = method.tellLevel(bundle, level);
+    const { text, json } = method.describeLevel(bundle, level);
     checkText(text);
     checkSane(json, "inspect --level");
   }

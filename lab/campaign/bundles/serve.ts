@@ -42,7 +42,7 @@ export async function serveShortly(
   const method = methodOf(bundle);
   const models = method.models(bundle);
   const workers = new FakeWorkers(models, method.workerCount(bundle));
-  method.tellServing(bundle);
+  method.describeServing(bundle);
   const served = { nowMs: () => performance.now(), limits: { drainTimeoutMs: DRAIN_MS } };
   const application = await method.host(bundle, {
     ...served,

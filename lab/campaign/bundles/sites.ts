@@ -1,6 +1,6 @@
 /** The places of a payload where something can be changed, by what the format says of them. */
 
-import type { AnyShape, MapTold } from "stratagem-runtime/internal/bundle/fields";
+import type { AnyShape, MapShape } from "stratagem-runtime/internal/bundle/fields";
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { accordionBundle } from "stratagem-runtime/internal/methods/accordion/bundle/fields";
 import { inferlineBundle } from "stratagem-runtime/internal/methods/inferline/bundle/fields";
@@ -57,7 +57,7 @@ function collect(
   } else sites.push({ kind: "other", path, ...ranged });
 }
 
-function fieldOf(maps: readonly MapTold[], name: string): Pick<AnyShape, "maps" | "range"> {
+function fieldOf(maps: readonly MapShape[], name: string): Pick<AnyShape, "maps" | "range"> {
   const fields = maps.flatMap((map) => map.fields);
   // A map by names has the shape of its items.
   return fields.find((field) => field.name === name)?.shape ?? { maps };

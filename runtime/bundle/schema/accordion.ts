@@ -1,4 +1,4 @@
-/** The bundle of Accordion: pipelines of the layers of models over execution places. */
+/** Bundle of Accordion: pipelines of the layers of models over execution places. */
 import type {
   CommonFields,
   ExpectedLatency,
@@ -10,25 +10,25 @@ import type {
 import type { Spread } from "./serving.ts";
 
 /**
- * Models that run as pipelines of layers over execution places (EPs): a table says how a model is
- * cut for any number of them, and how long a query then takes.
+ * Models that run as pipelines of layers over execution places (EPs): a table gives the cuts of a
+ * model for any number of places, and the latency of a query with each.
  */
 export interface AccordionBundle extends CommonFields {
   readonly method: "accordion";
-  /** There is just one. */
+  /** Exactly one. */
   readonly tasks: readonly MalleableTask[];
   readonly policy: AccordionOptions;
   /**
-   * uint16 [shapeCount, poolCount]: how many places of each pool a query may have. By ascending
-   * sum, then lexicographically descending, so with one pool row n − 1 has n places. Sums are from
-   * 1 to `policy.maxDepth`; all shapes that the places allow are there.
+   * uint16 [shapeCount, poolCount]: places of each pool that a query may have. By ascending sum,
+   * then lexicographically descending, so with one pool row n − 1 has n places. Sums are from 1 to
+   * `policy.maxDepth`; the table has all shapes that the places allow.
    */
   readonly shapes: Table;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly AccordionLevel[];
 }
 
-/** Models that clients name: each is cut and scheduled by itself. */
+/** Models that clients name: each is cut and scheduled separately. */
 export interface MalleableTask {
   readonly name: string;
   readonly variants: readonly MalleableVariant[];
@@ -38,20 +38,20 @@ export interface MalleableVariant {
   readonly name: string;
   /** Measured accuracy, 0..1. */
   readonly accuracy: number;
-  /** The whole model: what clients see of it. Served are its stages. */
+  /** The whole model, as clients see it; its stages are what is served. */
   readonly model: ModelFile | null;
-  /** Where the times are from, in the order of the pools. */
+  /** Source of the times, in the order of the pools. */
   readonly profiles: readonly ProfileReference[];
-  /** Layers that the model can be cut into; 0 where the profile gives speed-ups instead. */
+  /** Layers that the model can be cut into; 0 if the profile gives speed-ups instead. */
   readonly layerCount: number;
   /**
-   * In the order of the shapes; null where the model has fewer layers than the shape has places.
-   * The first is never null.
+   * In the order of the shapes; null if the model has fewer layers than the shape has places. The
+   * first is never null.
    */
   readonly pipelines: readonly (LayerPipeline | null)[];
   /**
    * float64 [shapeCount, maxBatch]: time of a query of b instances, above 0 and strictly ascending
-   * along axis 1; Infinity where there is no pipeline.
+   * along axis 1; Infinity without a pipeline.
    */
   readonly latencyMs: Table;
   /** Stages of all pipelines, each once; empty without a model. */
@@ -67,25 +67,22 @@ export interface StageModel {
 
 /** A model cut into as many contiguous stages as its shape has places. */
 export interface LayerPipeline {
-  /** Layers of each stage, each at least 1; empty where the profile gives speed-ups instead. */
+  /** Layers of each stage, each at least 1; empty if the profile gives speed-ups instead. */
   readonly cut: readonly number[];
   /** Pool of the place of each stage. */
   readonly pools: readonly number[];
-  /** What one instance takes in each stage; empty like `cut`. */
+  /** Time of one instance in each stage; empty like `cut`. */
   readonly stageMs: readonly number[];
-  /**
-   * How these times spread, ms; left out where profiles have no quantiles, or say nothing of
-   * serving.
-   */
+  /** Spreads of these times, ms; left out if profiles have no quantiles, or no serving path. */
   readonly stageSpreads?: readonly Spread[];
   /** τ: time between two instances, that of the heaviest stage. */
   readonly stepMs: number;
   /**
-   * Time of one instance over that with this pipeline in steady state: how many times as many
-   * instances per second pass as on the first shape alone.
+   * Time of one instance on the first shape over the step of this pipeline in steady state: the
+   * ratio of their throughputs.
    */
   readonly speedup: number;
-  /** Whether the stages were measured as they are cut, instead of added up from their layers. */
+  /** Whether the stages were measured as they are cut, rather than summed from their layers. */
   readonly isMeasured: boolean;
 }
 
@@ -94,7 +91,7 @@ export interface LayerPipeline {
  * explicit.
  */
 export interface AccordionOptions {
-  /** Workers of the pools in their order that are used, at most as many as there are. */
+  /** Workers in use, taken from the pools in their order; at most as many as exist. */
   readonly executionPlaces: number;
   /** Most places of one query. */
   readonly maxDepth: number;
@@ -104,26 +101,26 @@ export interface AccordionOptions {
   readonly maxBatch: number;
   readonly scheduler: SchedulerName;
   /**
-   * Whether running queries get more places too: free ones that make them end earlier when nothing
-   * waits, and those that save one of high priority from being late; which therefore starts on
-   * fewer places than it needs, if there are no more, and has a claim on the others.
+   * Whether running queries also get more places: free ones that make them end earlier if no query
+   * waits, and those that keep one of high priority from being late. The latter may therefore start
+   * on fewer places than it needs, and has a claim on others that become free.
    */
   readonly regrow: boolean;
   /**
    * Whether queries behind one that has to wait may start on the free places if those are enough
-   * for them, and it is on time all the same; within a priority.
+   * for them and the waiting one is still on time; within a priority.
    */
   readonly backfill: boolean;
   /** Cost of giving a running query other places. */
   readonly reconfigurationMs: number;
   /**
-   * A query of low priority that takes longer than so many times the SLO, or than so many times
-   * what a tighter deadline of its own leaves, is given up; null: never.
+   * Limit for queries of low priority, as a multiple of the SLO, or of the time that a tighter
+   * deadline of their own leaves; a query that takes longer is given up. Null: never.
    */
   readonly dropAfterSlos: number | null;
   /**
-   * When that is decided. Turn: once it is certain and none of its priority waits before it.
-   * Arrival: by a forecast when it comes, the paper's Algorithm 1.
+   * When that is decided. Turn: once it is certain and no query of its priority waits before it.
+   * Arrival: by a forecast at its arrival, the paper's Algorithm 1.
    */
   readonly dropout: "turn" | "arrival";
   /**
@@ -146,25 +143,25 @@ export interface AccordionLevel {
   /** Whether the load is within capacity and the expected violations within `violationCeiling`. */
   readonly feasible: boolean;
   /**
-   * Queries per second that all places carry when each runs a query of its own: no schedule carries
-   * more.
+   * Throughput of all places when each runs a query of its own, queries per second: the upper bound
+   * for any schedule.
    */
   readonly capacityQps: number;
   readonly expected: PlaceExpected;
 }
 
-/** What a simulation of the level at its load gives. */
+/** Figures from a simulation of the level at its load. */
 export interface PlaceExpected extends PacePromises {
-  /** Late, dropped or both, of all queries. */
+  /** Share of all queries that are late, dropped or both. */
   readonly violationRate: number;
   readonly droppedRate: number;
-  /** Percentiles are of the queries that were served. */
+  /** Percentiles of the served queries. */
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
   readonly latencyMs?: ExpectedLatency;
-  /** Mean share of the places that are busy. */
+  /** Mean share of busy places. */
   readonly occupancy: number;
-  /** Mean queries that run at a time. */
+  /** Mean number of running queries. */
   readonly activeQueries: number;
   /** Shrinks and growths per query. */
   readonly reconfigurations: number;

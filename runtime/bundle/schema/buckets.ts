@@ -1,12 +1,14 @@
 /** Buckets: the combinations of sizes that rows of a model with open axes come in. */
 import type { BucketAxis, TensorInfo } from "./common.ts";
 
-/** How many combinations of sizes there are; 1 where no axis has several. */
+/** Returns the number of combinations of sizes; 1 if no axis has several. */
 export function bucketCount(axes: readonly BucketAxis[] = []): number {
   return axes.reduce((product, { sizes }) => product * sizes.length, 1);
 }
 
-/** The size of each axis in a bucket; buckets are numbered with the first axis the slowest. */
+/**
+ * Returns the size of each axis in a bucket; buckets are numbered with the first axis the slowest.
+ */
 export function bucketSizes(axes: readonly BucketAxis[], bucket: number): number[] {
   const sizes = new Array<number>(axes.length);
   let rest = bucket;
@@ -18,7 +20,7 @@ export function bucketSizes(axes: readonly BucketAxis[], bucket: number): number
   return sizes;
 }
 
-/** What buckets are called, in their order: the sizes of the axes joined by `x`. */
+/** Returns the names of the buckets in their order: the sizes of the axes joined by `x`. */
 export function bucketNames(axes: readonly BucketAxis[] = []): string[] {
   if (axes.length === 0) return [];
   return Array.from({ length: bucketCount(axes) }, (_, bucket) =>
@@ -26,7 +28,7 @@ export function bucketNames(axes: readonly BucketAxis[] = []): string[] {
   );
 }
 
-/** The shape of one row of an input in a bucket; an axis that is in no bucket stays −1. */
+/** Returns the shape of one row of an input in a bucket; an axis without buckets stays −1. */
 export function rowShapeIn(
   inputs: readonly TensorInfo[],
   input: number,

@@ -1,11 +1,11 @@
-/** What the bundles of all methods have, and the kinds of table that several hold. */
+/** Fields that the bundles of all methods have, and tables that several have. */
 import type { DeviceDescription, Provider } from "./devices.ts";
 import type { ServingPath } from "./serving.ts";
 
-/** Cell of an action table that holds no decision: for a pooled queue, to wait. */
+/** Cell of an action table without a decision: for a pooled queue, to wait. */
 export const NO_ACTION = 0xffff;
 /**
- * Cell of a pooled table that gives the earliest query up: to serve it in time would cost more than
+ * Cell of a pooled table that gives the earliest query up: serving it in time would cost more than
  * it is worth. It is served late, or not at all.
  */
 export const GIVE_UP = 0xfffe;
@@ -19,35 +19,36 @@ export interface CommonFields {
 }
 
 export interface Slo {
-  /** What a query may take; with several classes this is the longest of theirs. */
+  /** Latency allowed for a query; with several classes the longest of theirs. */
   readonly latencyMs: number;
-  /** Ratio of queries that may take longer; it holds for every class. */
+  /** Ratio of queries that may take longer; applies to every class. */
   readonly maxViolationRate: number | null;
   /**
-   * Percentile of the latency that has to meet `latencyMs` where there is no ceiling on violations,
-   * in (0, 100).
+   * Percentile of the latency that has to meet `latencyMs` without a ceiling on violations, in (0,
+   * 100).
    */
   readonly percentile: number;
-  /** Further targets: the most that the median and the 95th percentile of latencies may be. */
+  /** Further limits: of the median and of the 95th percentile of latencies. */
   readonly p50Ms?: number;
   readonly p95Ms?: number;
-  /**
-   * Two or more, where queries do not all have the same SLO; left out where they do. RAMSIS only.
-   */
+  /** Two or more, if queries have different SLOs; otherwise left out. RAMSIS only. */
   readonly classes?: readonly SloClass[];
 }
 
 /**
- * Queries that have a latency objective of their own. A query that names no class is of the first.
+ * Queries with a latency objective of their own. A query that names no class belongs to the first.
  */
 export interface SloClass {
   readonly name: string;
   readonly latencyMs: number;
-  /** Its share of the load; the shares of all classes sum to 1. */
+  /** Share of the load; the shares of all classes sum to 1. */
   readonly share: number;
 }
 
-/** Ratio of queries that may miss the SLO: the stated ceiling, or what its percentile leaves. */
+/**
+ * Returns the ratio of queries that may miss the SLO: the stated ceiling, or the complement of its
+ * percentile.
+ */
 export function violationCeiling({ maxViolationRate, percentile }: Slo): number {
   return maxViolationRate ?? (100 - percentile) / 100;
 }
@@ -59,7 +60,7 @@ export type ArrivalModel =
       readonly process: "trace";
       readonly file: string;
       /**
-       * Variance over mean of the queries that come within the SLO; 1 for a trace of rates, inside
+       * Variance over mean of the queries that come within the SLO; 1 for a trace of rates, within
        * which arrivals are Poisson.
        */
       readonly dispersion: number;
@@ -68,7 +69,7 @@ export type ArrivalModel =
 export interface Cluster {
   readonly communicationLatencyMs: number;
   readonly pools: readonly Pool[];
-  /** Left out where no profile has it: latencies are then those of the models alone. */
+  /** Left out if no profile has it: latencies are then those of the models alone. */
   readonly serving?: ServingPath;
 }
 
@@ -78,13 +79,16 @@ export interface Pool {
   readonly workers: number;
   readonly cores: number | null;
   readonly pricePerHour: number | null;
-  /** What its workers run models on, as `parseDevice` reads it; left out where nothing says. */
+  /** Device of its workers, as `parseDevice` reads it; left out if not stated. */
   readonly device?: string;
-  /** What its times were measured on, of the provider of `device`; left out where nothing says. */
+  /**
+   * Hardware that its times were measured on, with the provider of `device`; left out if not
+   * recorded.
+   */
   readonly measuredOn?: MeasuredDevice;
   /**
-   * Where its workers are, v2 servers that hold its models; left out where they are processes of
-   * the machine that serves.
+   * URLs of its workers, v2 servers that hold its models; left out for processes of the serving
+   * machine.
    */
   readonly urls?: readonly string[];
 }
@@ -99,7 +103,7 @@ export interface MeasuredDevice extends DeviceDescription {
  */
 export const MICROS = 1_000_000;
 
-/** Price of a worker per hour in millionths; NaN without one. */
+/** Returns the price of a worker per hour in millionths; NaN without one. */
 export function priceMicros({ pricePerHour }: Pick<Pool, "pricePerHour">): number {
   return Math.round(MICROS * (pricePerHour ?? Number.NaN));
 }
@@ -108,27 +112,27 @@ export interface ModelFile {
   /** File name without directories; the server finds it in its models folder. */
   readonly file: string;
   readonly sha256: string;
-  /** As everybody but the worker sees them: axis 0 are the rows of a batch. */
+  /** Tensors as all but the worker see them: axis 0 is the rows of a batch. */
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
-  /** How the tensors of the file become those; left out where they are the same. */
+  /** Conversion from and to the file's own tensors; left out if they are the same. */
   readonly adapter?: ModelAdapter;
-  /** Axes that have one of several sizes; left out where every axis but the rows has one. */
+  /** Axes with one of several sizes; left out if every axis but the rows has a single size. */
   readonly buckets?: readonly BucketAxis[];
   /**
-   * Tensors that carry what a sequence of requests remembers, at least one pair; left out where
-   * each request is by itself. RAMSIS only.
+   * Tensors that carry the state of a sequence of requests, at least one pair; left out if requests
+   * are independent. RAMSIS only.
    */
   readonly state?: readonly StatePair[];
   /**
-   * ONNX files that run after this one in the same worker; left out where there is one. Each takes
-   * by name what those before it give, and otherwise an input of the model. What the last one gives
-   * are the outputs. No adapter, buckets, module or remote stand beside it.
+   * ONNX files that run after this one in the same worker; left out for a single file. Each takes
+   * outputs of earlier files by name, or inputs of the model. The outputs of the last are those of
+   * the model. Excludes adapter, buckets, module and remote.
    */
   readonly parts?: readonly ModelPart[];
-  /** An ES module, whose entry the file is; left out for an ONNX file. */
+  /** ES module whose entry is the file; left out for an ONNX file. */
   readonly module?: ModuleReference;
-  /** A model of another server; there is no file then, and the digest is that of its tensors. */
+  /** Model on another server; it has no file, and the digest is that of its tensors. */
   readonly remote?: RemoteReference;
 }
 
@@ -141,77 +145,77 @@ export interface ModelPart {
   readonly outputs: readonly TensorInfo[];
 }
 
-/** What a model gives by `output` it takes with the next request of a sequence by `input`. */
+/** The model's `output` is its `input` for the next request of a sequence. */
 export interface StatePair {
   readonly input: string;
-  /** Of the same type and shape of a row as the input, which has no open dimension. */
+  /** Same type and row shape as the input, which has no open dimension. */
   readonly output: string;
 }
 
 export interface ModuleReference {
-  /** Where it is of a package, as `import` names it; null for a file of the models folder. */
+  /** Specifier of a package entry, as in `import`; null for a file of the models folder. */
   readonly specifier: string | null;
-  /** What it is opened with, as JSON whose keys are in ascending order. */
+  /** Options that it is opened with, as JSON whose keys are in ascending order. */
   readonly options: string;
 }
 
 export interface RemoteReference {
-  /** Of the server, without a path of the protocol. */
+  /** URL of the server, without a path of the protocol. */
   readonly url: string;
-  /** As that server names it. */
+  /** Name on that server. */
   readonly model: string;
 }
 
 export interface TensorInfo {
   readonly name: string;
   readonly dtype: string;
-  /** A dimension is −1 where it is dynamic. */
+  /** Sizes by dimension; −1 for a dynamic one. */
   readonly shape: readonly number[];
 }
 
-/** How a worker makes a model's own tensors of rows, and rows of what the model gives. */
+/** Conversion of rows to a model's own tensors, and of its outputs to rows. */
 export interface ModelAdapter {
   /** Rows that the model takes at once; null for any number. */
   readonly maxRows: number | null;
-  /** What the model takes, in its order. */
+  /** Inputs of the model, in its order. */
   readonly inputs: readonly AdaptedInput[];
-  /** Of each output of `ModelFile.outputs`, in their order, what it is made of. */
+  /** Source of each output of `ModelFile.outputs`, in their order. */
   readonly outputs: readonly AdaptedOutput[];
 }
 
 export interface AdaptedInput {
-  /** As the model calls it. */
+  /** Name in the model. */
   readonly name: string;
   readonly dtype: string;
-  /** The model's own; −1 where an axis is the rows, or has one of several sizes. */
+  /** Shape in the model; −1 for the axis of rows, or an axis with several sizes. */
   readonly shape: readonly number[];
-  /** Which axis is the rows; null where none is, so that one row comes at a time. */
+  /** Axis of the rows; null without one, which allows one row at a time. */
   readonly batchAxis: number | null;
   /** Index of `ModelFile.inputs`; null for a constant. */
   readonly from: number | null;
-  /** Every element of it; null unless it is a constant. */
+  /** Value of every element; null unless it is a constant. */
   readonly constant: number | null;
-  /** How rows of another size are brought to the model's; null where they have that size. */
+  /** Resizing of rows to the model's size; null if they have that size. */
   readonly resize: Resize | null;
 }
 
-/** Of the last two axes, height and width. */
+/** Resizing of the last two axes, height and width. */
 export interface Resize {
-  /** Stretch, or keep the ratio and fill what is left at the bottom and on the right. */
+  /** Stretch, or keep the aspect ratio and pad at the bottom and on the right. */
   readonly fit: "fill" | "pad";
   readonly padding: number;
 }
 
 export interface AdaptedOutput {
-  /** As the model calls it. */
+  /** Name in the model. */
   readonly name: string;
   readonly batchAxis: number | null;
   readonly as: OutputForm;
-  /** Classes that are told, of "top-k". */
+  /** Number of classes of "top-k". */
   readonly k: number | null;
-  /** Of the classes, in their order; of "ctc" without the blank. */
+  /** Names of the classes, in their order; for "ctc" without the blank. */
   readonly labels: readonly string[] | null;
-  /** The class that stands for no label, of "ctc". */
+  /** Index of the blank class of "ctc". */
   readonly blank: number | null;
 }
 
@@ -224,21 +228,21 @@ export const OUTPUT_FORMS = [
   "ctc-confidence",
 ] as const;
 
-/** What is told of an output, along its last axis. */
+/** Form of an output, along its last axis. */
 export type OutputForm = (typeof OUTPUT_FORMS)[number];
 
-/** An axis of inputs that has one of several sizes: a row is filled up to the next of them. */
+/** An axis of inputs with one of several sizes: a row is padded to the next larger one. */
 export interface BucketAxis {
-  /** Where it is: indices of `ModelFile.inputs`, and of the axis in it, 1 or more. */
+  /** Inputs with the axis: indices of `ModelFile.inputs`, and of the axis in it, 1 or more. */
   readonly inputs: readonly { readonly input: number; readonly axis: number }[];
   /** Ascending. */
   readonly sizes: readonly number[];
-  /** What inputs are filled with. */
+  /** Value of the padding. */
   readonly padding: number;
 }
 
 export interface ProfileReference {
-  /** The profile's file name, without directories. */
+  /** File name of the profile, without directories. */
   readonly file: string;
   /** Name of the variant inside the profile. */
   readonly variant: string;
@@ -252,27 +256,26 @@ export interface PaceFigures {
   readonly pace: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
-  /** Percentiles of the latency of what is served, ms. */
+  /** Percentiles of the latency of served queries, ms. */
   readonly p50: number;
   readonly p99: number;
 }
 
 /** Simulated promises of a level on slower machines; omitted by older compilers. */
 export interface PacePromises {
-  /** The largest constant pace at which the level keeps its ceiling; 0 where it keeps none. */
+  /**
+   * The largest constant pace at which the level keeps its ceiling; 0 if it keeps it at no pace.
+   */
   readonly headroom?: number;
   readonly byPace?: readonly PaceFigures[];
 }
 
 export interface ServiceTimes {
-  /**
-   * Percentile of the measured latencies that `decisionMs` holds, or null when the profile does not
-   * say.
-   */
+  /** Percentile of the measured latencies in `decisionMs`; null if the profile does not say. */
   readonly percentile: number | null;
   /**
-   * float64 [variantCount, maxBatch]: what the policy was computed with; non-decreasing along axis
-   * 1.
+   * float64 [variantCount, maxBatch]: times that the policy was computed with; non-decreasing along
+   * axis 1.
    */
   readonly decisionMs: Table;
   /**
@@ -292,25 +295,25 @@ export interface ServiceTimeQuantiles {
 /** Axes and actions shared by the tables of all levels. */
 export interface DecisionSpace {
   /**
-   * Queries that wait in a queue that is not full. The queue is a worker's, or with the pooled
-   * balancer the one of the cluster.
+   * Largest number of queries in a queue that is not full. The queue is a worker's, or with the
+   * pooled balancer that of the cluster.
    */
   readonly maxQueue: number;
   /**
-   * float64 [rowCount]: the fewest queries that each row of an action table answers for, ascending
-   * from 1 to `maxQueue + 1`, a full queue. Absent where every number has a row, row `queued − 1`.
+   * float64 [rowCount]: smallest number of queries of each row of an action table, ascending from 1
+   * to `maxQueue + 1`, a full queue. If left out, every number has a row, row `queued − 1`.
    */
   readonly queued?: Table;
   /**
-   * float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that is
-   * not above it.
+   * float64 [slackCount]: ascending from 0 to the SLO; a slack belongs to the last entry that does
+   * not exceed it.
    */
   readonly slackMs: Table;
   /** uint16 [actionCount, 2]: variant index, batch size. */
   readonly actions: Table;
 }
 
-/** Latencies of what is served while the load is that of the level, ms, from a simulation. */
+/** Latencies of served queries at the load of the level, ms, from a simulation. */
 export interface ExpectedLatency {
   readonly p50: number;
   /** RAMSIS only. */

@@ -1,6 +1,6 @@
 /**
- * The devices of a pool as specs, bundles and settings write them: a provider of onnxruntime, and
- * which devices of its kind.
+ * Devices of a pool as specs, bundles and settings write them: a provider of onnxruntime, and its
+ * devices.
  */
 
 export const PROVIDERS = ["cpu", "cuda", "tensorrt", "webgpu"] as const;
@@ -10,17 +10,17 @@ export type Provider = (typeof PROVIDERS)[number];
 
 interface PoolDevice {
   readonly provider: Provider;
-  /** Indices, or what NVIDIA calls them; none for the default one. Workers take turns on them. */
+  /** Indices or NVIDIA identifiers; empty for the default device. Workers take turns on them. */
   readonly ids: readonly string[];
 }
 
-/** What `parseDevice` takes. */
+/** Form of a device that `parseDevice` accepts. */
 export const DEVICE_FORM =
-  "cpu, cuda, tensorrt or webgpu; of cuda and tensorrt also which, such as cuda:0,1 or cuda:MIG-…";
+  "cpu, cuda, tensorrt or webgpu; cuda and tensorrt also with ids, such as cuda:0,1 or cuda:MIG-…";
 
 const ID = /^(\d{1,3}|(GPU|MIG)-[\w/-]{1,100})$/;
 
-/** @returns null for what is not allowed. */
+/** Returns null for an invalid device. */
 export function parseDevice(text: string): PoolDevice | null {
   const colon = text.indexOf(":");
   const name = colon < 0 ? text : text.slice(0, colon);
@@ -32,20 +32,20 @@ export function parseDevice(text: string): PoolDevice | null {
   return isNvidia(provider) && areIds ? { provider, ids } : null;
 }
 
-/** What a device is. */
+/** Description of a device. */
 export interface DeviceDescription {
-  /** As its driver names it; of processors their model. */
+  /** Name by its driver; for processors their model. */
   readonly name: string;
-  /** With its version; null where nobody tells, and of processors. */
+  /** Driver and version; null if unknown, and for processors. */
   readonly driver: string | null;
 }
 
-/** `NVIDIA H100, driver 550.54`. */
+/** Returns a text such as `NVIDIA H100, driver 550.54`. */
 export function descriptionText({ name, driver }: DeviceDescription): string {
   return driver === null ? name : `${name}, driver ${driver}`;
 }
 
-/** Whose devices have ids. */
+/** Whether devices of the provider have ids. */
 export function isNvidia(provider: Provider): boolean {
   return provider === "cuda" || provider === "tensorrt";
 }

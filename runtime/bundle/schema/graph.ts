@@ -1,31 +1,36 @@
-/** What the bundles of several pipelines have: stages, edges, feeds and profiles by pool. */
+/**
+ * Fields that the bundles of several pipeline methods have: stages, edges, feeds and profiles by
+ * pool.
+ */
 import type { ModelFile, ProfileReference, ServiceTimes, Table } from "./common.ts";
 
 /**
- * Which outputs of a task are the inputs of the next. A row of the parent becomes as many queries
- * as `count` says.
+ * Outputs of a task that are inputs of the next. `count` gives the number of queries per row of the
+ * parent.
  */
 export interface Feed {
   readonly inputs: readonly { readonly input: string; readonly output: string }[];
   /**
-   * Output of the parent with the number of rows of the child for each of its rows; null where
-   * there is one each.
+   * Output of the parent with the number of rows of the child for each of its rows; null for one
+   * each.
    */
   readonly count: string | null;
 }
 
-/** What was measured of a variant on the hardware of a pool. */
+/** Measurements of a variant on the hardware of a pool. */
 export interface PoolProfile {
   readonly profile: ProfileReference;
-  /** uint16 [rowCount]: the batch sizes that were measured, ascending. Plans choose among them. */
+  /** uint16 [rowCount]: the measured batch sizes, ascending. Plans choose among them. */
   readonly batches: Table;
-  /** float64 [rowCount]: their latencies as they are. */
+  /** float64 [rowCount]: their latencies as measured. */
   readonly latencyMs: Table;
-  /** Of every batch size up to the largest, for a single variant. */
+  /** Times of every batch size up to the largest, for a single variant. */
   readonly serviceTimes: ServiceTimes;
 }
 
-/** Independent: every edge is taken or not by a chance of its own. Exclusive: at most one is. */
+/**
+ * Independent: every edge is taken with a probability of its own. Exclusive: at most one is taken.
+ */
 export type Branch = "independent" | "exclusive";
 
 export interface StageTask {
@@ -35,39 +40,39 @@ export interface StageTask {
    * several is a join.
    */
   readonly edges: readonly StageEdge[];
-  /** How a query of this task chooses among the edges that lead away. */
+  /** How a query of this task chooses among its outgoing edges. */
   readonly branch: Branch;
   /** The same model for different hardware: at most one variant has a profile for a pool. */
   readonly variants: readonly StageVariant[];
 }
 
 export interface StageEdge {
-  /** Index of the task before; null from the requests. */
+  /** Index of the previous task; null for the requests. */
   readonly parent: number | null;
-  /** Probability that a query of the task before, or a request, takes the edge. */
+  /** Probability that a query of the previous task, or a request, takes the edge. */
   readonly share: number;
-  /** How tensors come here; null for an entry, or where no model is served. */
+  /** Source of the tensors; null for an entry, or if no model is served. */
   readonly feed: Feed | null;
   /**
    * Mean rows that a query sends along the edge if it takes it, each a query of this task. Left out
-   * where it sends itself on, once at most.
+   * if it passes itself on, at most once.
    */
   readonly fanout?: number;
   /**
-   * Joins the rows that an earlier fan-out made of one row: all of them are one query here, or each
-   * so many in their order. Left out where rows stay what they are.
+   * Joins the rows that an earlier fan-out made of one row: all of them become one query here, or
+   * every so many in their order. Left out if rows stay separate.
    */
   readonly gather?: "all" | number;
 }
 
 export interface StageVariant {
   readonly name: string;
-  /** Measured accuracy on what reaches the task, 0..1. */
+  /** Measured accuracy on the queries that reach the task, 0..1. */
   readonly accuracy: number;
   readonly model: ModelFile | null;
   /**
-   * In the order of the pools; null where the variant cannot run. `serviceTimes` is what batches of
-   * any size take: non-decreasing, with no interpolation unless the policy asks for it.
+   * In the order of the pools; null if the variant cannot run there. `serviceTimes` has the times
+   * of batches of any size: non-decreasing, without interpolation unless the policy asks for it.
    */
   readonly profiles: readonly (PoolProfile | null)[];
 }

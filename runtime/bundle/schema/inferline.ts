@@ -1,16 +1,15 @@
-/** The bundle of InferLine: plans for stages on several kinds of hardware. */
+/** Bundle of InferLine: plans for stages on several kinds of hardware. */
 import type { CommonFields, ExpectedLatency, PacePromises, Table } from "./common.ts";
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
- * A pipeline whose stages run one model each: plans say on which hardware, in what batches and on
- * how many replicas.
+ * A pipeline whose stages run one model each: plans give their hardware, batch sizes and replicas.
  */
 export interface InferlineBundle extends CommonFields {
   readonly method: "inferline";
   /**
-   * Parents before their children; ties of a simulation are broken in this order. A root that only
-   * passes requests on is left out.
+   * Parents before their children; a simulation breaks ties in this order. A root that only passes
+   * requests on is left out.
    */
   readonly tasks: readonly StageTask[];
   /** Whether a request goes to at most one of the entries. */
@@ -24,48 +23,49 @@ export interface InferlineBundle extends CommonFields {
  * Options of the InferLine planner and of the tuner that follows its plans, every field explicit.
  */
 export interface InferlineOptions {
-  /** Exact: the greedy plan is improved until it is proven best, or the time is over. */
+  /** Exact: the greedy plan is improved until it is proven optimal, or the time is over. */
   readonly refine: "exact" | "none";
   /**
-   * Any: greedy tries all cheaper hardware for a task; left out where it tries the next cheaper, as
-   * in the paper.
+   * Any: greedy tries all cheaper hardware for a task; if left out it tries the next cheaper, as in
+   * the paper.
    */
   readonly downgrade?: "any";
   /**
-   * Part of the SLO that plans keep free; auto: as little as makes traces that were not planned
-   * with meet the SLO.
+   * Part of the SLO that plans keep free; auto: the smallest with which held-out traces meet the
+   * SLO.
    */
   readonly margin: number | "auto";
   /** Sample traces that a plan has to meet the SLO on. */
   readonly traces: number;
-  /** Length of a sample trace that is drawn. */
+  /** Length of a drawn sample trace. */
   readonly sampleDurationMs: number;
   /**
-   * Requests that a sample trace has at least, in the mean: at low loads it is as long as that
-   * takes. Left out where its length was given, or is enough at all loads.
+   * Smallest mean number of requests of a sample trace: at low loads the trace is longer. Left out
+   * if its length was stated, or is enough at all loads.
    */
   readonly sampleRequests?: number;
   readonly sampleSeed: number;
   /** Longest time for one optimisation. */
   readonly solveLimitMs: number;
   /**
-   * What a batch between two profiled sizes takes: as the next larger one, or linear between them.
+   * Time of a batch between two profiled sizes: that of the next larger one, or linear between
+   * them.
    */
   readonly betweenBatches: "next" | "linear";
   /**
-   * Joint: replicas and level follow envelope, forecast and what waits together. Relative: replicas
-   * follow the excess over the sample's traffic envelope. Paper: Algorithms 3 and 4 as printed.
-   * None: replicas stay as planned.
+   * Joint: replicas and level follow envelope, forecast and waiting queries together. Relative:
+   * replicas follow the excess over the sample's traffic envelope. Paper: Algorithms 3 and 4 as
+   * printed. None: replicas stay as planned.
    */
   readonly tuner: "joint" | "relative" | "paper" | "none";
   /**
-   * Standard deviations of a window's count above the sample's envelope that are no excess to the
-   * relative tuner, and beside its own none to the joint one.
+   * Standard deviations by which a window's count may exceed the sample's envelope (relative
+   * tuner), or its own envelope as well (joint tuner), before it counts as excess.
    */
   readonly tolerance: number;
-  /** Time a replica takes to come up, in simulations. */
+  /** Start time of a replica, in simulations. */
   readonly activationMs: number;
-  /** Says that `activationMs` is what profiles measured; left out where it was given. */
+  /** Set if `activationMs` was measured in profiles; left out if it was stated. */
   readonly startFrom?: "profiles";
 }
 
@@ -73,17 +73,17 @@ export interface InferlineLevel {
   readonly loadQps: number;
   /** Whether the plan meets the SLO on the sample traces of the load. */
   readonly feasible: boolean;
-  /** Load that the plan is for: that of the level, or less where the pools cannot carry it. */
+  /** Load that the plan is for: that of the level, or less if the pools cannot carry it. */
   readonly capacityQps: number;
   readonly plan: ProvisioningPlan;
-  /** What the planner saw, and what the tuner compares the traffic with. */
+  /** Traffic that the planner used, and that the tuner compares the traffic with. */
   readonly sample: TrafficSample;
   readonly expected: ProvisioningExpected;
   readonly solve: ProvisioningReport;
 }
 
 export interface ProvisioningPlan {
-  /** What all replicas cost, in the pools' unit; a whole number of millionths of it. */
+  /** Cost of all replicas, in the pools' unit; a whole number of millionths of it. */
   readonly costPerHour: number;
   /** One for each task, in their order. */
   readonly stages: readonly StagePlan[];
@@ -96,13 +96,13 @@ export interface StagePlan {
   /** Largest batch. */
   readonly batch: number;
   readonly replicas: number;
-  /** What a whole batch takes. */
+  /** Time of a full batch. */
   readonly latencyMs: number;
-  /** What one replica carries with whole batches: μ. */
+  /** μ: throughput of one replica with full batches. */
   readonly throughputQps: number;
-  /** Mean queries that reach the task per request: s. */
+  /** s: mean queries that reach the task per request. */
   readonly scaleFactor: number;
-  /** Load over the throughput of all planned replicas: ρ = λ s / (replicas μ). */
+  /** ρ = λ s / (replicas μ): load over the throughput of all planned replicas. */
   readonly provisioningRatio: number;
 }
 
@@ -116,7 +116,7 @@ export interface TrafficSample {
   readonly peakQps: number;
   /** Part of the SLO that was kept free. */
   readonly margin: number;
-  /** The plan by the estimator, on all sample traces. */
+  /** Figures of the plan by the estimator, on all sample traces. */
   readonly estimate: { readonly p99Ms: number; readonly missRate: number };
   readonly envelope: TrafficEnvelope;
 }
@@ -124,8 +124,8 @@ export interface TrafficSample {
 /** Most requests in any closed window of each length, of the trace with the most. */
 export interface TrafficEnvelope {
   /**
-   * float64 [windowCount]: ascending; the service time of the plan doubled again and again, and 60
-   * s last.
+   * float64 [windowCount]: ascending; the service time of the plan doubled repeatedly, and 60 s
+   * last.
    */
   readonly windowMs: Table;
   /** float64 [windowCount]: whole numbers, non-decreasing. */
@@ -133,32 +133,32 @@ export interface TrafficEnvelope {
 }
 
 /**
- * What a simulation of the level at its load gives, the tuner at work, and what traces that were
- * not planned with say of the plan.
+ * Figures from a simulation of the level at its load with the tuner, and of the plan on held-out
+ * traces.
  */
 export interface ProvisioningExpected extends PacePromises {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
   readonly latencyMs?: ExpectedLatency;
-  /** Mean over the time, of replicas that run or come up. */
+  /** Mean over the time, of replicas that run or start. */
   readonly costPerHour: number;
   readonly seed: number;
   readonly durationMs: number;
   /**
-   * Held-out traces of the length of a sample, and those of them on which the plan alone meets the
-   * SLO.
+   * Held-out traces of the length of a sample, and the number of them on which the plan alone meets
+   * the SLO.
    */
   readonly heldOut: { readonly traces: number; readonly met: number; readonly missRate: number };
 }
 
-/** How a plan was found, and how good it is proven to be. */
+/** How a plan was found, and its proven quality. */
 export interface ProvisioningReport {
   readonly method: string;
   readonly status: "optimal" | "feasible" | "infeasible";
-  /** Cost of the greedy plan alone; null where it found none. */
+  /** Cost of the greedy plan alone; null if it found no plan. */
   readonly greedyCostPerHour: number | null;
-  /** The optimum is at most this part of the cost cheaper. */
+  /** The optimum costs at most this fraction less. */
   readonly provenGap: number;
   /** Configurations that were simulated, in part or whole. */
   readonly evaluations: number;

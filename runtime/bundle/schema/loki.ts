@@ -1,4 +1,4 @@
-/** The bundle of Loki: plans for a tree of tasks. */
+/** Bundle of Loki: plans for a tree of tasks. */
 import type {
   CommonFields,
   DecisionSpace,
@@ -10,7 +10,7 @@ import type {
 } from "./common.ts";
 import type { Feed, PoolProfile } from "./graph.ts";
 
-/** A pipeline: plans say which servers run which variant, and which path a request takes. */
+/** A pipeline: plans assign variants to servers, and paths to requests. */
 export interface LokiBundle extends CommonFields {
   readonly method: "loki";
   /**
@@ -23,10 +23,7 @@ export interface LokiBundle extends CommonFields {
   readonly policy: LokiOptions;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly LokiLevel[];
-  /**
-   * Plans for slower machines: ascending by pace, and of one pace by load. Left out where there are
-   * none.
-   */
+  /** Plans for slower machines: ascending by pace, and within a pace by load; optional. */
   readonly paceLevels?: readonly LokiPaceLevel[];
 }
 
@@ -48,7 +45,7 @@ export interface PipelineTask {
   readonly parent: number | null;
   /** Mean queries that reach an entry per request; 1 for any other task. */
   readonly entryShare: number;
-  /** How tensors come here from the parent; null for an entry, or where no model is served. */
+  /** Source of the tensors from the parent; null for an entry, or if no model is served. */
   readonly feed: Feed | null;
   readonly variants: readonly PipelineVariant[];
 }
@@ -63,7 +60,7 @@ export interface PipelineVariant {
    * of the tasks; shares of edges included.
    */
   readonly fanouts: readonly number[];
-  /** In the order of the pools; null where the variant cannot run. */
+  /** In the order of the pools; null if the variant cannot run there. */
   readonly profiles: readonly (PoolProfile | null)[];
 }
 
@@ -84,8 +81,8 @@ export interface LokiOptions {
   /** Part of the SLO that execution and communication may use; the rest is for waiting. */
   readonly sloFraction: number;
   /**
-   * What plans carry beyond the load of their level, relative to it; the paper's leave no room.
-   * Auto: as little as makes a simulation of the level keep the ceiling on violations.
+   * Throughput of plans beyond the load of their level, relative to it; 0 in the paper. Auto: the
+   * smallest with which a simulation of the level keeps the ceiling on violations.
    */
   readonly headroom: number | "auto";
   readonly oneBatchPerVariant: boolean;
@@ -101,37 +98,35 @@ export interface LokiOptions {
   readonly stagePolicy: "fixed" | "ramsis";
   /** Time a server takes to load another variant. */
   readonly modelLoadMs: number;
-  /** Says that `modelLoadMs` is what profiles measured; left out where it was given. */
+  /** Set if `modelLoadMs` was measured in profiles; left out if it was stated. */
   readonly startFrom?: "profiles";
 }
 
 /**
  * Plan: in the shares of the plan's paths. Most accurate first: Loki's algorithm 1. Auto: the plan
- * while the load is near what it was made for.
+ * while the load is near the one it was made for.
  */
 export type PipelineRouting = "auto" | "plan" | "most-accurate-first";
 
 /**
- * When a query is given up, or sent another way. None: never. Last task: before the last one, if
- * its time is not enough. Per task: after a task that took longer than its budget. Reroute: as per
- * task, unless a faster server makes up for it (Loki §5.2). Deadline: if no way left is fast enough
- * for its deadline, and another way if the planned one is not.
+ * When a query is given up, or rerouted. None: never. Last task: before the last one, if its time
+ * is not enough. Per task: after a task that took longer than its budget. Reroute: as per task,
+ * unless a faster server makes up for it (Loki §5.2). Deadline: given up if no remaining path is
+ * fast enough for its deadline, rerouted if only the planned one is not.
  */
 export type DropMode = "none" | "last-task" | "per-task" | "reroute" | "deadline";
 
 export interface LokiLevel {
   readonly loadQps: number;
-  /**
-   * Whether some plan carries the load; whether queues then hold the SLO is what `expected` says.
-   */
+  /** Whether some plan carries the load; `expected` says whether queues then keep the SLO. */
   readonly feasible: boolean;
   /** Largest load that some plan carries, to 0.1 %. */
   readonly capacityQps: number;
   /** For the load or, beyond capacity, for the capacity: the rest is shed. */
   readonly plan: PipelinePlan;
   /**
-   * In the order of the tasks, null where instances run their variants; or null where no task has a
-   * table.
+   * In the order of the tasks, null for tasks whose instances run their variants; or null if no
+   * task has a table.
    */
   readonly stages: readonly (StagePolicy | null)[] | null;
   readonly transition: Transition;
@@ -166,14 +161,14 @@ export interface PlannedInstance {
   /** Largest batch. */
   readonly batch: number;
   readonly replicas: number;
-  /** What a whole batch takes. */
+  /** Time of a full batch. */
   readonly latencyMs: number;
-  /** What one server carries. */
+  /** Throughput of one server. */
   readonly throughputQps: number;
 }
 
 export interface PlanNode {
-  /** Index of the node before; null at an entry task. */
+  /** Index of the previous node; null at an entry task. */
   readonly parent: number | null;
   readonly instance: number;
   /** Share of all requests that take the path up to here; the nodes of one task sum to 1. */
@@ -182,23 +177,21 @@ export interface PlanNode {
 
 /** A RAMSIS policy for the servers of one task, with the pooled balancer. */
 export interface StagePolicy {
-  /** Time of the task in the SLO: a query's deadline there is its arrival plus this. */
+  /** Part of the SLO for the task: a query's deadline there is its arrival plus this. */
   readonly budgetMs: number;
   readonly serviceTimes: ServiceTimes;
   readonly decisionSpace: DecisionSpace;
-  /** It is as `RamsisLevel.actionByState`. */
+  /** Same form as `RamsisLevel.actionByState`. */
   readonly actionByState: Table;
 }
 
-/**
- * Model loads that a change from the neighbouring level takes; null where there is no such level.
- */
+/** Model loads that a change from the neighbouring level takes; null without such a level. */
 export interface Transition {
   readonly modelLoadsFromBelow: number | null;
   readonly modelLoadsFromAbove: number | null;
 }
 
-/** What a simulation of the level at its load gives. */
+/** Figures from a simulation of the level at its load. */
 export interface PipelineExpected extends PacePromises {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
@@ -210,7 +203,7 @@ export interface PipelineExpected extends PacePromises {
   readonly durationMs: number;
 }
 
-/** How a plan was found, and how good it is proven to be. */
+/** How a plan was found, and its proven quality. */
 export interface PlanReport {
   readonly method: string;
   readonly status: "optimal" | "feasible";

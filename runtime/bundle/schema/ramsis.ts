@@ -1,4 +1,4 @@
-/** The bundle of RAMSIS: one model endpoint, whose tables say which variant runs which batch. */
+/** Bundle of RAMSIS: one model endpoint, whose tables choose variant and batch. */
 import type {
   CommonFields,
   DecisionSpace,
@@ -10,7 +10,7 @@ import type {
   Table,
 } from "./common.ts";
 
-/** One model endpoint: tables say which variant runs which batch. */
+/** One model endpoint: tables choose the variant and the batch. */
 export interface RamsisBundle extends CommonFields {
   readonly method: "ramsis";
   /** A single task: RAMSIS decides for one model endpoint. */
@@ -18,22 +18,18 @@ export interface RamsisBundle extends CommonFields {
   readonly policy: RamsisOptions;
   readonly decisionSpace: DecisionSpace;
   /**
-   * Axes of the tables that are made for one class alone, in the order of `slo.classes`; left out
-   * where there are none.
+   * Axes of the tables of single classes, in the order of `slo.classes`; left out without classes.
    */
   readonly classSpaces?: readonly ClassSpace[];
   /**
-   * Two or more, where an open axis of the inputs has a list of sizes: only requests of one bucket
-   * are batched together. In the order of the product of the axes, the first axis slowest, so the
-   * last is the largest, of which `tasks` and `decisionSpace` are. Left out where there are none.
+   * Two or more, if an open axis of the inputs has a list of sizes: only requests of one bucket are
+   * batched together. In the order of the product of the axes, the first axis slowest, so the last
+   * is the largest, to which `tasks` and `decisionSpace` belong. Otherwise left out.
    */
   readonly buckets?: readonly Bucket[];
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly RamsisLevel[];
-  /**
-   * Levels for slower machines, ascending by pace, and of one pace by load. Left out where there
-   * are none.
-   */
+  /** Levels for slower machines, ascending by pace, and within a pace by load; optional. */
   readonly paceLevels?: readonly RamsisPaceLevel[];
 }
 
@@ -70,35 +66,33 @@ export interface Variant {
 export interface RamsisOptions {
   readonly objective: "per-query" | "per-decision";
   readonly discretization: Discretization;
-  /** Maximal: a batch is all that wait. Variable: any number of them. */
+  /** Maximal: a batch takes all waiting queries. Variable: any number of them. */
   readonly batching: "maximal" | "variable";
   /**
-   * Queries that wait for one worker and are a state of their own at most; with the pooled
+   * Largest number of queries waiting for one worker that is a state of its own; with the pooled
    * balancer, the largest batch.
    */
   readonly maxQueue: number;
   readonly balancer: Balancer;
   /**
-   * What a batch takes in the decision problem: `decisionMs`, or atoms of the measured
+   * Duration of a batch in the decision problem: `decisionMs`, or atoms of the measured
    * distribution.
    */
   readonly serviceTimes: "p95" | "quantiles";
-  /**
-   * Whether a query that no variant can serve in time any more is given up instead of served late.
-   */
+  /** Whether a query that no variant can serve in time is given up instead of served late. */
   readonly drop: boolean;
   /**
-   * How long after its deadline a late query is answered at most, ms; it is dropped where that is
-   * not possible. Left out where late queries are dropped at once, and in bundles without a bound.
+   * Longest time after its deadline at which a late query is answered, ms; later ones are dropped.
+   * Left out if late queries are dropped at once, and in bundles without a bound.
    */
   readonly lateMs?: number;
   /**
-   * How classes are served: in one queue, each by workers of its own, or by level whichever is
-   * better. Left out where there is one SLO.
+   * How classes are served: in one queue, each by workers of its own, or per level the better of
+   * the two. Left out with a single SLO.
    */
   readonly classes?: "auto" | "shared" | "separate";
   /**
-   * Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the
+   * Accuracy per query that a reduction of the mean latency by one SLO is worth. Left out if the
    * compiler chose it: then latency costs at most 1e-4 of accuracy at any level.
    */
   readonly latencyPrice?: number;
@@ -117,9 +111,9 @@ type Balancer = "round-robin" | "shortest-queue" | "pooled";
 
 /** Axes of the tables of one class; their actions are those of the decision space. */
 export interface ClassSpace {
-  /** It is as of the decision space, for the queue of the class. */
+  /** Like that of the decision space, for the queue of the class. */
   readonly maxQueue: number;
-  /** It is as of the decision space. */
+  /** Like that of the decision space. */
   readonly queued?: Table;
   /** float64 [slackCount]: ascending from 0 to the SLO of the class. */
   readonly slackMs: Table;
@@ -129,9 +123,9 @@ export interface ClassSpace {
 export interface Bucket extends ClassSpace {
   /** Its sizes in the order of the axes, such as `160` or `48x160`. */
   readonly name: string;
-  /** Its share of the load; the shares of all buckets sum to 1. */
+  /** Share of the load; the shares of all buckets sum to 1. */
   readonly share: number;
-  /** Of the same shape as those of the task. */
+  /** Same shape as those of the task. */
   readonly serviceTimes: ServiceTimes;
 }
 
@@ -139,13 +133,13 @@ export interface RamsisLevel {
   readonly loadQps: number;
   /**
    * Whether the load is within capacity, the expected violation rate within `violationCeiling` and
-   * the expected latencies within the targets of the SLO.
+   * the expected latencies within the limits of the SLO.
    */
   readonly feasible: boolean;
   /** Load the fastest variant can carry when every batch just meets the SLO. */
   readonly capacityQps: number;
   /**
-   * What its tables leave to the serving path of a query, ms, where that is more than
+   * Time that its tables leave to the serving path of a query, ms, if more than
    * `cluster.serving.marginMs`.
    */
   readonly marginMs?: number;
@@ -153,17 +147,17 @@ export interface RamsisLevel {
   readonly solve: SolveReport;
   /**
    * uint16 [rowCount, slackCount]: index into `decisionSpace.actions`; with the pooled balancer
-   * also NO_ACTION and GIVE_UP. Where there are classes, of one queue for all of them.
+   * also NO_ACTION and GIVE_UP. With classes, the table of one queue for all of them.
    */
   readonly actionByState: Table;
   /**
-   * Where each class has a queue and workers of its own at this level, in the order of
-   * `slo.classes`; left out where one queue is followed.
+   * Tables for a queue and workers of each class, in the order of `slo.classes`; left out if this
+   * level uses one queue for all.
    */
   readonly classTables?: readonly ClassTable[];
   /**
-   * Where there are buckets, of each the table of its own queue: uint16 [rowCount, slackCount] of
-   * its axes, as `actionByState`, which is that of the last one.
+   * Tables for the queues of the buckets, if any: uint16 [rowCount, slackCount] of each bucket's axes,
+   * like `actionByState`, which is that of the last bucket.
    */
   readonly bucketTables?: readonly Table[];
   /**
@@ -173,18 +167,18 @@ export interface RamsisLevel {
   readonly mixture: Mixture | null;
 }
 
-/** How one class is served by itself. */
+/** Service of one class with its own workers. */
 export interface ClassTable {
-  /** How many workers it has; those of all classes are the workers of the cluster. */
+  /** Number of its workers; those of all classes sum to the workers of the cluster. */
   readonly workers: number;
-  /** uint16 [rowCount, slackCount] of the class's space, as `RamsisLevel.actionByState`. */
+  /** uint16 [rowCount, slackCount] of the class's space, like `RamsisLevel.actionByState`. */
   readonly actionByState: Table;
 }
 
 export interface Mixture {
   /** Its share of the decisions, in (0, 1). */
   readonly share: number;
-  /** It is as `RamsisLevel.actionByState`. */
+  /** Same form as `RamsisLevel.actionByState`. */
   readonly actionByState: Table;
 }
 
@@ -194,28 +188,31 @@ export interface Expected extends PacePromises {
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
   /**
-   * No policy of any kind that violates no more than the ceiling, or than this one where it
-   * violates more, has more accuracy per query at this load: the optimum of its fluid relaxation.
+   * Upper bound on the accuracy per query at this load of any policy whose violation rate is at
+   * most the ceiling, or this policy's if that is higher: the optimum of the fluid relaxation.
    */
   readonly upperBoundAccuracy: number;
-  /** The same of policies that serve every query in time; absent in bundles that know one bound. */
+  /**
+   * The same bound for policies that serve every query in time; left out in bundles with one bound
+   * only.
+   */
   readonly servedBoundAccuracy?: number;
   /**
-   * What was counted, where the figures are from a simulation; `violationRate` is what the true
-   * rate hardly exceeds.
+   * Counts of the simulation that the figures are from, if any; `violationRate` is then an upper
+   * confidence bound of the true rate.
    */
   readonly sample?: { readonly queries: number; readonly violations: number };
   /** Left out by compilers before edition 1.8. */
   readonly latencyMs?: ExpectedLatency;
-  /** The same over batches instead of in the mean. */
+  /** Distribution over batches instead of the mean. */
   readonly byBatch: BatchDistribution;
-  /** The same by the names of the classes, where there are any. */
+  /** The same figures by class name, with classes only. */
   readonly byClass?: Readonly<Record<string, ClassExpected>>;
-  /** The same of each bucket, where there are any. */
+  /** The same figures for each bucket, with buckets only. */
   readonly byBucket?: readonly ClassExpected[];
 }
 
-/** What holds for the queries of one class. */
+/** Figures of the queries of one class. */
 export interface ClassExpected {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
@@ -223,10 +220,7 @@ export interface ClassExpected {
 }
 
 export interface BatchDistribution {
-  /**
-   * Accuracy that at least half, and at least 99 %, of the batches have; 0 for a batch that is
-   * late.
-   */
+  /** Accuracy that at least half, and at least 99 %, of the batches reach; 0 for a late batch. */
   readonly accuracy: { readonly median: number; readonly p99: number };
   /**
    * Violation rate of a batch, 0 or 1, that at least half, and at least 99 %, of the batches do not
@@ -248,17 +242,17 @@ export interface SolveReport {
 }
 
 /**
- * What the actions of one state are worth: a solver computes it from a bundle, which does not hold
- * it.
+ * Values of the actions of one state: a solver computes them from a bundle, which does not contain
+ * them.
  */
 export interface ActionValues {
   /**
    * Advantages are right answers (queries weighted by accuracy) over all the future or, with the
-   * paper's objective, decisions weighted by accuracy; of a pooled policy, right answers less the
+   * paper's objective, decisions weighted by accuracy; for a pooled policy, right answers less the
    * price of the workers' time.
    */
   readonly unit: "queries" | "decisions" | "accuracy less price";
-  /** Every admissible action and the table's, best first; of equals the table's. */
+  /** Every admissible action and the table's, best first; among equals the table's first. */
   readonly actions: readonly ActionValue[];
 }
 
@@ -267,13 +261,13 @@ export interface ActionValue {
   readonly variant: number;
   readonly batch: number;
   /**
-   * What is gained by this action instead of the best, the table deciding from the next decision
-   * on; at most 0.
+   * Gain of this action over the best one, if the table decides from the next decision on; at most
+   * 0.
    */
   readonly advantage: number;
 }
 
-/** Why a state's actions have no values that could be compared. */
+/** Why the actions of a state have no comparable values. */
 export interface NoActionValues {
   readonly reason: string;
 }

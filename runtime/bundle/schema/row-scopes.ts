@@ -1,4 +1,4 @@
-/** Which tasks share their rows: a fan-out begins a scope of rows, and a gather ends it. */
+/** Scopes of rows that tasks share: a fan-out begins a scope, and a gather ends it. */
 import type { StageEdge } from "./graph.ts";
 
 /** The scope of the rows of requests. */
@@ -16,7 +16,7 @@ export interface RowScope {
   readonly maker: number;
   /** Mean rows of one row of the maker; null for windows, and for those of requests. */
   readonly fanout: number | null;
-  /** For windows, the scope that is gathered, and how many of its rows are one of these. */
+  /** For windows, the gathered scope, and how many of its rows make one of these. */
   readonly gathered: { readonly scope: number; readonly window: number } | null;
 }
 
@@ -27,14 +27,14 @@ export interface RowScopes {
   readonly byTask: readonly number[];
 }
 
-/** An edge that makes no sense where it is. */
+/** An edge that is invalid in its place. */
 export interface ScopeProblem {
   readonly task: number;
   /** Index among its edges. */
   readonly edge: number;
   /**
    * From requests: a fan-out or gather on an edge without a task before. Both: fan-out and gather.
-   * Nothing to gather: no fan-out before. Not alone: it makes rows, and there is another edge.
+   * Nothing to gather: no fan-out before. Not alone: it makes rows, but the task has another edge.
    * Mixed: the rows are of another scope than those of the edge before.
    */
   readonly kind: "from requests" | "both" | "nothing to gather" | "not alone" | "mixed";
@@ -45,7 +45,7 @@ interface ScopedEdge extends Pick<StageEdge, "parent"> {
   readonly gather?: StageEdge["gather"] | undefined;
 }
 
-/** Of tasks, parents before their children; or the first edge that makes no sense. */
+/** Returns the scopes of tasks, parents before their children; or the first invalid edge. */
 export function rowScopesOf(
   tasks: readonly { readonly edges: readonly ScopedEdge[] }[],
 ): RowScopes | ScopeProblem {
@@ -74,7 +74,7 @@ export function rowScopesOf(
   return { scopes, byTask };
 }
 
-/** Mean rows of each scope per request, if every edge is taken. */
+/** Returns the mean rows of each scope per request, if every edge is taken. */
 export function meanRowsOf(scopes: readonly RowScope[]): number[] {
   const rows: number[] = [];
   for (const { parent, fanout, gathered } of scopes) {
@@ -86,7 +86,7 @@ export function meanRowsOf(scopes: readonly RowScope[]): number[] {
   return rows;
 }
 
-/** Mean queries of a request at all tasks together, if every edge is taken. */
+/** Returns the mean queries of a request at all tasks together, if every edge is taken. */
 export function meanQueriesOf({ scopes, byTask }: RowScopes): number {
   const rows = meanRowsOf(scopes);
   return byTask.reduce((sum, scope) => sum + (rows[scope] ?? 1), 0);

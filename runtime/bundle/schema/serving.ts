@@ -1,6 +1,6 @@
-/** What serving takes beside the models, as it was measured through the server itself. */
+/** Time that serving takes besides the models, as measured through the server itself. */
 
-/** Times of one kind, ms; all 0 where the profile does not say. */
+/** Times of one kind, ms; all 0 if the profile does not say. */
 export interface Spread {
   readonly p50: number;
   readonly p95: number;
@@ -8,53 +8,52 @@ export interface Spread {
   readonly mean: number;
 }
 
-/** Spells in which a processor works slowly, and what work takes outside of them. */
+/** Periods in which a processor works slowly, and the speed of work outside of them. */
 export interface SlowSpells {
-  /** Their part of the time, 0 to 1, both exclusive. */
+  /** Share of the time, 0 to 1, both exclusive. */
   readonly share: number;
-  /** How many times as long work takes in them. */
+  /** Slowdown of work in them. */
   readonly factor: number;
-  /** How long one lasts in the mean, ms. */
+  /** Mean duration, ms. */
   readonly spellMs: number;
-  /** What work takes outside of them, over what profile and contention say; above 0. */
+  /** Time of work outside of them, relative to that of profile and contention; above 0. */
   readonly fast: number;
 }
 
-/** The way of a request through the server, and what workers take from each other. */
+/** The path of a request through the server, and the contention between workers. */
 export interface ServingPath {
   /** Processors of the machine. */
   readonly processors: number;
-  /** Bytes of the request that was measured. */
+  /** Bytes of the measured request. */
   readonly requestBytes: number;
-  /** Of the server's process: a request, from taking it up to its decision. */
+  /** The server's process: a request, from its start to its decision. */
   readonly requestMs: Spread;
-  /** Of the server's process: a batch, sending it and taking it back. */
+  /** The server's process: a batch, sending it and receiving its answer. */
   readonly batchMs: Spread;
-  /** Of the server's process: writing the answer of a request. */
+  /** The server's process: writing the answer of a request. */
   readonly answerMs: Spread;
-  /** Of the server's process: each MiB of a request and its answer beyond `requestBytes`. */
+  /** The server's process: each MiB of a request and its answer beyond `requestBytes`. */
   readonly perMiBMs: number;
-  /** What a process that slept takes longer than one that did not. */
+  /** Extra time of a process that slept. */
   readonly wakeMs: Spread;
   /** Client and network, both ways together. */
   readonly wireMs: Spread;
   /**
-   * Service times with 1, 2, … workers busy at once, relative to those with one; it does not
-   * descend, and the first is 1.
+   * Service times with 1, 2, … workers busy at once, relative to those with one; non-decreasing,
+   * and the first is 1.
    */
   readonly contention: readonly number[];
   /**
-   * Times at which the host takes a processor away, of one processor; left out where there were
-   * none.
+   * Times at which the host takes a processor away, per processor; left out if none were measured.
    */
   readonly stalls?: { readonly perSecond: number; readonly ms: Spread };
-  /** Times in which the host lets a processor work slowly; left out where there are none. */
+  /** Periods in which the host slows a processor down; left out if none were measured. */
   readonly slow?: SlowSpells;
-  /** Time of the SLO that decisions leave to the path; 0 where it was planned without. */
+  /** Part of the SLO that decisions leave to the path; 0 if plans ignore it. */
   readonly marginMs: number;
   /**
-   * Service times that plans reckon with at most, relative to the measured ones: what all workers
-   * take from each other. Left out where it was planned without the path.
+   * Largest service times that plans assume, relative to the measured ones: the contention of all
+   * workers. Left out if plans ignore the path.
    */
   readonly stretch?: number;
 }

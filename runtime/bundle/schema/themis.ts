@@ -1,4 +1,4 @@
-/** The bundle of Themis: plans for stages of any number of cores and instances. */
+/** Bundle of Themis: plans for stages of any number of cores and instances. */
 import type {
   CommonFields,
   ExpectedLatency,
@@ -10,8 +10,8 @@ import type {
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
- * A pipeline whose stages run one model each at a time: plans say which of a task's variants, on
- * how many instances of how many cores, and in what batches; and how one becomes another.
+ * A pipeline whose stages run one model each at a time: plans give each task's variant, instances,
+ * cores and batch sizes; transitions lead from one plan to another.
  */
 export interface ThemisBundle extends CommonFields {
   readonly method: "themis";
@@ -22,27 +22,27 @@ export interface ThemisBundle extends CommonFields {
   readonly policy: ThemisOptions;
   /**
    * uint16 [levelCount, levelCount, taskCount, 3], pace levels included: batch, cores of every
-   * instance, and instances to add, when the instances of the row's plan have to carry the
-   * column's load at once. Cores are at least those of the row's plan; up to the diagonal a row
-   * repeats its plan. The variants are those of the row's plan.
+   * instance, and instances to add, when the instances of the row's plan have to carry the column's
+   * load at once. Cores are at least those of the row's plan; up to the diagonal a row repeats its
+   * plan. The variants are those of the row's plan.
    */
   readonly transitions: Table;
   /** Ascending in `loadQps`, at least one. */
   readonly levels: readonly ThemisLevel[];
   /**
    * Plans for slower machines, ascending by load times pace, above the highest level. In
-   * `transitions` they follow the levels. Left out where there are none.
+   * `transitions` they follow the levels. Optional.
    */
   readonly paceLevels?: readonly ThemisPaceLevel[];
 }
 
-/** The plan of a load on a machine whose batches take `pace` times what `tasks` say. */
+/** The plan of a load on a machine whose batches take `pace` times the times in `tasks`. */
 export interface ThemisPaceLevel extends Pick<ThemisLevel, "loadQps" | "capacityQps" | "steady"> {
   /** Above 1. */
   readonly pace: number;
 }
 
-/** Levels and pace levels, by ascending load on a machine as profiled. */
+/** Returns levels and pace levels, by ascending load on a machine as profiled. */
 export function followedLevels({
   levels,
   paceLevels = [],
@@ -54,38 +54,38 @@ export function followedLevels({
 export interface ScaledTask extends Pick<StageTask, "name" | "edges" | "branch"> {
   /** Mean queries that reach the task per request, from the shares of the edges. */
   readonly scaleFactor: number;
-  /** What a plan chooses one of. One that runs in several pools is there once for each. */
+  /** Alternatives of a plan. A variant that runs in several pools has an entry for each. */
   readonly variants: readonly ScaledVariant[];
 }
 
 export interface ScaledVariant {
   readonly name: string;
-  /** Measured accuracy on what reaches the task, 0..1. */
+  /** Measured accuracy on the queries that reach the task, 0..1. */
   readonly accuracy: number;
   readonly model: ModelFile | null;
   readonly profile: ProfileReference;
-  /** Index of the pool whose times these are; left out for the first. */
+  /** Index of the pool of these times; left out for the first. */
   readonly pool?: number;
   readonly latency: LatencyByCores;
 }
 
-/** What a batch takes on any number of cores. Source: Themis §4.1. */
+/** Time of a batch on any number of cores. Source: Themis §4.1. */
 export interface LatencyByCores {
   /**
-   * float64 [maxCores, maxBatch]: above 0, non-decreasing along axis 1. Measured where there are
-   * rows, else fitted.
+   * float64 [maxCores, maxBatch]: above 0, non-decreasing along axis 1. Measured rows, and fitted
+   * ones where nothing was measured.
    */
   readonly ms: Table;
-  /** l(b, c) = γ b / c + ε / c + δ b + η in ms; null where there are too few points. */
+  /** l(b, c) = γ b / c + ε / c + δ b + η in ms; null with too few points. */
   readonly fit: LatencyFit | null;
   /**
    * float64 [pointCount, 3]: batch, cores and latency in ms as measured, by ascending cores and
-   * batch; empty where the fit was given.
+   * batch; empty if the fit was stated.
    */
   readonly points: Table;
   /**
-   * float64 [pointCount, 4]: p50, p95, p99 and mean of the points in ms; left out where a point was
-   * measured without, and where profiles say nothing of serving.
+   * float64 [pointCount, 4]: p50, p95, p99 and mean of the points in ms; left out if a point has
+   * none, or profiles have no serving path.
    */
   readonly quantiles?: Table;
 }
@@ -97,7 +97,7 @@ export interface LatencyFit {
   readonly eta: number;
 }
 
-/** Latency of a batch by the fit, ms. Source: Themis eq. 1. */
+/** Returns the latency of a batch by the fit, ms. Source: Themis eq. 1. */
 export function fittedMs(
   { gamma, epsilon, delta, eta }: LatencyFit,
   batch: number,
@@ -114,43 +114,43 @@ export interface ThemisOptions {
   /** Most cores of one instance. */
   readonly maxCores: number;
   /**
-   * Paper: a query waits for its batch, (b − 1) / λ, and for nothing else. Stochastic: what it
-   * waits at a quantile when arrivals are random.
+   * Paper: a query waits only for its batch, (b − 1) / λ. Stochastic: its waiting time at a
+   * quantile with random arrivals.
    */
   readonly queueing: "stochastic" | "paper";
   /**
-   * Of the waiting times of the stochastic model; auto: as low as makes a simulation of the plan
-   * keep the ceiling on violations.
+   * Quantile of the waiting times of the stochastic model; auto: the lowest with which a simulation
+   * of the plan keeps the ceiling on violations.
    */
   readonly quantile: number | "auto";
   readonly solver: "exact" | "paper";
   /**
-   * Which plans are followed. Joint: the cheapest of any kind; a burst is met with cores at once,
-   * and with the instances of the plan for it. Themis: as the paper, cores at once and 1-core
-   * instances when the load is steady. Horizontal: instances only, as FA2. Vertical: cores only, as
-   * Sponge.
+   * Plans to follow. Joint: the cheapest of any kind; a burst is met with cores at once, and with
+   * the instances of the plan for it. Themis: as in the paper, cores at once and 1-core instances
+   * when the load is steady. Horizontal: instances only, as FA2. Vertical: cores only, as Sponge.
    */
   readonly scaling: "joint" | "themis" | "horizontal" | "vertical";
-  /** What foretells the highest rate of the next 10 s. */
+  /** Predictor of the highest rate of the next 10 s. */
   readonly predictor: PredictorName;
-  /** Time between two looks at the traffic. */
+  /** Interval between two decisions. */
   readonly tickMs: number;
-  /** Looks in a row that have to agree before instances follow the load. */
+  /** Consecutive decisions that have to agree before instances follow the load. */
   readonly stableTicks: number;
-  /** Time until an instance has other cores, and until a new one is up, in simulations. */
+  /** Time until an instance has other cores, and until a new one is ready, in simulations. */
   readonly resizeMs: number;
   readonly coldStartMs: number;
-  /** Says that `coldStartMs` is what profiles measured; left out where it was given. */
+  /** Set if `coldStartMs` was measured in profiles; left out if it was stated. */
   readonly startFrom?: "profiles";
-  /** Cores of the instances that are added where the present ones are not enough. */
+  /** Cores of the instances that are added if the present ones are not enough. */
   readonly extraCores: "same" | "one";
   /**
-   * A query that is older than so many times the SLO when its turn comes is given up; null: never.
+   * Age, as a multiple of the SLO, beyond which a query is given up when its turn comes; null:
+   * never.
    */
   readonly dropAfterSlos: number | null;
   /**
-   * Rest: what its batch and the rest of its way are to take counts with its age. Left out where
-   * its age alone counts, as in the paper.
+   * Rest: the expected time of its batch and of its remaining path counts with its age. If left
+   * out, only its age counts, as in the paper.
    */
   readonly dropRule?: "rest";
 }
@@ -159,23 +159,23 @@ type PredictorName = "last-max" | "ewma" | "holt" | "poisson-peak" | "lstm";
 
 export interface ThemisLevel {
   readonly loadQps: number;
-  /** Whether there is a plan for the load. */
+  /** Whether the load has a plan. */
   readonly feasible: boolean;
-  /** Load that `steady` is for: that of the level, or less where the pool cannot carry it. */
+  /** Load that `steady` is for: that of the level, or less if the pool cannot carry it. */
   readonly capacityQps: number;
-  /** Instances of one core; one instance for each task; any. Null where there is none. */
+  /** Instances of one core; one instance for each task; any. Null without such a plan. */
   readonly horizontal: ScalePlan | null;
   readonly vertical: ScalePlan | null;
   readonly joint: ScalePlan | null;
-  /** The plan that is followed while the load is that of the level. */
+  /** The plan to follow at the load of the level. */
   readonly steady: ScalePlan;
   readonly solve: ScaleReport;
 }
 
 export interface ScalePlan {
-  /** What all instances have: the sum of cores times instances. */
+  /** Cores of all instances together. */
   readonly cores: number;
-  /** What the longest path takes by the model: processing, queueing and hops. */
+  /** Latency of the longest path by the model: processing, queueing and hops. */
   readonly latencyMs: number;
   /** One for each task, in their order. */
   readonly stages: readonly ScaledStage[];
@@ -193,7 +193,7 @@ export interface ScaledStage {
 }
 
 /**
- * What a simulation of random arrivals at the load of the plan gives, its instances as they are.
+ * Figures from a simulation of random arrivals at the load of the plan, with its instances fixed.
  */
 export interface ScaleExpected extends PacePromises {
   readonly violationRate: number;
@@ -203,8 +203,8 @@ export interface ScaleExpected extends PacePromises {
   readonly requests: number;
   readonly seed: number;
   /**
-   * Cores that are held while the load is that of the level, and what they cost, in the mean; of
-   * the plan that is followed. The cost is left out where a pool has no price.
+   * Mean cores held at the load of the level, and their cost, by the plan that is followed. The
+   * cost is left out if a pool has no price.
    */
   readonly cores?: number;
   readonly costPerHour?: number;
@@ -214,9 +214,9 @@ export interface ScaleExpected extends PacePromises {
 export interface ScaleReport {
   readonly method: string;
   readonly status: "optimal" | "feasible" | "infeasible";
-  /** Quantile that waiting times were taken at; null with the paper's queueing. */
+  /** Quantile of the waiting times; null with the paper's queueing. */
   readonly quantile: number | null;
-  /** Where there is no plan, index of the task that takes most of the SLO. */
+  /** Index of the task that takes most of the SLO, if there is no plan. */
   readonly bindingTask: number | null;
   /** Plans that were simulated. */
   readonly evaluations: number;

@@ -1,18 +1,18 @@
-/** The digest of a file, read in pieces, so that its size does not matter. */
+/** Digest of a file, read in pieces, so that files of any size are possible. */
 import { createHash } from "node:crypto";
 import type { FileHandle } from "node:fs/promises";
 import { openRegular } from "../../base/regular-file.ts";
 
 export interface FileDigest {
   readonly bytes: number;
-  /** As 64 hexadecimal digits in lower case. */
+  /** 64 hexadecimal digits in lower case. */
   readonly sha256: string;
 }
 
 const CHUNK_BYTES = 2 ** 20;
 
 /**
- * @throws NotAFileError for a folder, pipe, socket or device; the system's error where it cannot be
+ * @throws NotAFileError for a folder, pipe, socket or device; the system's error if it cannot be
  * read.
  */
 export async function digestOfFile(path: string): Promise<FileDigest> {
@@ -24,7 +24,9 @@ export async function digestOfFile(path: string): Promise<FileDigest> {
   }
 }
 
-/** Of a file that is open, from its start; where others that share it are does not matter. */
+/**
+ * Computes the digest of an open file from its start, whatever the position of a shared descriptor.
+ */
 export async function digestOf(file: FileHandle): Promise<FileDigest> {
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);

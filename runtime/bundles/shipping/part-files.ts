@@ -1,18 +1,18 @@
-/** The files of a bundle as they lie in a folder, each compared with the digest it has to have. */
+/** Files of a bundle in a folder, each compared with its expected digest. */
 import { join } from "node:path";
 import { RuntimeError } from "../../base/errors.ts";
 import { digestOfFile, type FileDigest } from "./file-digest.ts";
 import type { ShippedPart } from "./parts.ts";
 
-/** A part that was found, and is what the bundle names. */
+/** A part that was found and has the expected digest. */
 export interface PartFile extends ShippedPart {
   readonly path: string;
   readonly bytes: number;
 }
 
 /**
- * All parts of a bundle in a folder, one read after the other.
- * @throws RuntimeError RUNTIME_MODEL for the first that is missing, or is another.
+ * Finds all parts of a bundle in a folder, one after the other.
+ * @throws RuntimeError RUNTIME_MODEL for the first that is missing or differs.
  */
 export async function checkedParts(
   parts: readonly ShippedPart[],
@@ -31,7 +31,7 @@ export async function checkedParts(
   return found;
 }
 
-/** Whether a file is there and has a digest; false also where it cannot be read. */
+/** Whether a file exists with a digest; false also if it cannot be read. */
 export async function isFileOf(path: string, sha256: string): Promise<boolean> {
   const found = await digestOfFile(path).catch(() => null);
   return found?.sha256 === sha256;

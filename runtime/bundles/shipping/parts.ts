@@ -9,26 +9,26 @@ import { methodOf } from "../../methods/registry.ts";
 export interface ShippedPart {
   /** Its name, without directories. */
   readonly file: string;
-  /** As 64 hexadecimal digits in lower case. */
+  /** 64 hexadecimal digits in lower case. */
   readonly sha256: string;
   /** An ONNX file, one that runs after another in the same worker, or the entry of an ES module. */
   readonly kind: "model" | "part" | "module";
 }
 
 /**
- * Every file of the models folder that serving a bundle reads, each once, in the bundle's order. A
- * model of another server has none, and a module of a package comes with the package. Of pipelines
- * of layers the stages are served, not the model they were cut from.
- * @throws BundleError BUNDLE_SCHEMA for a name with directories, BUNDLE_SEMANTICS for one of two
- * contents.
- * @throws RuntimeError RUNTIME_MODEL if the bundle was compiled without what is to run.
+ * Returns every file of the models folder that serving a bundle reads, each once, in the bundle's
+ * order. A remote model has no file, and a module of a package comes with the package. For
+ * pipelines of layers the stages are served, not the model they were cut from.
+ * @throws BundleError BUNDLE_SCHEMA for a name with directories, BUNDLE_SEMANTICS for a name with
+ * two contents.
+ * @throws RuntimeError RUNTIME_MODEL if the bundle was compiled without models.
  */
 export function partsOf(bundle: Bundle): readonly ShippedPart[] {
   const byFile = new Map<string, ShippedPart>();
   for (const { name, model } of methodOf(bundle).models(bundle)) {
     if (model === null) continue;
     for (const part of partsOfModel(model)) {
-      // The reader of bundles holds it too; a bundle made in memory has not been read.
+      // Bundles that were read have been checked; a bundle made in memory has not.
       fileName.read(part.file, `file of variant "${name}"`);
       const known = byFile.get(part.file);
       if (known === undefined) byFile.set(part.file, part);

@@ -1,23 +1,23 @@
-/** Which file a signature or a provenance is about, by what it says itself; nothing is verified. */
+/** Reads which file a signature or a provenance is about; nothing is verified. */
 import { RuntimeError } from "../../base/errors.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * @param path as messages name it. @param bytes of an envelope of DSSE, or of a statement of
- * in-toto. @param sha256 that of the bundle.
+ * @param path path for messages. @param bytes a DSSE envelope, or an in-toto statement. @param
+ * sha256 digest of the bundle.
  * @throws RuntimeError RUNTIME_SIGNATURE if it is about another file, or about none.
  */
 export function expectAbout(path: string, bytes: Uint8Array, sha256: string): void {
   const subjects = subjectsOf(bytes);
   if (subjects.includes(sha256)) return;
-  const told = subjects.join(", ").slice(0, 200);
-  const found = subjects.length === 0 ? "nothing of the kind" : told;
+  const shown = subjects.join(", ").slice(0, 200);
+  const found = subjects.length === 0 ? "no subject" : shown;
   const message = `expected it to be about the bundle, SHA-256 ${sha256}, got ${found}`;
   throw new RuntimeError("RUNTIME_SIGNATURE", `${path}: ${message}; sign the bundle again`);
 }
 
-/** SHA-256 of each file that it is about. */
+/** Returns the SHA-256 of each file that it is about. */
 function subjectsOf(bytes: Uint8Array): string[] {
   const outer = fieldsIn(new TextDecoder().decode(bytes));
   const { payload } = outer;
@@ -32,7 +32,7 @@ function subjectsOf(bytes: Uint8Array): string[] {
   });
 }
 
-/** None where the text is no JSON. */
+/** Returns no fields if the text is not JSON. */
 function fieldsIn(text: string): Fields {
   try {
     return fieldsOf(JSON.parse(text));

@@ -1,6 +1,6 @@
-/** Files that lie beside a bundle and are about it: its signature, and where it is from. */
+/** Files beside a bundle: its signature and its provenance. */
 
-/** What follows the name of the bundle's file. */
+/** Suffixes of the name of the bundle's file. */
 export const SIDECAR_ENDINGS = { signature: ".dsse.json", provenance: ".intoto.json" } as const;
 
 export type Sidecar = keyof typeof SIDECAR_ENDINGS;
@@ -8,7 +8,7 @@ export type Sidecar = keyof typeof SIDECAR_ENDINGS;
 /** In the order in which they are shipped. */
 export const SIDECARS: readonly Sidecar[] = ["signature", "provenance"];
 
-/** Of any of them; a signature takes a few KiB, a statement with all digests rather more. */
+/** Size limit; a signature takes a few KiB, a statement with all digests more. */
 export const MAX_SIDECAR_BYTES = 4 * 2 ** 20;
 
 /** @param bundle path, or name, of the bundle's file. */

@@ -1,11 +1,11 @@
-/** Envelopes as they lie beside bundles. */
+/** Envelopes in files beside bundles. */
 import { RuntimeError } from "../../base/errors.ts";
 import { NotAFileError, readRegularFile } from "../../base/regular-file.ts";
 import { MAX_ENVELOPE_BYTES } from "./envelope.ts";
 
 /**
- * @returns null where there is none. @throws RuntimeError RUNTIME_SIGNATURE for what is too large,
- * RUNTIME_UNREADABLE.
+ * Returns null if the file does not exist. @throws RuntimeError RUNTIME_SIGNATURE if it is too
+ * large, RUNTIME_UNREADABLE.
  */
 export async function readEnvelopeFile(path: string): Promise<Uint8Array | null> {
   try {

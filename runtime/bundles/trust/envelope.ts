@@ -1,5 +1,5 @@
 /**
- * Signed envelopes: bytes, what they are, and who has signed both. Source: DSSE 1.0.2,
+ * Signed envelopes: a payload, its type, and signatures of both. Source: DSSE 1.0.2,
  * github.com/secure-systems-lab/dsse.
  */
 import { verify } from "node:crypto";
@@ -9,23 +9,25 @@ import type { PublicKey } from "./keys.ts";
 export interface Envelope {
   readonly payloadType: string;
   readonly payload: Uint8Array;
-  /** One at least. */
+  /** At least one. */
   readonly signatures: readonly EnvelopeSignature[];
 }
 
 export interface EnvelopeSignature {
-  /** Which key it says it is of: a hint that nothing is decided by. */
+  /** Key that the signature claims; only a hint, not used for decisions. */
   readonly keyId: string;
   readonly signature: Uint8Array;
 }
 
-/** Far more than a bundle with 10,000 files of models has. */
+/** Far more than a bundle with 10,000 model files needs. */
 export const MAX_ENVELOPE_BYTES = 4 * 2 ** 20;
 const MAX_SIGNATURES = 16;
-const MAX_TOLD_CHARACTERS = 40;
+const MAX_SHOWN_CHARACTERS = 40;
 const BASE64 = /^[\w+/-]*={0,2}$/;
 
-/** What is signed of a payload: its type and length beside it, so that nothing can be shifted. */
+/**
+ * Returns the signed bytes: type and length precede the payload, so that nothing can be shifted.
+ */
 export function signedBytes(payloadType: string, payload: Uint8Array): Uint8Array {
   const type = Buffer.from(payloadType);
   return Buffer.concat([
@@ -36,7 +38,7 @@ export function signedBytes(payloadType: string, payload: Uint8Array): Uint8Arra
   ]);
 }
 
-/** The file of an envelope: JSON, with base64 for bytes. */
+/** Encodes an envelope as a file: JSON, with base64 for bytes. */
 export function envelopeBytes({ payloadType, payload, signatures }: Envelope): Uint8Array {
   const document = {
     payloadType,
@@ -50,8 +52,8 @@ export function envelopeBytes({ payloadType, payload, signatures }: Envelope): U
 }
 
 /**
- * Takes an envelope apart; whether its signatures hold is for `signerOf`.
- * @param payloadType what it has to be of. @param place of it, for messages.
+ * Parses an envelope; `signerOf` verifies its signatures.
+ * @param payloadType required type. @param place place for messages.
  * @throws RuntimeError RUNTIME_SIGNATURE
  */
 export function readEnvelope(bytes: Uint8Array, payloadType: string, place: string): Envelope {
@@ -60,11 +62,11 @@ export function readEnvelope(bytes: Uint8Array, payloadType: string, place: stri
   }
   const document = jsonOf(bytes, place);
   if (document["payloadType"] !== payloadType) {
-    throw malformed(place, `payloadType ${payloadType}`, told(document["payloadType"]));
+    throw malformed(place, `payloadType ${payloadType}`, shown(document["payloadType"]));
   }
   const signatures = document["signatures"];
   if (!Array.isArray(signatures) || signatures.length === 0) {
-    throw malformed(place, "signatures", told(signatures));
+    throw malformed(place, "signatures", shown(signatures));
   }
   if (signatures.length > MAX_SIGNATURES) {
     throw malformed(place, `at most ${MAX_SIGNATURES} signatures`, `${signatures.length}`);
@@ -75,17 +77,17 @@ export function readEnvelope(bytes: Uint8Array, payloadType: string, place: stri
     signatures: signatures.map((one: unknown, index) => {
       const where = `${place}: signatures[${index}]`;
       const { keyid = "", sig } = mapOf(one, where);
-      if (typeof keyid !== "string") throw malformed(where, "keyid as text", told(keyid));
+      if (typeof keyid !== "string") throw malformed(where, "keyid as text", shown(keyid));
       return { keyId: keyid, signature: bytesOf(sig, `${where}.sig`) };
     }),
   };
 }
 
 /**
- * The first of the keys that has signed an envelope: one is enough, so keys can be replaced one
- * after the other.
- * @throws RuntimeError RUNTIME_WRONG_KEY where nobody of them says to have signed, and
- * RUNTIME_SIGNATURE where somebody does but the signature is of something else.
+ * Returns the first of the keys that has signed an envelope. One is enough, so keys can be replaced
+ * one after the other.
+ * @throws RuntimeError RUNTIME_WRONG_KEY if no signature claims one of the keys, RUNTIME_SIGNATURE
+ * if one does but is not valid for this payload.
  */
 export function signerOf(
   { payloadType, payload, signatures }: Envelope,
@@ -100,16 +102,16 @@ export function signerOf(
   const expected = keys.map(({ id }) => id).join(" or ");
   const known = signatures.find(({ keyId }) => keys.some(({ id }) => id === keyId));
   if (known !== undefined) {
-    const found = `another one: payload, type or signature were changed`;
+    const found = "another one: the payload, type or signature was changed";
     throw malformed(place, `a signature that ${known.keyId} made of this payload`, found);
   }
-  const found = signatures.map(({ keyId }) => told(keyId)).join(", ");
+  const found = signatures.map(({ keyId }) => shown(keyId)).join(", ");
   const hint = "sign with a key that this site trusts, or give it the public key";
   const message = `${place}: expected a signature by key ${expected}, got ${found}; ${hint}`;
   throw new RuntimeError("RUNTIME_WRONG_KEY", message);
 }
 
-/** A map in JSON. @throws RuntimeError RUNTIME_SIGNATURE */
+/** Parses a JSON map. @throws RuntimeError RUNTIME_SIGNATURE */
 export function jsonOf(bytes: Uint8Array, place: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -125,24 +127,24 @@ export function mapOf(value: unknown, place: string): Readonly<Record<string, un
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Readonly<Record<string, unknown>>;
   }
-  throw malformed(place, "a map", told(value));
+  throw malformed(place, "a map", shown(value));
 }
 
-/** Of base64 with either alphabet, as the format allows. */
+/** Decodes base64 with either alphabet, as the format allows. */
 function bytesOf(value: unknown, place: string): Uint8Array {
   if (typeof value !== "string" || !BASE64.test(value)) {
-    throw malformed(place, "base64", told(value));
+    throw malformed(place, "base64", shown(value));
   }
   return Buffer.from(value, "base64");
 }
 
-/** @param found what is there instead. */
+/** @param found actual value, in words. */
 export function malformed(place: string, expected: string, found: string): RuntimeError {
   return new RuntimeError("RUNTIME_SIGNATURE", `${place}: expected ${expected}, got ${found}`);
 }
 
-/** A value as messages show it. */
-export function told(value: unknown): string {
+/** Shortens a value for messages. */
+export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
-  return text.length > MAX_TOLD_CHARACTERS ? `${text.slice(0, MAX_TOLD_CHARACTERS)}…` : text;
+  return text.length > MAX_SHOWN_CHARACTERS ? `${text.slice(0, MAX_SHOWN_CHARACTERS)}…` : text;
 }

@@ -1,15 +1,15 @@
-/** Public keys of those whose signatures hold, as files have them: Ed25519 in PEM. */
+/** Public keys of trusted signers, read from files: Ed25519 in PEM. */
 import { createHash, createPublicKey, type KeyObject } from "node:crypto";
 import { RuntimeError } from "../../base/errors.ts";
 import { NotAFileError, readRegularFile } from "../../base/regular-file.ts";
 
 export interface PublicKey {
-  /** As signatures name it. */
+  /** Id as in signatures. */
   readonly id: string;
   readonly key: KeyObject;
 }
 
-/** Digits of a key's name. */
+/** Digits of a key's id. */
 const ID_DIGITS = 16;
 const MAX_FILE_BYTES = 2 ** 16;
 const MAX_KEYS = 16;
@@ -17,15 +17,15 @@ const BEGIN = "-----BEGIN PUBLIC KEY-----";
 const END = "-----END PUBLIC KEY-----";
 const EXPECTED = "Ed25519 public keys in PEM, as stratagem keygen writes them into NAME.pub";
 
-/** The first 16 hexadecimal digits of the SHA-256 of a public key as DER (SPKI). */
+/** Returns the first 16 hexadecimal digits of the SHA-256 of a public key as DER (SPKI). */
 export function keyIdOf(key: KeyObject): string {
   const der = key.export({ type: "spki", format: "der" });
   return createHash("sha256").update(der).digest("hex").slice(0, ID_DIGITS);
 }
 
 /**
- * The keys of files, each of which has one or several.
- * @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_KEY for what is no such file.
+ * Reads the keys of files, each with one or several keys.
+ * @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_KEY for an invalid file.
  */
 export async function readPublicKeys(paths: readonly string[]): Promise<PublicKey[]> {
   const keys: PublicKey[] = [];
@@ -33,7 +33,7 @@ export async function readPublicKeys(paths: readonly string[]): Promise<PublicKe
   return keys;
 }
 
-/** @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_KEY for what is too large for a key. */
+/** @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_KEY if the file is too large for a key. */
 export async function keyText(path: string): Promise<string> {
   const { bytes, isTooLarge } = await readRegularFile(path, MAX_FILE_BYTES).catch((error) => {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -55,7 +55,7 @@ function publicKeysOf(text: string, place: string): PublicKey[] {
     at = end;
   }
   if (keys.length > 0) return keys;
-  // Whoever is handed a private key must not go on as if nothing had happened.
+  // A private key in place of a public one is reported, since it may have leaked.
   const found = text.includes("PRIVATE KEY-----") ? "a private key" : "something else";
   throw refusal(place, `expected ${EXPECTED}, got ${found}`);
 }
@@ -65,7 +65,7 @@ function publicKeyOf(pem: string, place: string): PublicKey {
   try {
     key = createPublicKey(pem);
   } catch {
-    throw refusal(place, `expected ${EXPECTED}, got a block that is no key`);
+    throw refusal(place, `expected ${EXPECTED}, got a block that is not a key`);
   }
   const { asymmetricKeyType: type } = key;
   if (type === "ed25519") return { id: keyIdOf(key), key };

@@ -1,4 +1,6 @@
-/** Labels of sites, such as `site=berlin,tier=edge`: what a site is, or whom a bundle is for. */
+/**
+ * Labels of sites, such as `site=berlin,tier=edge`: properties of a site, or the scope of a bundle.
+ */
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -8,7 +10,7 @@ export const LABELS_EXPECTED =
 const MAX_LABELS = 32;
 const WORD = /^[\w./-]{1,63}$/;
 
-/** @param value text of that form, or a map of texts. @returns undefined for anything else. */
+/** @param value text of that form, or a map of strings. @returns undefined for anything else. */
 export function labelsOf(value: unknown): Labels | undefined {
   const pairs = typeof value === "string" ? pairsOf(value) : entriesOf(value);
   if (pairs === undefined || pairs.length > MAX_LABELS) return undefined;
@@ -18,13 +20,15 @@ export function labelsOf(value: unknown): Labels | undefined {
   return Object.freeze(Object.fromEntries(pairs as [string, string][]));
 }
 
-/** In the order of their names; an empty text for none. */
+/** Returns the labels in the order of their names; an empty text for no labels. */
 export function labelsText(labels: Labels): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return pairs.sort().join(",");
 }
 
-/** Whether a site has all labels of a scope, each with its value; a scope without any is all. */
+/**
+ * Whether a site has all labels of a scope, each with its value; an empty scope includes all sites.
+ */
 export function isInScope(scope: Labels, site: Labels): boolean {
   return Object.entries(scope).every(([name, value]) => {
     return Object.hasOwn(site, name) && site[name] === value;

@@ -1,6 +1,6 @@
 /**
- * Serials that a site has followed, on disk: a file for each application's highest one. A name
- * holds the serial, so that it only ever grows, whoever writes and whenever the power is cut.
+ * Serials that a site has accepted, on disk: a file for each application's highest one. The file
+ * name holds the serial, so that it only ever grows, even with several writers or a power cut.
  */
 import { createHash } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
@@ -10,12 +10,12 @@ import { RuntimeError } from "../../base/errors.ts";
 export interface FollowedSerial {
   readonly application: string;
   readonly serial: number;
-  /** Of the bundle that had it. */
+  /** Digest of the bundle with this serial. */
   readonly sha256: string;
 }
 
 const KEY_DIGITS = 16;
-/** Of the largest whole number that a number holds. */
+/** Digits of the largest safe integer. */
 const SERIAL_DIGITS = 16;
 const NAME = /^([0-9a-f]{16})-(\d{16})\.json(?:\.new)?$/;
 const PRIVATE_FOLDER = 0o700;
@@ -28,7 +28,7 @@ export class SerialMemory {
   }
 
   /**
-   * Makes the folder if need be, and tries whether it can be written to.
+   * Makes the folder if needed, and checks that it can be written to.
    * @throws RuntimeError RUNTIME_SERIALS
    */
   static async open(folder: string): Promise<SerialMemory> {
@@ -42,7 +42,10 @@ export class SerialMemory {
     return memory;
   }
 
-  /** The highest serial of an application; null for none. @throws RuntimeError RUNTIME_SERIALS */
+  /**
+   * Returns the highest serial of an application; null if it has none. @throws RuntimeError
+   * RUNTIME_SERIALS
+   */
   async highest(application: string): Promise<FollowedSerial | null> {
     const serial = (await this.#serials(application)).at(-1);
     if (serial === undefined) return null;
@@ -50,11 +53,11 @@ export class SerialMemory {
     const text = await this.#trying("be read", () => readFile(path, "utf8"));
     const sha256 = digestIn(text);
     if (sha256 !== undefined) return { application, serial, sha256 };
-    const hint = `remove it if no bundle of ${application} before serial ${serial} can come`;
-    throw refusal(`${path}: expected what a server wrote, got something else; ${hint}`);
+    const hint = `remove it if no bundle of ${application} older than serial ${serial} can arrive`;
+    throw refusal(`${path}: expected a file written by a server, got something else; ${hint}`);
   }
 
-  /** Keeps a serial unless there is a higher one. @throws RuntimeError RUNTIME_SERIALS */
+  /** Stores a serial unless a higher one is stored. @throws RuntimeError RUNTIME_SERIALS */
   async remember({ application, serial, sha256 }: FollowedSerial): Promise<void> {
     const known = await this.#serials(application);
     if ((known.at(-1) ?? -1) >= serial) return;
@@ -76,7 +79,7 @@ export class SerialMemory {
       .sort((a, b) => a - b);
   }
 
-  /** Also what was half written when the power was cut. */
+  /** Removes older serials, and files left half-written by a power cut. */
   async #forgetBefore(application: string, serial: number): Promise<void> {
     const names = await readdir(this.#folder);
     const old = names.filter((name) => {
@@ -96,7 +99,7 @@ export class SerialMemory {
   }
 }
 
-/** Applications have names of any letters. */
+/** Hashed, since names of applications may have any characters. */
 function keyOf(application: string): string {
   return createHash("sha256").update(application).digest("hex").slice(0, KEY_DIGITS);
 }
@@ -132,7 +135,7 @@ async function writeSynced(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes a rename durable, where the system can open folders. */
+/** Makes a rename durable, on systems that can open folders. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");

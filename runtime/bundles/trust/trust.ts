@@ -1,4 +1,4 @@
-/** Whether a site follows a bundle: signed by whom, for whom, until when, and not older. */
+/** Decides whether a site accepts a bundle: signer, scope, expiry and serial. */
 import { createHash } from "node:crypto";
 import { RuntimeError } from "../../base/errors.ts";
 import { instantMs } from "../../base/instant.ts";
@@ -9,19 +9,19 @@ import { type FollowedSerial, SerialMemory } from "./serial-memory.ts";
 import { readStatement, SIGNATURE_TYPE, type Statement } from "./statement.ts";
 
 export interface TrustOptions {
-  /** Files of public keys; a signature by one of them is enough. One at least. */
+  /** Files of public keys, at least one; a signature by one of them is enough. */
   readonly keyFiles: readonly string[];
-  /** Of the site; null where no site is asked for, so that every scope holds. */
+  /** Labels of the site; null to accept every scope. */
   readonly labels: Labels | null;
   /** Milliseconds since 1970, by the clock of the machine. */
   readonly nowEpochMs: () => number;
-  /** Folder where serials are remembered; null where nothing is, and none is too old. */
+  /** Folder where serials are remembered; null to accept any serial. */
   readonly memory: string | null;
 }
 
-/** What a signature that holds says of a bundle. */
+/** Content of a valid signature about a bundle. */
 export interface Claims extends Statement {
-  /** Of the key whose signature it is. */
+  /** Id of the key that signed it. */
   readonly keyId: string;
 }
 
@@ -43,16 +43,16 @@ export class Trust {
   }
 
   /**
-   * What the signature of a bundle says, if it holds here and now. Files of keys are read each
-   * time, so that a key is trusted from when it is there until it is gone. An expiry is the last
-   * time to take a bundle up: one that was accepted goes on. Nothing of the bundle is decoded: that
-   * its application is that of the claims is for `expectClaimed`.
-   * @param bundle its whole file. @param envelope that of its signature; null where there is none.
-   * @param place of the bundle, for messages.
-   * @throws RuntimeError in this order: RUNTIME_UNSIGNED; RUNTIME_SIGNATURE where it is malformed;
-   * RUNTIME_WRONG_KEY; RUNTIME_SIGNATURE where it is of another file; RUNTIME_EXPIRED;
-   * RUNTIME_SCOPE; RUNTIME_ROLLBACK. Besides, RUNTIME_UNREADABLE, RUNTIME_KEY and RUNTIME_SERIALS
-   * where keys or serials cannot be read.
+   * Returns the content of a bundle's signature if it is valid here and now. Key files are read
+   * each time, so that a key is trusted from its arrival until its removal. An expiry is the last
+   * time to accept a bundle: one that was accepted stays in use. The bundle is not decoded;
+   * `expectClaimed` compares its application with the claims.
+   * @param bundle its whole file. @param envelope envelope of its signature; null without one.
+   * @param place place of the bundle, for messages.
+   * @throws RuntimeError in this order: RUNTIME_UNSIGNED; RUNTIME_SIGNATURE if it is malformed;
+   * RUNTIME_WRONG_KEY; RUNTIME_SIGNATURE if it is of another file; RUNTIME_EXPIRED; RUNTIME_SCOPE;
+   * RUNTIME_ROLLBACK. Besides, RUNTIME_UNREADABLE, RUNTIME_KEY and RUNTIME_SERIALS if keys or
+   * serials cannot be read.
    */
   async expect(bundle: Uint8Array, envelope: Uint8Array | null, place = "bundle"): Promise<Claims> {
     const keys = await readPublicKeys(this.#options.keyFiles);
@@ -67,7 +67,7 @@ export class Trust {
     const claims = { ...readStatement(read.payload, where), keyId: id };
     expectSameFile(bundle, claims, where);
     const highest = (await this.#memory?.highest(claims.application)) ?? null;
-    // One that is followed goes on: a site without a network must come up again after its expiry.
+    // An accepted bundle stays valid: a site without a network must restart after its expiry.
     if (!isThatOf(claims, highest)) this.#expectInTime(claims, where);
     this.#expectInScope(claims, where);
     expectNoRollback(claims, highest, where);
@@ -75,9 +75,9 @@ export class Trust {
   }
 
   /**
-   * Remembers the serial of a bundle on the disk: from then on older ones are refused, after a
-   * restart too. It is to be called once the bundle is what the next
-   * start finds: a power cut between the two then leaves a bundle that may be followed.
+   * Stores the serial of a bundle on the disk: from then on older ones are refused, also after a
+   * restart. Call it once the bundle is stored for the next start: a power cut between the two then
+   * leaves a bundle that is still accepted.
    * @throws RuntimeError RUNTIME_SERIALS
    */
   async accept(claims: Claims): Promise<void> {
@@ -89,8 +89,8 @@ export class Trust {
     const nowMs = this.#options.nowEpochMs();
     if (nowMs < (instantMs(expiresAt) ?? Number.NEGATIVE_INFINITY)) return;
     const now = new Date(nowMs).toISOString();
-    const message = `expected one that has not expired, got one until ${expiresAt}; it is ${now}`;
-    throw new RuntimeError("RUNTIME_EXPIRED", `${where}: ${message}`);
+    const found = `got one that expired at ${expiresAt}; it is ${now}`;
+    throw new RuntimeError("RUNTIME_EXPIRED", `${where}: expected one still valid, ${found}`);
   }
 
   #expectInScope({ scope }: Claims, where: string): void {
@@ -106,11 +106,12 @@ function isThatOf({ serial, sha256 }: Claims, followed: FollowedSerial | null): 
   return followed !== null && serial === followed.serial && sha256 === followed.sha256;
 }
 
-/** @param highest of the application that this site has followed; null for none. */
+/** @param highest highest accepted serial of the application; null if it has none. */
 function expectNoRollback(claims: Claims, highest: FollowedSerial | null, where: string): void {
   const { application, serial } = claims;
   if (highest === null || serial > highest.serial || isThatOf(claims, highest)) return;
-  const found = serial === highest.serial ? `${serial}, which another bundle has had` : `${serial}`;
+  const found =
+    serial === highest.serial ? `${serial}, which another bundle has used` : `${serial}`;
   const expected = `expected a serial of ${application} above ${highest.serial}`;
   const hint = "to go back to an older bundle, sign it again with a higher serial";
   throw new RuntimeError("RUNTIME_ROLLBACK", `${where}: ${expected}, got ${found}; ${hint}`);

@@ -1,4 +1,4 @@
-/** What a worker hands to a model whose tensors are not as everybody else sees them. */
+/** Converts between a variant's tensors and the model's own. */
 import type { AdaptedInput, AdaptedOutput, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
 import { bucketSizes, rowShapeIn } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
@@ -8,7 +8,7 @@ import { encodeStrings } from "../tensors/string-data.ts";
 import { tensorData } from "../tensors/tensor-data.ts";
 import { rowsMovedFrom, rowsMovedTo } from "./moved-rows.ts";
 import { numbersOf } from "./numbers.ts";
-import { type Told, toldAs } from "./output-forms.ts";
+import { type FormedOutput, inForm } from "./output-forms.ts";
 import { resized } from "./resized.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -22,19 +22,19 @@ export class AdaptedModel {
     this.#adapter = adapter;
   }
 
-  /** What the model takes, as it calls and has it. */
+  /** Returns the inputs under the model's own names and shapes. */
   get modelInputs(): readonly TensorInfo[] {
     return this.#adapter.inputs;
   }
 
-  /** Names of the outputs that are wanted of it, each once. */
+  /** Names of the outputs to fetch from the model, each once. */
   get outputNames(): string[] {
     return [...new Set(this.#adapter.outputs.map(({ name }) => name))];
   }
 
   /**
-   * @param inputs of the variant, in its order, rows in front.
-   * @throws RangeError if they are not the bytes of so many rows of that bucket.
+   * @param inputs inputs of the variant, in its order, with rows as axis 0.
+   * @throws RangeError if the bytes are not so many rows of that bucket.
    */
   feeds(rows: number, inputs: readonly Bytes[], bucket: number): Record<string, Tensor> {
     const { maxRows } = this.#adapter;
@@ -48,16 +48,16 @@ export class AdaptedModel {
     return feeds;
   }
 
-  /** @throws RangeError if they are not of so many rows. */
+  /** @throws RangeError if an output has another number of rows. */
   outputs(
     rows: number,
     fetched: Readonly<Record<string, Tensor>>,
     mayHaveOtherRows: boolean,
-  ): Told[] {
+  ): FormedOutput[] {
     return this.#adapter.outputs.map((output) => {
       const tensor = fetched[output.name];
       if (tensor === undefined) throw new Error(`output "${output.name}" is missing`);
-      return toldOf(output, tensor, rows, mayHaveOtherRows);
+      return formedOutput(output, tensor, rows, mayHaveOtherRows);
     });
   }
 
@@ -98,7 +98,7 @@ export class AdaptedModel {
   }
 }
 
-/** One axis may be open still, and follows from how many elements there are. */
+/** Returns the shape of a row; one open axis follows from the number of elements. */
 function settled(
   rowShape: readonly number[],
   rows: number,
@@ -110,12 +110,12 @@ function settled(
   const known = elementsOf(rowShape.filter((size) => size >= 0)) * rows;
   const size = count / known;
   if (open > 1 || !Number.isInteger(size)) {
-    throw new RangeError(`input "${name}": ${count} elements do not make [${rowShape.join(", ")}]`);
+    throw new RangeError(`input "${name}": ${count} elements do not fill [${rowShape.join(", ")}]`);
   }
   return rowShape.map((own) => (own < 0 ? size : own));
 }
 
-/** The shape that the model is fed. */
+/** Returns the shape that the model is fed. */
 function ownShape(
   row: readonly number[],
   shape: readonly number[],
@@ -131,12 +131,12 @@ function ownShape(
   });
 }
 
-function toldOf(
+function formedOutput(
   output: AdaptedOutput,
   { dims, data, type }: Tensor,
   rows: number,
   mayHaveOtherRows: boolean,
-): Told {
+): FormedOutput {
   const { name, batchAxis } = output;
   const found = batchAxis === null ? 1 : dims[batchAxis];
   if (found !== rows && !(mayHaveOtherRows && batchAxis === 0)) {
@@ -151,7 +151,7 @@ function toldOf(
     batchAxis === null || batchAxis === 0
       ? bytes
       : rowsMovedFrom(batchAxis, bytes, rows, row, bytes.length / Math.max(1, elementsOf(dims)));
-  return toldAs(output, type, shape, inFront);
+  return inForm(output, type, shape, inFront);
 }
 
 function sizeOf(shape: readonly number[]) {

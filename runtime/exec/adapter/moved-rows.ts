@@ -1,6 +1,6 @@
-/** Moves the axis of rows: models may have it anywhere, everybody else has it in front. */
+/** Moves the axis of rows: a model may have it anywhere, the server has it as axis 0. */
 
-/** Bytes whose rows are in front, as bytes whose rows are at `axis`. */
+/** Converts bytes with the rows as axis 0 to bytes with the rows at `axis`. */
 export function rowsMovedTo(
   axis: number,
   bytes: Uint8Array<ArrayBuffer>,
@@ -11,7 +11,7 @@ export function rowsMovedTo(
   return moved(bytes, rows, outerOf(rowShape, axis), innerOf(rowShape, axis, elementBytes), true);
 }
 
-/** Bytes whose rows are at `axis`, as bytes whose rows are in front. */
+/** Converts bytes with the rows at `axis` to bytes with the rows as axis 0. */
 export function rowsMovedFrom(
   axis: number,
   bytes: Uint8Array<ArrayBuffer>,
@@ -22,12 +22,12 @@ export function rowsMovedFrom(
   return moved(bytes, rows, outerOf(rowShape, axis), innerOf(rowShape, axis, elementBytes), false);
 }
 
-/** Elements of the axes before the rows. */
+/** Returns the number of elements of the axes before the rows. */
 function outerOf(rowShape: readonly number[], axis: number): number {
   return rowShape.slice(0, axis).reduce((product, size) => product * size, 1);
 }
 
-/** Bytes of the axes behind them. */
+/** Returns the bytes of the axes after the rows. */
 function innerOf(rowShape: readonly number[], axis: number, elementBytes: number): number {
   return rowShape.slice(axis).reduce((product, size) => product * size, elementBytes);
 }
@@ -39,7 +39,7 @@ function moved(
   inner: number,
   isBehind: boolean,
 ): Uint8Array<ArrayBuffer> {
-  // Of one row, or of rows in front of all, every byte stays where it is.
+  // A single row, or rows already in front, need no move.
   if (rows === 1 || outer === 1) return bytes;
   const result = new Uint8Array(bytes.length);
   for (let row = 0; row < rows; row++) {

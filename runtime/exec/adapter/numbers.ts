@@ -4,7 +4,7 @@ import { halfToNumber, numberToHalf } from "../../core/half.ts";
 export interface Numbers {
   readonly length: number;
   get(index: number): number;
-  /** Integers are rounded to the nearest, and to the ends of their range. */
+  /** Integers are rounded to nearest and clamped to their range. */
   set(index: number, value: number): void;
   fill(value: number, start: number, end: number): void;
 }
@@ -18,7 +18,7 @@ type Whole =
   | Int32Array
   | Uint8ClampedArray;
 
-/** Views of types whose elements are numbers of JavaScript, and their range. */
+/** Integer types whose elements are JavaScript numbers: view and range. */
 const WHOLE = {
   uint8: [Uint8Array, 0, 2 ** 8 - 1],
   int8: [Int8Array, -(2 ** 7), 2 ** 7 - 1],
@@ -29,15 +29,12 @@ const WHOLE = {
   bool: [Uint8Array, 0, 1],
 } as const;
 
-/** Whether tensors of this type have elements that are numbers here. */
+/** Whether elements of this type can be read as numbers. */
 export function hasNumbers(dtype: string): boolean {
   return ["float32", "float64", "float16", "int64", "uint64"].includes(dtype) || dtype in WHOLE;
 }
 
-/**
- * @param bytes that start at a multiple of the size of an element.
- * @throws RangeError for a type that has none.
- */
+/** @param bytes aligned to the element size. @throws RangeError for a type without numbers. */
 export function numbersOf(dtype: string, bytes: Uint8Array<ArrayBuffer>): Numbers {
   const { buffer, byteOffset, length } = bytes;
   if (dtype === "float32") return floats(new Float32Array(buffer, byteOffset, length / 4));
@@ -46,7 +43,7 @@ export function numbersOf(dtype: string, bytes: Uint8Array<ArrayBuffer>): Number
   if (dtype === "int64") return bigs(new BigInt64Array(buffer, byteOffset, length / 8));
   if (dtype === "uint64") return bigs(new BigUint64Array(buffer, byteOffset, length / 8));
   const whole = (WHOLE as Partial<Record<string, (typeof WHOLE)[keyof typeof WHOLE]>>)[dtype];
-  if (whole === undefined) throw new RangeError(`elements of ${dtype} are no numbers`);
+  if (whole === undefined) throw new RangeError(`elements of ${dtype} are not numbers`);
   const [View, least, most] = whole;
   return wholes(new View(buffer, byteOffset, length / View.BYTES_PER_ELEMENT), least, most);
 }

@@ -1,27 +1,27 @@
 /**
- * Forms of an output that are told instead of all its numbers, along its last axis, the classes:
- * what is most likely, and of a line of text the text.
+ * Forms that replace the raw numbers of an output, along its last axis, the classes: softmax, the
+ * most likely classes, or the text of a line.
  */
 import type { AdaptedOutput } from "../../bundle/schema.ts";
 import { encodeStrings } from "../tensors/string-data.ts";
 import { type Numbers, numbersOf } from "./numbers.ts";
 
-export interface Told {
+export interface FormedOutput {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** As C has `%f`, by which Triton tells classes. */
+/** Digits of C's `%f`, with which Triton writes classes. */
 const FRACTION_DIGITS = 6;
 
-/** The type of what a form tells of an output of a type. */
+/** Returns the element type of an output in a form. */
 export function formDtype(as: AdaptedOutput["as"], dtype: string): string {
   if (as === "tensor") return dtype;
   if (as === "argmax") return "int64";
   return as === "top-k" || as === "ctc" ? "string" : "float32";
 }
 
-/** The shape of what a form tells of an output of a shape, rows in front. */
+/** Returns the shape of an output in a form, with rows as axis 0. */
 export function formShape({ as, k }: Pick<AdaptedOutput, "as" | "k">, shape: readonly number[]) {
   if (as === "tensor" || as === "softmax") return shape;
   if (as === "argmax") return shape.slice(0, -1);
@@ -30,29 +30,29 @@ export function formShape({ as, k }: Pick<AdaptedOutput, "as" | "k">, shape: rea
 }
 
 /**
- * @param bytes row-major, rows in front.
- * @throws RangeError if the classes are not as many as the labels.
+ * @param bytes row-major, rows as axis 0.
+ * @throws RangeError if the number of classes differs from the number of labels.
  */
-export function toldAs(
+export function inForm(
   output: AdaptedOutput,
   dtype: string,
   shape: readonly number[],
   bytes: Uint8Array<ArrayBuffer>,
-): Told {
+): FormedOutput {
   if (output.as === "tensor") return { shape, bytes };
   const values = numbersOf(dtype, bytes);
   const classes = shape.at(-1) ?? 1;
   checkLabels(output, classes);
-  const told = formShape(output, shape);
+  const formed = formShape(output, shape);
   switch (output.as) {
     case "softmax":
-      return { shape: told, bytes: softmax(values, classes) };
+      return { shape: formed, bytes: softmax(values, classes) };
     case "argmax":
-      return { shape: told, bytes: argmax(values, classes) };
+      return { shape: formed, bytes: argmax(values, classes) };
     case "top-k":
-      return { shape: told, bytes: topClasses(values, classes, output) };
+      return { shape: formed, bytes: topClasses(values, classes, output) };
     default:
-      return { shape: told, bytes: readText(values, shape, output) };
+      return { shape: formed, bytes: readText(values, shape, output) };
   }
 }
 
@@ -87,7 +87,7 @@ function argmax(values: Numbers, classes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(result.buffer);
 }
 
-/** `value:index` or `value:index:label`, the largest first, as Triton tells classes. */
+/** Writes `value:index` or `value:index:label`, largest first, in Triton's format. */
 function topClasses(
   values: Numbers,
   classes: number,
@@ -107,8 +107,8 @@ function topClasses(
 
 /**
  * Greedy decoding of connectionist temporal classification (Graves et al. 2006, §3.2, best path):
- * the likeliest class of each step, without repetitions and then without blanks; and the mean of
- * what is left of their probabilities, 0 of an empty text.
+ * the likeliest class of each step, with repetitions merged and blanks removed; and the mean
+ * probability of the remaining steps, 0 for an empty text.
  */
 function readText(
   values: Numbers,
@@ -138,7 +138,7 @@ function readText(
   return as === "ctc" ? encodeStrings(texts) : new Uint8Array(confidences.buffer);
 }
 
-/** Counted from `first`; the lowest of equal ones. */
+/** Returns the index relative to `first`; ties go to the lowest. */
 function indexOfLargest(values: Numbers, first: number, count: number): number {
   let [best, most] = [0, values.get(first)];
   for (let index = 1; index < count; index++) {

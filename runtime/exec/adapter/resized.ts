@@ -1,11 +1,11 @@
 /**
- * Images of rows in another size: the last two axes, height and width, by linear interpolation
- * between the centres of pixels, as the operator Resize of ONNX with "linear" and "half_pixel".
+ * Resizes the images of rows: the last two axes, height and width, by linear interpolation between
+ * pixel centres, like the ONNX operator Resize with "linear" and "half_pixel".
  */
 import type { Resize } from "../../bundle/schema.ts";
 import { type Numbers, numbersOf } from "./numbers.ts";
 
-/** One axis of the result: which two pixels each is between, and how near the second one is. */
+/** One axis of the result: the two source pixels of each pixel, and the weight of the second. */
 interface Taps {
   readonly first: Int32Array;
   readonly second: Int32Array;
@@ -28,8 +28,8 @@ function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
 }
 
 /**
- * @param bytes of images one after another, of a type that has numbers.
- * @returns as many in the other size; integers are rounded and stay in their range.
+ * @param bytes images one after another, of a numeric type.
+ * @returns the resized images; integers are rounded and clamped to their range.
  */
 export function resized(
   bytes: Uint8Array<ArrayBuffer>,

@@ -1,43 +1,43 @@
-/** How long batches may take: by their profile, and by how the machine does. */
+/** Time limits of batches, from their profile and from how slow the machine is. */
 import type { WorkerLimits } from "./worker-limits.ts";
 
-/** What is told of a batch to know how long it may take. */
+/** A batch, as far as its time limit depends on it. */
 export interface TimedBatch {
   readonly variant: number;
-  /** Profiled for its variant, size and cores, ms; undefined where it is not known. */
+  /** Profiled p99 for its variant, size and cores, ms; undefined if not known. */
   readonly p99Ms: number | undefined;
   /** Whether kernels may be compiled for it. */
   readonly isFirstOfKind: boolean;
 }
 
-/** What was slow counts half as much after so long. */
+/** Half-life of a measured slowness. */
 const SLOWNESS_HALF_LIFE_MS = 5000;
-/** Batches may take so many times the slowest of late. */
+/** Limit as a multiple of the slowest recent batch. */
 const SPARE = 2;
 
 /**
- * The limits of the batches of one executor. A limit is the larger of a floor and a few times the
- * profiled p99, and wider on a machine that proves to be slow, so that healthy workers are not shot
- * in a row:
+ * Time limits of the batches of one executor. A limit is the larger of a floor and a few times the
+ * profiled p99. It widens on a slow machine, so that healthy workers are not killed one after the
+ * other:
  *
- * - it is at least twice what the slowest batch of late took of its own limit, so it widens before
- *   anybody reaches it;
- * - it doubles for a variant with every worker that hung in it, until a batch of it is answered. So
- *   of workers that are late at the same time one is shot, and the others have as long again.
+ * - it is at least twice what the slowest recent batch took, so it widens before a batch reaches
+ * it;
+ * - it doubles for a variant with each worker that hung in it, until a batch of it is answered. If
+ * several workers are late at the same time, only one is killed and the others get twice the time.
  */
 export class BatchPace {
   readonly #limits: WorkerLimits;
-  /** Of late the most that a batch took, as a part of its limit on a machine as profiled. */
+  /** Largest recent batch time, as a fraction of its limit on a machine as profiled. */
   #slowness = 0;
   #slownessAtMs = 0;
-  /** By variant the workers in a row that hung in it. */
+  /** Consecutive hung workers by variant. */
   readonly #hungByVariant = new Map<number, number>();
 
   constructor(limits: WorkerLimits) {
     this.#limits = limits;
   }
 
-  /** Time that a batch may take as of now, ms. */
+  /** Returns the current limit of a batch, ms. */
   limitMs(batch: TimedBatch, nowMs: number): number {
     const profiledMs = this.#profiledLimitMs(batch);
     const isSlow = Math.max(1, SPARE * this.#slownessAt(nowMs));
@@ -51,7 +51,7 @@ export class BatchPace {
   onAnswered(batch: TimedBatch, tookMs: number, nowMs: number): void {
     if (this.#hungByVariant.size > 0) this.#hungByVariant.delete(batch.variant);
     const part = tookMs / this.#profiledLimitMs(batch);
-    // Nearly always much less, and then nothing is to be noted.
+    // Most batches are far below the limit and leave the slowness as it is.
     if (part < 1 / SPARE || part < this.#slownessAt(nowMs)) return;
     this.#slowness = part;
     this.#slownessAtMs = nowMs;

@@ -1,4 +1,4 @@
-/** The first provider whose devices run the models, for whoever does not say which. */
+/** Provider `auto`: starts on the first provider whose devices run the models. */
 import type { Provider } from "../../bundle/schema.ts";
 import { messageOf } from "./retries.ts";
 
@@ -8,16 +8,16 @@ export interface RefusedProvider {
   readonly reason: string;
 }
 
-/** What settings call it. */
+/** Value of the setting that selects the first working provider. */
 export const AUTO = "auto";
 
-/** The order in which `auto` tries them. */
+/** Order in which `auto` tries the providers. */
 export const AUTO_PROVIDERS: readonly Provider[] = ["cuda", "webgpu", "cpu"];
 
 /**
- * @param start rejects where a provider runs them not.
- * @param onRefused told of each provider before the one that does.
- * @throws Error with the reasons of all, if none does.
+ * @param start rejects if the provider cannot run the models.
+ * @param onRefused called for each provider that was refused before one worked.
+ * @throws Error with the reasons of all if none works.
  */
 export async function onFirstProvider<E>(
   start: (provider: Provider) => Promise<E>,

@@ -1,9 +1,9 @@
-/** How long starts and loads may take: by those that were seen, and by their steps. */
+/** Time limits of starts and loads, from those measured before and from their steps. */
 import type { WorkerLimits } from "./worker-limits.ts";
 
 /**
- * The limit of the starts of an executor, or of its loads: long until one was seen, then a few
- * times the longest, doubled with every one in a row that was not done in time.
+ * Time limit of an executor's starts or of its loads: long until one has been measured, then a few
+ * times the longest, doubled with each consecutive one that timed out.
  */
 export class LoadPace {
   readonly #limits: WorkerLimits;
@@ -32,9 +32,9 @@ export class LoadPace {
 }
 
 /**
- * The limit of one start or load while it goes on. On a GPU, where the first runs of a size compile
- * for seconds and there may be dozens of them, each step has at least its own time: who goes on
- * from step to step is slow, and not stuck.
+ * Time limit of one start or load in progress. On a GPU the first runs of a size compile for
+ * seconds, and there may be dozens of sizes, so each step gets at least its own time: a worker that
+ * goes from step to step is slow, not stuck.
  */
 export class OpenLimit {
   readonly #sinceMs: number;
@@ -47,7 +47,7 @@ export class OpenLimit {
     this.#untilMs = sinceMs + limitMs;
   }
 
-  /** Of the whole, as of now. */
+  /** Current limit of the whole start or load. */
   get limitMs(): number {
     return this.#untilMs - this.#sinceMs;
   }
@@ -56,14 +56,11 @@ export class OpenLimit {
     return Math.max(0, this.#untilMs - nowMs);
   }
 
-  /**
-   * A step has begun.
-   * @param stepMs that it may take, after which its own limit ends it.
-   */
+  /** Called when a step begins. @param stepMs the step's own limit. */
   onStep(nowMs: number, stepMs: number): void {
     if (this.#isOnGpu) this.#untilMs = Math.max(this.#untilMs, nowMs + SPARE * stepMs);
   }
 }
 
-/** The limit of the step tells more than that of the whole, so it has to come first. */
+/** The step's own limit gives the better message, so it has to expire first. */
 const SPARE = 1.5;

@@ -1,47 +1,47 @@
-/** What workers want of a machine, and what it has left: asked before the first is started. */
+/** Resources that workers need and that this machine has left, checked before the first starts. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
 
-/** What there is; a limit that is unknown, or none, is infinite. */
+/** Resources left on the machine; an unknown or absent limit is Infinity. */
 export interface Means {
-  /** Memory that processes can take beside those that run, and who says so. */
+  /** Memory available to further processes. */
   readonly memory: Limit;
-  /** Threads that can be started beside those that run. */
+  /** Threads that can still be started. */
   readonly threads: Limit;
-  /** Files that this process can open beside those that are open. */
+  /** Files that this process can still open. */
   readonly files: Limit;
   readonly cores: number;
 }
 
 interface Limit {
   readonly left: number;
-  /** Such as "RLIMIT_NOFILE". */
+  /** Name of the limit, such as "RLIMIT_NOFILE". */
   readonly of: string;
 }
 
-/** Workers that are to be started. */
+/** Workers about to be started. */
 export interface WantedWorkers {
-  /** Standbys included. */
+  /** Number of workers, standbys included. */
   readonly count: number;
-  /** Threads of each that run models. */
+  /** Threads of each worker that run models. */
   readonly threads: number;
-  /** Bytes of the model files that each holds. */
+  /** Bytes of the model files that each worker holds. */
   readonly modelBytes: number;
 }
 
 /** A worker with its runtime and onnxruntime, before it holds a model: 50 to 60 MiB on Node 20. */
 const WORKER_BYTES = 56 * 2 ** 20;
-/** Of a Node process, beside those that run models. */
+/** Threads of a Node process besides those that run models. */
 const WORKER_THREADS = 11;
 /** The server's end of the channel to a worker. */
 const WORKER_FILES = 1;
-/** What the server itself opens: its socket, the event loop's files, a few connections. */
+/** Files of the server itself: its socket, those of the event loop, a few connections. */
 const SERVER_FILES = 64;
 
 /**
- * Finds what workers lack, those of all bundles together.
- * @returns what is wanted and what is allowed, in words; null where there is enough.
+ * Compares the needs of all bundles' workers with what is left.
+ * @returns a message naming what is needed and what is left; null if it is enough.
  */
 export function lackOf(all: readonly WantedWorkers[], means: Means): string | null {
   const sum = (of: (wanted: WantedWorkers) => number) => {
@@ -57,13 +57,13 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
   ];
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
-    const workers = count === 1 ? "1 worker wants" : `${count} workers want`;
-    return `${workers} ${wanted} ${what}, this machine has ${Math.max(0, left)} left (${of})`;
+    const workers = count === 1 ? "1 worker needs" : `${count} workers need`;
+    return `${workers} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
   }
   return null;
 }
 
-/** @returns what is to be said where workers have to share cores; null where each has its own. */
+/** Returns a warning if workers have to share cores; null if each has its own. */
 export function sharedCores(
   { count, threads }: Pick<WantedWorkers, "count" | "threads">,
   { cores }: Pick<Means, "cores">,
@@ -84,7 +84,7 @@ interface Sources {
   readonly cores: number;
 }
 
-/** The means of this machine, and of the control groups that this process is in. */
+/** Reads the resources of this machine and of the control groups that this process is in. */
 export function meansOf(
   sources: Sources = { root: "/", freeBytes: freemem(), cores: availableParallelism() },
 ): Means {
@@ -111,7 +111,7 @@ export function meansOf(
   };
 }
 
-/** Folders of the groups of this process and of all above them, of both versions. */
+/** Returns the folders of this process's control groups and of all their parents, v1 and v2. */
 function controlGroups(root: string): string[] {
   const lines = textOf(join(root, "proc/self/cgroup"))?.trim().split("\n") ?? [];
   const mount = join(root, "sys/fs/cgroup");
@@ -126,7 +126,7 @@ function controlGroups(root: string): string[] {
   return folders.filter((folder) => statSync(folder, { throwIfNoEntry: false })?.isDirectory());
 }
 
-/** Pages of files that nobody uses count as free. */
+/** Counts inactive file pages as free. */
 function memoryOf(group: string): Limit | null {
   const stat = textOf(join(group, "memory.stat")) ?? "";
   const cached = Number(/^(?:total_)?inactive_file (\d+)$/m.exec(stat)?.[1] ?? 0);
@@ -146,7 +146,7 @@ function availableBytes(root: string): number | null {
   return found === null ? null : 1024 * Number(found[1]);
 }
 
-/** The soft limit. */
+/** Returns the soft limit. */
 function processLimit(root: string, name: string): number {
   const lines = (textOf(join(root, "proc/self/limits")) ?? "").split("\n");
   const line = lines.find((each) => each.startsWith(name)) ?? "";
@@ -161,7 +161,7 @@ function openFiles(root: string): number {
   }
 }
 
-/** @returns Infinity for a file that is not there, or does not hold a number. */
+/** Returns Infinity for a file that is missing or does not hold a number. */
 function numberIn(path: string): number {
   const text = textOf(path)?.trim() ?? "";
   return /^\d+$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;

@@ -1,22 +1,22 @@
-/** Tries again after workers that ended early, ever later. */
+/** Restarts workers that ended early, after growing delays. */
 import { retryDelayMs, type WorkerLimits } from "./worker-limits.ts";
 
 /**
- * Tries again after workers that ended before they were healthy: ever later with each in a row, but
- * always.
+ * Retries after workers that ended before they were healthy. The delay grows with each consecutive
+ * failure; it never gives up.
  */
 export class Retries {
   readonly #limits: WorkerLimits;
   readonly #onPutOff: ((reason: string, retryMs: number) => void) | undefined;
   readonly #timers = new Set<NodeJS.Timeout>();
 
-  /** @param onPutOff told of every delay; without it the process is warned. */
+  /** @param onPutOff called with every delay; if left out, a process warning is emitted. */
   constructor(limits: WorkerLimits, onPutOff?: (reason: string, retryMs: number) => void) {
     this.#limits = limits;
     this.#onPutOff = onPutOff;
   }
 
-  /** @param failures workers in a row, at least one, this one included. */
+  /** @param failures consecutive failures, this one included. */
   later(failures: number, reason: string, retry: () => void): void {
     const retryMs = retryDelayMs(failures, this.#limits);
     const timer = setTimeout(() => {
@@ -25,8 +25,7 @@ export class Retries {
     }, retryMs);
     this.#timers.add(timer);
     if (this.#onPutOff !== undefined) this.#onPutOff(reason, retryMs);
-    else
-      process.emitWarning(`a worker failed at its start: ${reason}; another try in ${retryMs} ms`);
+    else process.emitWarning(`a worker failed to start: ${reason}; retrying in ${retryMs} ms`);
   }
 
   cancel(): void {

@@ -1,58 +1,54 @@
 /**
- * How long workers are waited for, and how soon one that ended is followed by the next: every
- * figure of it. Reasons: docs/decisions/0013-hung-workers.md.
+ * Timeouts of workers, and delays before one that ended is restarted. Reasons:
+ * docs/decisions/0013-hung-workers.md.
  */
 
-/** A timer of Node can wait no longer: a longer wait ends at once. */
+/** Longest delay of a Node timer; a longer one fires at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export interface WorkerLimits {
-  /** Memory that a worker may have of its own; null for what `workerMemoryBytes` says. */
+  /** Memory that a worker may use itself; null for the default of `workerMemoryBytes`. */
   readonly memoryBytes: number | null;
   /**
-   * Time a worker may take to load a model, or for its first runs of a size: else it is killed.
-   * Large files get a second more for each 10 MB; on a GPU it is `busyFactor` times as long.
+   * Limit for loading a model, or for its first runs of a size; then the worker is killed. Large
+   * files get another second per 10 MB; on a GPU it is `busyFactor` times as long.
    */
   readonly modelTimeoutMs: number;
   /**
-   * Time from the start of the process until it is ready, all models loaded and warmed; without an
-   * end it is killed.
+   * Limit from the start of the process until it is ready, with all models loaded and warmed up;
+   * then it is killed.
    */
   readonly startTimeoutMs: number;
   /**
-   * Once starts, or loads, have been seen, they may take so many times the longest of them, and at
-   * least the floor.
+   * Once a start or load has been measured, the limit is this multiple of the longest, and at least
+   * the floor.
    */
   readonly startFactor: number;
   readonly startFloorMs: number;
   /**
-   * A batch may take so many times its profiled p99, and at least the floor; then its worker counts
-   * as hung and is killed.
+   * Limit of a batch as a multiple of its profiled p99, and at least the floor; then its worker
+   * counts as hung and is killed.
    */
   readonly hungFactor: number;
   readonly hungFloorMs: number;
   /**
-   * So many times as long has a worker whose threads run or want to, which is slow or short of
-   * cores, if it is not in an endless loop. One that is stopped or asleep has not.
+   * Factor on the limits of a worker whose threads are running or runnable: it is slow or short of
+   * cores rather than stuck. A worker that is stopped or asleep does not get it.
    */
   readonly busyFactor: number;
   /**
-   * The floor of the first batch of a kind on an accelerator, where kernels are chosen and compiled
-   * then.
+   * Floor for the first batch of a kind on an accelerator, when kernels are chosen and compiled.
    */
   readonly firstKernelsMs: number;
   /**
-   * Time a batch may take whose p99 is not known, and the most that a slow machine is allowed for
-   * any other.
+   * Limit of a batch whose p99 is not known, and the largest limit of any other on a slow machine.
    */
   readonly batchTimeoutMs: number;
-  /** Time between two looks at a worker that has nothing to do. */
+  /** Time between two health checks of an idle worker. */
   readonly pingMs: number;
-  /** A worker that is ready counts as healthy once it has answered a batch, or lived this long. */
+  /** A ready worker counts as healthy once it has answered a batch, or lived this long. */
   readonly healthyAfterMs: number;
-  /**
-   * Wait after a worker that ended without being healthy; doubles with each further one in a row.
-   */
+  /** Delay after a worker that ended before it was healthy; doubles with each consecutive one. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
 }
@@ -61,7 +57,7 @@ export const WORKER_LIMITS: WorkerLimits = {
   memoryBytes: null,
   // The models of this repository take milliseconds.
   modelTimeoutMs: 60_000,
-  // Far above any start that was seen: dozens of variants at dozens of batch sizes are warmed on
+  // Far above any measured start: dozens of variants at dozens of batch sizes are warmed up on
   // cores that all workers share.
   startTimeoutMs: 600_000,
   startFactor: 8,
@@ -77,18 +73,18 @@ export const WORKER_LIMITS: WorkerLimits = {
   maxBackoffMs: 30_000,
 };
 
-/** A slow disk that others share. */
+/** Throughput of a slow, shared disk. */
 const FILE_BYTES_PER_MS = 10_000;
 
 /**
- * Wait before the next start.
- * @param failures workers in a row, at least one, that ended without being healthy.
+ * Returns the delay before the next start, ms.
+ * @param failures consecutive workers, at least one, that ended before they were healthy.
  */
 export function retryDelayMs(failures: number, limits: WorkerLimits): number {
   return Math.min(limits.maxBackoffMs, limits.backoffMs * 2 ** (failures - 1));
 }
 
-/** @param bytes of the file, 0 where that is not known. */
+/** @param bytes size of the file, 0 if not known. */
 export function modelTimeoutMs(bytes: number, limits: WorkerLimits): number {
   return limits.modelTimeoutMs + bytes / FILE_BYTES_PER_MS;
 }

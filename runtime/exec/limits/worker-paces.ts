@@ -1,4 +1,4 @@
-/** What the workers of one executor learn from one another about how long things take. */
+/** Time limits that the workers of one executor share and learn from one another. */
 import { BatchPace } from "./batch-pace.ts";
 import { LoadPace } from "./load-pace.ts";
 import type { WorkerLimits } from "./worker-limits.ts";

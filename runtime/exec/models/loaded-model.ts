@@ -1,25 +1,25 @@
-/** A model that a worker holds, whatever it is made of. */
+/** A model that a worker holds: ONNX, ES module or remote. */
 import type { BatchResult } from "./executor.ts";
 import type { LoadFacts } from "./model-facts.ts";
 
 export interface LoadedModel {
   readonly facts: LoadFacts;
   /**
-   * @param inputs bytes of each input in the order of the variant; not kept once it has answered.
-   * @param bucket which of its sizes the rows have; 0 where there are none.
-   * @throws Error if the bytes do not make a batch of `rows`, or it is refused; BadRowsError where
-   * some of the rows are at fault.
+   * @param inputs bytes of each input in the order of the variant; not kept after the answer.
+   * @param bucket which of the bucket sizes the rows have; 0 without buckets.
+   * @throws Error if the bytes do not make a batch of `rows`, or the model refuses it; BadRowsError
+   * if only some of the rows are at fault.
    */
   run(
     rows: number,
     inputs: readonly Uint8Array<ArrayBuffer>[],
     bucket?: number,
   ): Promise<BatchResult>;
-  /** Gives its memory back; it runs no more batches. */
+  /** Frees its memory; it runs no more batches. */
   release(): Promise<void>;
 }
 
-/** Rows of a batch that a module refuses for what they are. */
+/** A module refuses rows of a batch for their content. */
 export class BadRowsError extends Error {
   /** Ascending, each once, at least one. */
   readonly rows: readonly number[];
@@ -30,13 +30,13 @@ export class BadRowsError extends Error {
   }
 }
 
-/** Messages of libraries span lines; ours are one. */
+/** Puts a library's message that spans lines on one line. */
 export function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(/\s+/g, " ").trim();
 }
 
-/** One run inside a worker, with what it took. @param cores that it may use. */
+/** Runs a batch inside a worker and measures it. @param cores cores it may use. */
 export async function measuredRun(
   cores: number,
   run: () => Promise<BatchResult["outputs"]>,

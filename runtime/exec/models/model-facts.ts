@@ -1,30 +1,30 @@
-/** What a worker tells of a model that it has loaded. */
+/** Findings that a worker reports about a model it has loaded. */
 
-/** A node of a model that runs on the processor though its worker is on a GPU. */
+/** A node of a model that runs on the processor although its worker is on a GPU. */
 export interface CpuNode {
   readonly name: string;
   /** Operator, such as NonZero. */
   readonly op: string;
 }
 
-/** What came to light as a model was loaded. */
+/** Findings of loading a model. */
 export interface LoadFacts {
   /** Time to open it, ms, without its first runs. */
   readonly loadMs: number;
-  /** Time of its first runs of all sizes, ms; 0 where none were asked for. */
+  /** Time of its first runs of all sizes, ms; 0 without first runs. */
   readonly warmMs: number;
   /**
-   * Nodes that ran in the first batch, those of branches that it took included; null where nobody
-   * looked, as on processors, or nothing told.
+   * Number of nodes that ran in the first batch, those of its taken branches included; null if not
+   * measured, as on processors, or not available.
    */
   readonly nodes: number | null;
-  /** Those of them that ran on the processor under a GPU provider, in the order they ran. */
+  /** Nodes of these that ran on the processor under a GPU provider, in the order they ran. */
   readonly cpuNodes: readonly CpuNode[];
-  /** Whether there are such nodes; yes beside an empty list says that nothing told which. */
+  /** Whether there are such nodes; true with an empty list means that it is not known which. */
   readonly hasFallback: boolean;
 }
 
-/** Of what has no nodes that a provider could leave to the processor. */
+/** Returns the facts of a model without nodes that a provider could leave to the processor. */
 export function factsOf(loadMs: number, warmMs = 0): LoadFacts {
   return { loadMs, warmMs, nodes: null, cpuNodes: [], hasFallback: false };
 }
@@ -34,17 +34,17 @@ export interface ModelFacts extends LoadFacts {
   readonly variant: number;
 }
 
-/** Whether models with nodes that a GPU provider leaves to the processor are served. */
+/** Whether to serve models with nodes that a GPU provider leaves to the processor. */
 export type CpuFallback = "allow" | "refuse";
 
 export const CPU_FALLBACKS = ["allow", "refuse"] as const satisfies readonly CpuFallback[];
 
-/** Operators and names that a line shows at most. */
+/** Maximum number of operators or names in one line. */
 const MOST_SHOWN = 6;
 
 /**
- * The nodes that fall back, in words: `38 of 88 nodes run on the CPU: Transpose (5), NonZero, …`;
- * null where there are none.
+ * Describes the nodes that fall back, as in `38 of 88 nodes run on the CPU: Transpose (5), NonZero,
+ * …`; null without a fallback.
  */
 export function fallbackText({
   nodes,
@@ -52,7 +52,7 @@ export function fallbackText({
   hasFallback,
 }: Omit<LoadFacts, "loadMs" | "warmMs">): string | null {
   if (!hasFallback) return null;
-  if (cpuNodes.length === 0) return "some nodes run on the CPU, and nothing tells which";
+  if (cpuNodes.length === 0) return "some nodes run on the CPU; which ones is not known";
   const ops = Object.entries(opCounts(cpuNodes)).map(([op, count]) => {
     return count === 1 ? op : `${op} (${count})`;
   });
@@ -61,7 +61,7 @@ export function fallbackText({
   return `${cpuNodes.length}${of} ${run} on the CPU: ${firstOf(ops)}`;
 }
 
-/** The same for who refuses it: with names. */
+/** Describes them, with their names, in the error of `--cpu-fallback refuse`. */
 export function refusalText({ nodes, cpuNodes }: Pick<LoadFacts, "nodes" | "cpuNodes">): string {
   const expected = "expected every node on the GPU (--cpu-fallback refuse)";
   if (cpuNodes.length === 0) return `${expected}; some would run on the CPU`;
@@ -70,7 +70,7 @@ export function refusalText({ nodes, cpuNodes }: Pick<LoadFacts, "nodes" | "cpuN
   return `${expected}; ${cpuNodes.length}${of} would run on the CPU: ${firstOf(named)}`;
 }
 
-/** Nodes by operator, the most frequent first, then by name. */
+/** Counts nodes by operator, most frequent first, then by name. */
 export function opCounts(nodes: readonly CpuNode[]): Record<string, number> {
   const counts = new Map<string, number>();
   for (const { op } of nodes) counts.set(op, 1 + (counts.get(op) ?? 0));

@@ -1,13 +1,13 @@
-/** Values that stand for those of requests where zeros would leave parts of a model unused. */
+/** Noise that replaces zeros in warm-up inputs, where zeros would leave parts of a model unused. */
 import { Rng } from "../../core/rng.ts";
 
-/** What is drawn; the rest repeats it. */
+/** Bytes that are drawn; the rest of the tensor repeats them. */
 const MOST_BYTES = 2 ** 16;
 const SEED = 1;
 
 /**
- * Fills a tensor with noise: pixels of all values, numbers in [0, 1). Whole numbers of more than a
- * byte, which may be indices, and texts stay as they are.
+ * Fills a tensor with noise: pixels of all values, numbers in [0, 1). Integers wider than a byte,
+ * which may be indices, and strings stay as they are.
  */
 export function fillWithNoise(dtype: string, bytes: Uint8Array<ArrayBuffer>): void {
   const drawn = bytes.subarray(0, MOST_BYTES);
@@ -22,7 +22,7 @@ export function fillWithNoise(dtype: string, bytes: Uint8Array<ArrayBuffer>): vo
     const values = new Float64Array(buffer, byteOffset, byteLength / 8);
     for (let at = 0; at < values.length; at++) values[at] = rng.nextFloat();
   } else if (dtype === "float16") {
-    // From ½ on their bits count up.
+    // Adding to the bits of ½ stays within [0.5, 1).
     const values = new Uint16Array(buffer, byteOffset, byteLength / 2);
     for (let at = 0; at < values.length; at++)
       values[at] = 0x3800 + Math.floor(1024 * rng.nextFloat());

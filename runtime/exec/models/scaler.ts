@@ -1,53 +1,54 @@
 /**
- * Starts, resizes and ends workers: the seam between what a plan wants and where it runs.
- * `AssignedPool` does it with processes of this machine, `RemoteAssigned` with workers elsewhere.
+ * Starts, resizes and ends workers: the interface between a plan and the machines it runs on.
+ * `AssignedPool` implements it with processes of this machine, `RemoteAssigned` with remote
+ * workers.
  *
- * A worker is ready, is assigned variants, holds them, and runs batches; meanwhile it may be
- * resized. It may be lost at any time, also in the middle of a change: that change is told of no
- * more, and the next assignment says the cores anew.
+ * A worker becomes ready, is assigned variants, holds them, and runs batches; meanwhile it may be
+ * resized. It may be lost at any time, also during a change: no callback follows for that change,
+ * and the next assignment states the cores again.
  */
 export interface Scaler {
   /**
    * Starts what a worker needs to hold these variants on so many cores, or changes what it holds;
-   * batches of others are refused from then on. `onModelReady` tells when.
-   * @param cores at least 1; left out, those of a caller that never scales.
+   * batches of other variants are refused from then on. `onModelReady` reports when it is done.
+   * @param cores at least 1; left out by callers that never scale.
    */
   assign(worker: number, variants: readonly number[], cores?: number): void;
   /**
    * Gives a worker more or fewer cores while it serves: no batch is lost, rejected or sent back. A
-   * batch under way keeps the cores it started with, the next one has those that were asked for
-   * last. `onResized` tells when, never from within this call. Where nothing is assigned it does
-   * nothing.
+   * running batch keeps the cores it started with; the next one has those requested last.
+   * `onResized` reports when it is done, never from within this call. Does nothing for a worker
+   * without an assignment.
    */
   resize(worker: number, cores: number): void;
   /**
-   * Ends what runs for a worker, after its batch; it counts as ready, and the next assignment
-   * starts another.
+   * Ends the process of a worker after its batch; the slot counts as ready, and the next assignment
+   * starts another process.
    */
   release(worker: number): void;
 }
 
 export interface ScalerHandlers {
-  /** Variants can be assigned: at the start, and again after the worker was lost. */
+  /** Called when variants can be assigned: at the start, and again after the worker was lost. */
   readonly onReady: (worker: number) => void;
   /**
-   * A worker holds the variants that it was assigned last.
-   * @param loads how many of them it had to load.
+   * Called when a worker holds the variants that it was assigned last.
+   * @param loads number of variants it had to load.
    */
   readonly onModelReady: (worker: number, loads: number) => void;
   /**
-   * The next batch of a worker runs on the cores that were asked for last; those asked for before
-   * are not told of.
+   * Called when the next batch of a worker runs on the cores requested last; earlier requests are
+   * not reported.
    */
   readonly onResized?: (worker: number, cores: number) => void;
-  /** What ran for a worker ended by itself; its batch, if any, has been rejected just before. */
+  /**
+   * Called when a worker's process ended by itself; its batch, if any, has been rejected just
+   * before.
+   */
   readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
 }
 
-/**
- * Whether a worker can have so many cores; more than the machine has are none the faster, but do no
- * harm.
- */
+/** Whether a core count is valid. More than the machine has gain nothing, but do no harm. */
 export function isCoreCount(cores: number): boolean {
   return Number.isSafeInteger(cores) && cores >= 1;
 }

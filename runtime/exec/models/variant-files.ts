@@ -1,18 +1,18 @@
-/** The files that a worker reads for a variant: one, or those of a chain. */
+/** Files that a worker reads for a variant: one, or those of a chain. */
 import type { OpenedModel, VariantFile, VariantModel } from "./executor.ts";
 
-/** In the order in which they run. */
+/** Returns the files in the order in which they run. */
 export function filesOf(variant: VariantModel): readonly VariantFile[] {
   const { path, opened, parts = [] } = variant;
   return [opened === undefined ? { path } : { path, opened }, ...parts];
 }
 
-/** Those that are open. */
+/** Returns those that are open. */
 export function openedOf(variant: VariantModel): readonly OpenedModel[] {
   return filesOf(variant).flatMap(({ opened }) => opened ?? []);
 }
 
-/** Bytes of all of them. @param bytesAt of one that is not open. */
+/** Returns the total size in bytes. @param bytesAt size of a file that is not open. */
 export function fileBytesOf(variant: VariantModel, bytesAt: (path: string) => number): number {
   return filesOf(variant).reduce(
     (sum, { path, opened }) => sum + (opened?.bytes ?? bytesAt(path)),

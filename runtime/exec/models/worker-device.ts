@@ -1,4 +1,6 @@
-/** What a worker runs its models on: a provider of onnxruntime, and which device of its kind. */
+/**
+ * The device that a worker runs its models on: a provider of onnxruntime, and which of its devices.
+ */
 import type { Provider } from "../../bundle/schema.ts";
 import type { DeviceOfWorker } from "../../devices/device-environment.ts";
 
@@ -7,32 +9,32 @@ export type { Provider };
 export type ProviderOptions = Readonly<Record<string, string | boolean | readonly string[]>>;
 
 export interface WorkerDevice extends DeviceOfWorker {
-  /** As onnxruntime calls the options of the provider. */
+  /** Provider options, named as in onnxruntime. */
   readonly options: ProviderOptions;
 }
 
-/** The default device of a provider. */
+/** Returns the default device of a provider. */
 export function defaultDevice(provider: Provider): WorkerDevice {
   return { provider, id: null, environment: {}, options: {} };
 }
 
-/** So many workers on the default device of a provider. */
+/** Returns the default device of a provider, once per worker. */
 export function devicesOn(provider: Provider, workerCount: number): WorkerDevice[] {
   return new Array<WorkerDevice>(workerCount).fill(defaultDevice(provider));
 }
 
-/** Workers of devices with the same key can stand in for one another. */
+/** Returns a key; workers of devices with the same key can replace one another. */
 export function deviceKey({ provider, id, environment, options }: WorkerDevice): string {
   const sorted = (values: object) => Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([provider, id, sorted(environment), sorted(options)]);
 }
 
-/** Each of the devices once, in the order in which they come first. */
+/** Returns each distinct device once, in order of first appearance. */
 export function distinctDevices(devices: readonly WorkerDevice[]): WorkerDevice[] {
   return [...new Map(devices.map((device) => [deviceKey(device), device])).values()];
 }
 
-/** `cuda:0`, or `webgpu` where it is the default one. */
+/** Returns `cuda:0`, or `webgpu` for the default device. */
 export function deviceText({ provider, id }: Pick<WorkerDevice, "provider" | "id">): string {
   return id === null ? provider : `${provider}:${id}`;
 }

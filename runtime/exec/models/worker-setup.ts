@@ -1,4 +1,4 @@
-/** What a worker is to become, as the server tells it. */
+/** The setup that the server sends to a new worker. */
 import type { VariantModel } from "./executor.ts";
 import type { CpuFallback } from "./model-facts.ts";
 import type { WorkerDevice } from "./worker-device.ts";
@@ -6,24 +6,24 @@ import type { WorkerDevice } from "./worker-device.ts";
 /** Sent as JSON. */
 export interface WorkerSetup {
   readonly variants: readonly VariantModel[];
-  /** Cores of a batch, as long as nobody scales. */
+  /** Cores of a batch, until a resize. */
   readonly threads: number;
   readonly on: WorkerDevice;
   /**
-   * Whether the device may be absent, which the error says better than the log lines of its
-   * library.
+   * Whether the device may be absent; the error then says so, and the library's log lines are
+   * silenced.
    */
   readonly trying: boolean;
   /**
-   * Null where a worker loads all variants at its start. Otherwise it loads what it is assigned,
-   * and keeps as many loaded, the last used ones.
+   * Null if a worker loads all variants at its start. Otherwise it loads the variants it is
+   * assigned, and keeps this many loaded, least recently used out first.
    */
   readonly keptModels: number | null;
-  /** Whether nodes that a GPU leaves to the processor are allowed; left out, they are. */
+  /** Whether nodes that a GPU leaves to the processor are allowed; default allow. */
   readonly cpuFallback?: CpuFallback;
   /**
-   * Folders of which it may make the first that it can, for files of a moment: the server removes
-   * what is left of them. Left out, it chooses its own.
+   * Candidate folders for temporary files, tried in order; the server removes what is left in them.
+   * If left out, the worker chooses its own.
    */
   readonly scratch?: readonly string[];
 }

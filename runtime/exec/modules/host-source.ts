@@ -1,4 +1,6 @@
-/** Tasks that are no ONNX files, as a spec names them, and what the bundle records of them. */
+/**
+ * Tasks that are ES modules or remote models: their source in a spec and their entry in the bundle.
+ */
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import type { ModelFile } from "../../bundle/schema.ts";
@@ -10,13 +12,13 @@ import { RemoteEndpoint } from "./remote-endpoint.ts";
 /** An ES module: a file, or what a package has. */
 interface ModuleSource {
   readonly kind: "module";
-  /** Path of the file; null where a package has it. */
+  /** Path of the file; null for an entry of a package. */
   readonly path: string | null;
-  /** As `import` names it; null where it is a file. */
+  /** Specifier as in `import`; null for a file. */
   readonly specifier: string | null;
-  /** JSON whose keys are in ascending order. */
+  /** JSON with its keys in ascending order. */
   readonly options: string;
-  /** Of the spec. */
+  /** Folder of the spec. */
   readonly folder: string;
 }
 
@@ -28,14 +30,14 @@ interface RemoteSource {
 
 export type HostSource = ModuleSource | RemoteSource;
 
-/** Path of the entry. @throws Error if no package has it. */
+/** Returns the path of the entry. @throws Error if no package has it. */
 export function entryOf({ path, specifier, folder }: ModuleSource): string {
   return path ?? packageEntry(specifier ?? "", folder);
 }
 
 /**
  * Opens a module, or asks a server, far enough to know its tensors.
- * @throws Error if it cannot be opened, does not answer, or says what is not allowed.
+ * @throws Error if it cannot be opened, does not answer, or declares something invalid.
  */
 export async function readHost(source: HostSource, timeoutMs: number): Promise<ModelFile> {
   if (source.kind === "remote") return readRemote(source, timeoutMs);
@@ -48,8 +50,8 @@ export async function readHost(source: HostSource, timeoutMs: number): Promise<M
 }
 
 /**
- * Bytes of every input for a batch, as base64; null where the module has no samples.
- * @throws Error if they are not what it declares.
+ * Returns the bytes of every input for a batch, as base64; null for a module without samples.
+ * @throws Error if the samples do not match the declared inputs.
  */
 export async function sampleHost(
   source: HostSource,

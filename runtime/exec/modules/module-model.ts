@@ -1,4 +1,4 @@
-/** An ES module that runs as a model: its batches, and what is wrong with its answers. */
+/** An ES module that runs as a model: runs its batches and checks its answers. */
 import type { TensorInfo } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import { Rng } from "../../core/rng.ts";
@@ -17,7 +17,7 @@ import { type OpenedModule, openModule } from "./opened-module.ts";
 
 type Inputs = readonly Uint8Array<ArrayBuffer>[];
 
-/** Of the numbers that samples are made of. */
+/** Seed of the generator that samples are made with. */
 const SAMPLE_SEED = 1;
 
 export class ModuleModel implements LoadedModel {
@@ -39,10 +39,10 @@ export class ModuleModel implements LoadedModel {
   }
 
   /**
-   * Opens the module and warms it up: with its samples, else with zeros and empty strings, which it
-   * may refuse by their rows.
-   * @param onStep told what comes next, which may take long.
-   * @throws Error naming variant and file if it is not what was promised.
+   * Opens the module and warms it up with its samples, else with zeros and empty strings. It may
+   * refuse rows of zeros.
+   * @param onStep called with the name of the next step, which may take long.
+   * @throws Error naming variant and file if the module does not match its variant.
    */
   static async load(
     variant: VariantModel,
@@ -91,14 +91,14 @@ export class ModuleModel implements LoadedModel {
         inputs.map((info) => zerosOf(info, rows)),
       );
     } catch (error) {
-      // It says itself that it is the inputs that are at fault.
+      // The module itself names the rows at fault: it refuses zeros, but it works.
       if (error instanceof BadRowsError) return;
-      const remedy = "give it a sample() of inputs that it takes";
-      throw new Error(`of zeros and empty strings it says: ${oneLine(error)}; ${remedy}`);
+      const remedy = "add a sample() that returns valid inputs";
+      throw new Error(`zeros and empty strings failed: ${oneLine(error)}; ${remedy}`);
     }
   }
 
-  /** In parts, where it does not take so many rows at once. */
+  /** Runs the batch, in parts if the module does not take so many rows at once. */
   async #answer(rows: number, inputs: Inputs): Promise<readonly TensorBytes[]> {
     const tensors = this.#variant.inputs.map((info, index) => {
       const bytes = inputs[index];
@@ -137,7 +137,7 @@ export class ModuleModel implements LoadedModel {
     }
     if (typeof answer !== "object" || answer === null) {
       const names = outputs.map(({ name }) => name).join(", ");
-      throw new Error(`expected it to answer with { ${names} }, got ${String(answer)}`);
+      throw new Error(`expected run() to return { ${names} }, got ${String(answer)}`);
     }
     const given = answer as Readonly<Record<string, unknown>>;
     return outputs.map((info) => {
@@ -148,8 +148,8 @@ export class ModuleModel implements LoadedModel {
 }
 
 /**
- * Bytes of inputs that a module has for a batch; null where it has none.
- * @throws Error if they are not what it declares.
+ * Returns the module's sample inputs for a batch as bytes; null for a module without samples.
+ * @throws Error if they do not match the declared inputs.
  */
 export async function sampleOf(
   { module, inputs }: OpenedModule,
@@ -160,7 +160,7 @@ export async function sampleOf(
   const rng = new Rng(seed, 0);
   const given: unknown = await module.sample(rows, () => rng.nextFloat());
   if (typeof given !== "object" || given === null) {
-    throw new Error(`expected sample() to give inputs by name, got ${String(given)}`);
+    throw new Error(`expected sample() to return inputs by name, got ${String(given)}`);
   }
   return inputs.map((info) => {
     const tensor = (given as Readonly<Record<string, unknown>>)[info.name];
@@ -168,7 +168,7 @@ export async function sampleOf(
   });
 }
 
-/** @throws Error if names, types or shapes are not those that were promised, in their order. */
+/** @throws Error if names, types or shapes differ from the promised ones, or their order does. */
 export function expectTensors(
   what: string,
   promised: readonly TensorInfo[],
@@ -181,7 +181,7 @@ export function expectTensors(
   throw new Error(`expected the ${what}s ${expected}; has ${actual}`);
 }
 
-/** How many rows each run takes. @param batches the largest first, the last 1; null for any. */
+/** Splits a batch into runs. @param batches largest first, the last 1; null for any size. */
 function partsOf(rows: number, batches: readonly number[] | null): number[] {
   if (batches === null) return [rows];
   const parts: number[] = [];
@@ -200,7 +200,7 @@ function rowsOf({ data, shape }: HostTensor, first: number, rows: number): HostT
   return { data: part, shape: [rows, ...sizes] };
 }
 
-/** @throws Error if the rows of the parts have other shapes than those of the first. */
+/** Joins the parts of one output. @throws Error if their rows differ in shape. */
 function joined(name: string, parts: readonly (TensorBytes | undefined)[]): TensorBytes {
   let rows = 0;
   let shape: readonly number[] = [];
@@ -219,7 +219,7 @@ function joined(name: string, parts: readonly (TensorBytes | undefined)[]): Tens
   return { shape: [rows, ...shape], bytes: Buffer.concat(bytes) };
 }
 
-/** What a module has thrown, by the rows of the batch where it names some. */
+/** Turns an error of a module that names rows of its part into one that names rows of the batch. */
 function refusalOf(error: unknown, first: number, rows: number): unknown {
   const named: unknown = error instanceof Error && "rows" in error ? error.rows : undefined;
   if (!Array.isArray(named)) return error;

@@ -1,10 +1,10 @@
-/** Finds the entry of an ES module that a package has. */
+/** Finds the entry of an ES module in a package. */
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
 /**
- * Path of the file that a specifier such as `stratagem-kit/decode-image` names: as seen from the
- * folder of the models, else from where this package is installed.
+ * Resolves a specifier such as `stratagem-kit/decode-image` from the folder of the models, else
+ * from where this package is installed.
  * @throws Error naming both places.
  */
 export function packageEntry(specifier: string, folder: string): string {
@@ -15,14 +15,14 @@ export function packageEntry(specifier: string, folder: string): string {
       return createRequire(place).resolve(specifier);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
-      // What is there without such an entry is told rather than what is not there at all.
+      // A package that lacks the entry is a better message than a package that is missing.
       if (code !== "MODULE_NOT_FOUND") reason ||= message.split("\n")[0] ?? "";
     }
   }
   if (reason !== "") throw new Error(reason);
   throw new Error(
-    `no package has ${JSON.stringify(specifier)} as seen from ${folder}, nor beside this one: ` +
-      `npm install ${packageNameOf(specifier)}; a file is named by a path such as ./${specifier}`,
+    `cannot resolve ${JSON.stringify(specifier)} from ${folder} or from stratagem-runtime: ` +
+      `npm install ${packageNameOf(specifier)}; write a file as a path such as ./${specifier}`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Opens an ES module that runs as a model, and checks what it says of itself. */
+/** Opens an ES module that runs as a model, and checks its declarations. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -9,21 +9,20 @@ import { HOST_DATATYPES, tensorInfoOf } from "../tensors/host-tensors.ts";
 interface ModuleToOpen {
   /** Path of its entry. */
   readonly path: string;
-  /** JSON. */
   readonly options: string;
   readonly folder: string;
   readonly cores: number;
-  /** That its entry has to have; undefined for any. */
+  /** Expected digest of the entry; undefined accepts any. */
   readonly sha256?: string | undefined;
 }
 
 export interface OpenedModule {
   readonly module: HostModule;
-  /** Of the entry. */
+  /** Digest of the entry. */
   readonly sha256: string;
   readonly inputs: readonly TensorInfo[];
   readonly outputs: readonly TensorInfo[];
-  /** Batch sizes that it takes, the largest first; null for any. */
+  /** Accepted batch sizes, largest first; null for any. */
   readonly batches: readonly number[] | null;
 }
 
@@ -32,14 +31,16 @@ const MAX_RANK = 15;
 const MAX_SIZE = 2 ** 31;
 const MAX_BATCHES = 64;
 
-/** @throws Error if it is not what was checked, cannot be loaded, or says what is not allowed. */
+/**
+ * @throws Error if the digest differs, the module cannot be loaded, or a declaration is invalid.
+ */
 export async function openModule(asked: ModuleToOpen): Promise<OpenedModule> {
   const { path, options, folder, cores, sha256: wanted } = asked;
   const sha256 = createHash("sha256").update(readFileSync(path)).digest("hex");
   if (wanted !== undefined && sha256 !== wanted) {
     throw new Error(
-      `the file was changed while it is served: expected SHA-256 ${wanted}, got ${sha256}; ` +
-        "bring the old content back, or start anew",
+      `the file changed while it was served: expected SHA-256 ${wanted}, got ${sha256}; ` +
+        "restore the old content, or restart",
     );
   }
   const imported: { readonly default?: unknown } = await import(pathToFileURL(path).href);
@@ -53,9 +54,11 @@ export async function openModule(asked: ModuleToOpen): Promise<OpenedModule> {
 
 function described(module: unknown): Omit<OpenedModule, "sha256"> {
   if (typeof module !== "object" || module === null) {
-    throw new Error(`expected it to open as { inputs, outputs, run }, got ${kindOf(module)}`);
+    throw new Error(
+      `expected the function to return { inputs, outputs, run }, got ${kindOf(module)}`,
+    );
   }
-  // Not a copy of it: methods of a class are no properties of its own.
+  // Not a copy: methods of a class are not own properties.
   const parts = module as Readonly<Record<string, unknown>>;
   for (const key of ["run", "sample", "close"]) {
     const part = parts[key];
@@ -75,7 +78,7 @@ function tensorsOf(value: unknown, side: string): TensorInfo[] {
   const names = new Set<string>();
   return value.map((one: unknown, index) => {
     const info = declaredTensor(one, `${side}[${index}]`);
-    if (names.has(info.name)) throw new Error(`${side}: two are named "${info.name}"`);
+    if (names.has(info.name)) throw new Error(`${side}: two tensors are named "${info.name}"`);
     names.add(info.name);
     return tensorInfoOf(info);
   });
@@ -87,7 +90,7 @@ function declaredTensor(value: unknown, at: string): HostTensorInfo {
   }
   const { name, datatype, shape } = value as Readonly<Record<keyof HostTensorInfo, unknown>>;
   if (typeof name !== "string" || !/^[^\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]{1,1024}$/u.test(name)) {
-    throw new Error(`${at}.name: expected a text of one line, got ${kindOf(name)}`);
+    throw new Error(`${at}.name: expected one line of text, got ${kindOf(name)}`);
   }
   if (!isDatatype(datatype)) {
     const found = typeof datatype === "string" ? JSON.stringify(datatype) : kindOf(datatype);
@@ -96,7 +99,7 @@ function declaredTensor(value: unknown, at: string): HostTensorInfo {
   }
   if (!isRowShape(shape)) {
     throw new Error(
-      `${at}.shape: expected the sizes of one row, at most ${MAX_RANK}, each −1 or from 1 to ` +
+      `${at}.shape: expected the shape of one row, at most ${MAX_RANK} sizes, each −1 or 1 to ` +
         `${MAX_SIZE}, got ${Array.isArray(shape) ? `[${shape.join(", ")}]` : kindOf(shape)}`,
     );
   }
@@ -124,7 +127,7 @@ function batchesOf(value: unknown): readonly number[] | null {
     value.includes(1);
   if (isList) return [...new Set<number>(value)].sort((a, b) => b - a);
   const found = Array.isArray(value) ? `[${value.join(", ")}]` : kindOf(value);
-  throw new Error(`expected batches to be null or a list of sizes, 1 among them, got ${found}`);
+  throw new Error(`expected batches to be null or a list of sizes that includes 1, got ${found}`);
 }
 
 function kindOf(value: unknown): string {

@@ -1,4 +1,6 @@
-/** A model of another server, by the Open Inference Protocol v2 over HTTP with binary tensors. */
+/**
+ * Client of a model on another server: Open Inference Protocol v2 over HTTP with binary tensors.
+ */
 import { askHttp, causeOf, type HttpRequest, type WholeAnswer } from "../../base/http-client.ts";
 import type { TensorInfo } from "../../bundle/schema.ts";
 import { oneLine } from "../models/loaded-model.ts";
@@ -17,17 +19,17 @@ import {
 } from "../tensors/v2-codec.ts";
 
 export class RemoteEndpoint {
-  /** Of the model, without a slash at its end. */
+  /** URL of the model, without a slash at its end. */
   readonly url: string;
   readonly #timeoutMs: number;
 
-  /** @param url of the server. @param timeoutMs that an answer may take. */
+  /** @param url URL of the server. @param timeoutMs limit for one answer. */
   constructor(url: string, model: string, timeoutMs: number) {
     this.url = remoteUrl(url, model);
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What the model takes and gives. @throws Error naming the URL. */
+  /** Returns the tensors that the model takes and gives. @throws Error naming the URL. */
   async tensors(): Promise<RemoteTensors> {
     const { bytes } = await this.#ask(this.url, {}, MAX_TEXT_BYTES);
     try {
@@ -38,8 +40,8 @@ export class RemoteEndpoint {
   }
 
   /**
-   * Runs a batch. @returns per output its tensor, whose shape says what the server says.
-   * @throws Error naming the URL and what it said, or that it took too long.
+   * Runs a batch. @returns one tensor per output, with the shape that the server states.
+   * @throws Error naming the URL and the server's message, or the timeout.
    */
   async infer(
     inputs: readonly SentTensor[],
@@ -66,7 +68,7 @@ export class RemoteEndpoint {
   }
 
   async #ask(url: string, request: HttpRequest, maxBytes: number): Promise<WholeAnswer> {
-    // Between batches nobody looks at connections: those that were closed meanwhile are seen first.
+    // Idle connections are not watched between batches: two turns let closed ones be noticed.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     try {
       const answer = await askHttp(url, {
@@ -86,12 +88,12 @@ export class RemoteEndpoint {
   }
 }
 
-/** What the server itself said, in place of an answer. */
+/** An error answer of the server. */
 export class RemoteRefusal extends Error {
   readonly status: number;
 
   constructor(url: string, status: number, words: string) {
-    super(`remote ${url} said ${status}: ${words}`);
+    super(`remote ${url} answered ${status}: ${words}`);
     this.status = status;
   }
 }

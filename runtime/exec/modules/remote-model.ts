@@ -1,4 +1,4 @@
-/** A model of another server, run as if it were here. */
+/** A model on another server, run like a local one. */
 import { assert } from "../../core/assert.ts";
 import type { BatchResult, VariantModel, VariantRemote } from "../models/executor.ts";
 import { BadRowsError, type LoadedModel, measuredRun, oneLine } from "../models/loaded-model.ts";
@@ -26,9 +26,9 @@ export class RemoteModel implements LoadedModel {
   }
 
   /**
-   * Asks the server whether the model is still the one that was promised. It is not warmed up: it
-   * serves others, and may refuse zeros.
-   * @throws Error naming variant and URL if it is another, or does not answer.
+   * Checks that the server still has the promised model. No warm-up: the server has other clients,
+   * and may refuse zeros.
+   * @throws Error naming variant and URL if the model differs or the server does not answer.
    */
   static async load(
     variant: VariantModel,
@@ -39,7 +39,7 @@ export class RemoteModel implements LoadedModel {
     const endpoint = new RemoteEndpoint(url, model, timeoutMs);
     const startMs = performance.now();
     try {
-      onStep(`asking ${endpoint.url} what it takes and gives`);
+      onStep(`reading the description of ${endpoint.url}`);
       const { inputs, outputs } = await endpoint.tensors();
       expectTensors("input", variant.inputs, inputs);
       expectTensors("output", variant.outputs, outputs);
@@ -58,7 +58,7 @@ export class RemoteModel implements LoadedModel {
     });
     const result = await measuredRun(this.#cores, () => this.#endpoint.infer(sent, wanted)).catch(
       (error: unknown) => {
-        // Of several rows it does not say which.
+        // A status 400 does not name the row, so it blames one only in a batch of one.
         const isBadRow = error instanceof RemoteRefusal && error.status === 400 && rows === 1;
         throw isBadRow ? new BadRowsError(error.message, [0]) : error;
       },
@@ -73,7 +73,7 @@ export class RemoteModel implements LoadedModel {
     return result;
   }
 
-  /** Its connections end with the process. */
+  /** Connections end with the process. */
   release(): Promise<void> {
     return Promise.resolve();
   }

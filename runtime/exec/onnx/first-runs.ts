@@ -1,6 +1,6 @@
 /**
- * The first runs of a model, before its worker counts as ready: what a provider does once is done
- * then, and which nodes it leaves to the processor comes to light.
+ * Warm-up of a model before its worker counts as ready: does the one-time work of a provider, and
+ * finds the nodes that it leaves to the processor.
  */
 import { bucketCount } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
@@ -8,12 +8,12 @@ import { type LoadFacts, refusalText } from "../models/model-facts.ts";
 import { fillWithNoise } from "../models/noise.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { zerosOf } from "../tensors/batch-tensors.ts";
-import { NOBODY_LOOKED, type Places, placesOf } from "./node-places.ts";
+import { type Places, placesOf, UNKNOWN_PLACES } from "./node-places.ts";
 import type { OpenedSession } from "./open-session.ts";
 import { warmSizes } from "./warm-sizes.ts";
 
 /**
- * The first run of a small model takes up to 2.4 times as long as later ones; the second is usual.
+ * The first run of a small model takes up to 2.4 times as long as later ones; the second does not.
  */
 const WARM_RUNS = 2;
 
@@ -22,17 +22,17 @@ type Inputs = readonly Uint8Array<ArrayBuffer>[];
 /** A model that is loaded, as far as its first runs need it. */
 interface NewModel {
   readonly variant: VariantModel;
-  /** Of its files. */
+  /** Sessions of its files. */
   readonly opened: readonly OpenedSession[];
   readonly run: (rows: number, inputs: Inputs, bucket: number) => Promise<unknown>;
-  /** The same without a word of onnxruntime where it refuses the values. */
+  /** Like `run`, but onnxruntime logs nothing if it refuses the values. */
   readonly tryRun: (rows: number, inputs: Inputs, bucket: number) => Promise<unknown>;
 }
 
 /**
  * Runs every size that its tables use, in every bucket.
- * @param onStep told of each size before its runs, which may take long.
- * @throws Error if it refuses zeros and may not, or nodes fall back where that is refused.
+ * @param onStep called before the runs of each size, which may take long.
+ * @throws Error if the model refuses zeros and may not, or if nodes fall back and that is refused.
  */
 export async function firstRuns(
   model: NewModel,
@@ -42,7 +42,7 @@ export async function firstRuns(
   const startMs = performance.now();
   const sizes = warmSizes(model.variant, setup.on.provider);
   const isOnGpu = setup.on.provider !== "cpu";
-  const places = isOnGpu ? await placesIn(model, sizes[0] ?? 1, setup, onStep) : NOBODY_LOOKED;
+  const places = isOnGpu ? await placesIn(model, sizes[0] ?? 1, setup, onStep) : UNKNOWN_PLACES;
   for (const rows of sizes) {
     onStep(firstRunsOf(rows));
     await warm(model, rows, isOnGpu);
@@ -69,7 +69,8 @@ async function warm(
       else await run(rows, values, bucket);
     }
     if (!isOnGpu) continue;
-    // A detector finds nothing in zeros, and compiles nothing of what comes after.
+    // A detector finds nothing in zeros, so its later nodes would not be compiled: noise runs as
+    // well.
     for (const [input, { dtype }] of inputs.entries()) {
       const bytes = values[input];
       if (bytes !== undefined) fillWithNoise(dtype, bytes);
@@ -79,8 +80,8 @@ async function warm(
 }
 
 /**
- * Which nodes of all files run on the processor, by one run of the whole.
- * @throws Error if there are some, and that is refused.
+ * Finds the nodes of all files that run on the processor, in one run of the whole chain.
+ * @throws Error if there are such nodes, and that is refused.
  */
 async function placesIn(
   { variant, opened, tryRun }: NewModel,

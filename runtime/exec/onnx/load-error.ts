@@ -1,4 +1,4 @@
-/** What is said of an ONNX file that does not load, or does not run its first batches. */
+/** Error message of an ONNX file that fails to load or to run its first batches. */
 import { createRequire } from "node:module";
 import { whatIsMissing } from "../../devices/whats-missing.ts";
 import type { VariantModel } from "../models/executor.ts";
@@ -6,7 +6,7 @@ import { oneLine } from "../models/loaded-model.ts";
 import { deviceText } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 
-/** Names variant, file and device, and where it is known what the device lacks. */
+/** Names variant, file and device and, if known, what the device lacks. */
 export async function loadError(
   { name }: VariantModel,
   path: string,
@@ -14,11 +14,11 @@ export async function loadError(
   error: unknown,
 ): Promise<Error> {
   const reason = oneLine(error);
-  const told = (await whatIsMissing(on, reason, enginePath)) ?? reason;
-  return new Error(`${name} (${path}) on ${deviceText(on)}: ${told}`);
+  const message = (await whatIsMissing(on, reason, enginePath)) ?? reason;
+  return new Error(`${name} (${path}) on ${deviceText(on)}: ${message}`);
 }
 
-/** Of the package, whose libraries lie beside it. */
+/** Path of the package, whose libraries lie beside it. */
 function enginePath(): string {
   return createRequire(import.meta.url).resolve("onnxruntime-node/package.json");
 }

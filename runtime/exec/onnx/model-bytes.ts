@@ -1,4 +1,4 @@
-/** The bytes of a model as a worker hands them to onnxruntime: those promised, or none. */
+/** Reads the bytes of a model for onnxruntime and checks that they are the promised ones. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import type { VariantFile } from "../models/executor.ts";
@@ -6,14 +6,15 @@ import { checkSelfContained } from "./onnx-tensors.ts";
 
 /** Bytes of one read; a larger one may be cut short. */
 const READ_BYTES = 2 ** 26;
-/** Protobuf counts no further. */
+/** Size limit of protobuf. */
 export const MAX_MODEL_BYTES = 2 ** 31 - 1;
-/** Without waiting for whoever writes into a pipe of that name. */
+/** Does not block on a named pipe without a writer. */
 export const OPEN_FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * Reads a whole model, from where it is open or else from its path.
- * @throws Error if it is no longer what was checked, is not all in its file, or cannot be read.
+ * Reads a whole model from its open descriptor, else from its path.
+ * @throws Error if the content changed since it was checked, if it refers to other files, or if it
+ * cannot be read.
  */
 export function modelBytes({ path, opened }: VariantFile): Uint8Array {
   const bytes = opened === undefined ? bytesAt(path) : bytesOf(opened.fd);
@@ -21,8 +22,8 @@ export function modelBytes({ path, opened }: VariantFile): Uint8Array {
     const found = createHash("sha256").update(bytes).digest("hex");
     if (found !== opened.sha256) {
       throw new Error(
-        `the file was changed while it is served: expected SHA-256 ${opened.sha256}, ` +
-          `got ${found}; bring the old content back, or start anew`,
+        `the file changed while it was served: expected SHA-256 ${opened.sha256}, ` +
+          `got ${found}; restore the old content, or restart`,
       );
     }
   }
@@ -30,7 +31,7 @@ export function modelBytes({ path, opened }: VariantFile): Uint8Array {
   return bytes;
 }
 
-/** @throws Error of the file system, or if it is no file or too large. */
+/** @throws Error of the file system, or if it is not a regular file or too large. */
 function bytesAt(path: string): Uint8Array {
   const fd = openSync(path, OPEN_FLAGS);
   try {
@@ -40,10 +41,10 @@ function bytesAt(path: string): Uint8Array {
   }
 }
 
-/** From the start, wherever others that share the descriptor are. */
+/** Reads from position 0, whatever the position of a shared descriptor. */
 function bytesOf(fd: number): Uint8Array {
   const stats = fstatSync(fd);
-  if (!stats.isFile()) throw new Error("expected a file");
+  if (!stats.isFile()) throw new Error("expected a regular file");
   if (stats.size > MAX_MODEL_BYTES) {
     throw new Error(`expected at most ${MAX_MODEL_BYTES} bytes, got ${stats.size}`);
   }

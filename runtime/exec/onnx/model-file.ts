@@ -1,4 +1,4 @@
-/** What the bundle records of a model file: its digest, and the tensors it takes and gives. */
+/** The bundle's entry of a model file: its digest, and the tensors it takes and gives. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -6,22 +6,23 @@ import type { ModelFile, TensorInfo } from "../../bundle/schema.ts";
 import { InferenceSession } from "../tensors/onnxruntime.ts";
 import { checkSelfContained } from "./onnx-tensors.ts";
 
-/** Of a tensor, as bundles have them. */
+/** Limits of a tensor in a bundle. */
 const MAX_RANK = 16;
 const MAX_SIZE = 2 ** 31;
 
-/** A model file, its tensors as it has them, and the names that it gives to their axes. */
+/** A model file, its own tensors, and the names of their axes. */
 export interface DescribedModel {
   readonly model: ModelFile;
-  /** By tensor, for each axis; empty for one without a name. */
+  /** Axis names by tensor, one for each axis; empty for an axis without a name. */
   readonly axisNames: Readonly<Record<string, readonly string[]>>;
-  /** Names of outputs that are no tensors: sequences and maps, which nobody can be sent. */
+  /** Names of outputs that are not tensors: sequences and maps, which cannot be sent. */
   readonly others?: readonly string[];
 }
 
 /**
  * Loads a model far enough to know its tensors.
- * @throws Error if the file is unreadable, not a model this onnxruntime accepts, or not all of it.
+ * @throws Error if the file cannot be read, onnxruntime does not accept it, or it refers to other
+ * files.
  */
 export async function describeModel(path: string): Promise<DescribedModel> {
   const bytes = await readFile(path);
@@ -51,25 +52,25 @@ export async function describeModel(path: string): Promise<DescribedModel> {
   }
 }
 
-/** @throws Error for files that people take for models, in words that say what they are. */
+/** @throws Error for files often mistaken for models, with what they are. */
 function checkFormat(bytes: Uint8Array): void {
   const start = Buffer.from(bytes.subarray(0, 64)).toString("latin1");
   if (bytes.length === 0) throw new Error("the file is empty");
   if (start.startsWith("version https://git-lfs")) {
-    throw new Error("the file is a pointer of Git LFS; git lfs pull brings the model");
+    throw new Error("the file is a Git LFS pointer; run git lfs pull");
   }
   if (/^\s*<(!doctype|html|\?xml)/i.test(start)) {
-    throw new Error("the file is a page of the web; download the model itself");
+    throw new Error("the file is a web page; download the model itself");
   }
   if (start.slice(4, 8) !== "ORTM") return;
-  throw new Error("the file is in the ORT format; allowed: the .onnx that it was converted from");
+  throw new Error("the file is in the ORT format; use the .onnx file that it was converted from");
 }
 
 function noTensor(what: "input" | "output", name: string): Error {
   const hint =
     what === "input"
-      ? "a tensor for each, which an export without sequences and optional inputs has"
-      : "at least one tensor; of a converted classifier, export it with zipmap=False";
+      ? "only tensors; export the model without sequences and optional inputs"
+      : "at least one tensor; export a converted classifier with zipmap=False";
   return new Error(`${what} "${name}" is a sequence, a map or optional; expected ${hint}`);
 }
 

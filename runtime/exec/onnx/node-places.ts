@@ -1,14 +1,14 @@
-/** Finds out on what the nodes of a model run, by onnxruntime's profile of one run. */
+/** Finds the provider that each node of a model runs on, from onnxruntime's profile of one run. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CpuNode, LoadFacts } from "../models/model-facts.ts";
 import type { InferenceSession } from "../tensors/onnxruntime.ts";
 import { leaveScratch, makeScratch, scratchPaths } from "./scratch-folder.ts";
 
-/** Where the nodes of a model run, as far as it is known. */
+/** Providers that the nodes of a model run on, as far as known. */
 export type Places = Pick<LoadFacts, "nodes" | "cpuNodes" | "hasFallback">;
 
-export const NOBODY_LOOKED: Places = { nodes: null, cpuNodes: [], hasFallback: false };
+export const UNKNOWN_PLACES: Places = { nodes: null, cpuNodes: [], hasFallback: false };
 
 interface NodePlaces {
   /** That ran. */
@@ -16,10 +16,10 @@ interface NodePlaces {
   readonly cpuNodes: readonly CpuNode[];
 }
 
-interface WaysToLook {
+interface PlaceChecks {
   /** Runs a batch of zeros, which a stage of a model may refuse. */
   readonly run: () => Promise<unknown>;
-  /** Opens the model where every node has to be on the device. */
+  /** Opens the model with a session that requires every node to be on the device. */
   readonly openStrictly: () => Promise<Pick<InferenceSession, "release">>;
 }
 
@@ -28,7 +28,7 @@ type ProfilingOptions = Pick<
   "enableProfiling" | "profileFilePrefix"
 >;
 
-/** An event of onnxruntime's profile, as far as it is read. */
+/** An event of onnxruntime's profile, with the fields that are read. */
 interface ProfileEvent {
   readonly cat?: unknown;
   readonly name?: unknown;
@@ -42,8 +42,8 @@ interface ProfileEvent {
 const KERNEL_TIME = "_kernel_time";
 
 /**
- * The profile of a session's first run, in a private folder that goes with it. Once it has ended,
- * the session is as fast as one that never had it.
+ * Profile of a session's first run, in a private folder that is removed with it. After it has
+ * ended, the session is as fast as one without a profile.
  */
 export class PlacesProfile {
   readonly #folder: string;
@@ -54,7 +54,7 @@ export class PlacesProfile {
 
   /**
    * @param scratch folders of the worker, as `scratchPaths` names them.
-   * @returns null where nothing can be written.
+   * @returns null if nothing can be written.
    */
   static begin(scratch: readonly string[] = scratchPaths()): PlacesProfile | null {
     const folder = makeScratch(scratch);
@@ -66,12 +66,12 @@ export class PlacesProfile {
     }
   }
 
-  /** For the session to be made. */
+  /** Options for the session to open. */
   get options(): ProfilingOptions {
     return { enableProfiling: true, profileFilePrefix: join(this.#folder, "run") };
   }
 
-  /** What the session has run until now; null where that cannot be read. */
+  /** Returns the nodes that ran until now; null if the profile cannot be read. */
   end(session: Pick<InferenceSession, "endProfiling">): NodePlaces | null {
     session.endProfiling();
     try {
@@ -84,7 +84,6 @@ export class PlacesProfile {
     }
   }
 
-  /** Removes the folder. */
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
     leaveScratch(dirname(this.#folder));
@@ -92,14 +91,14 @@ export class PlacesProfile {
 }
 
 /**
- * Where the nodes of a session run: by its first run; if that is refused, or cannot be written down
- * (no profile), by whether the model opens where nothing may fall back. That says nothing of which
- * nodes these are, and does not look into graphs within the graph, as a run does.
+ * Finds where the nodes of a session run: from its first run; if that is refused or has no profile,
+ * from whether the model opens with a session that forbids fallback. The latter does not name the
+ * nodes, and does not look into subgraphs as a run does.
  */
 export async function placesOf(
   session: Pick<InferenceSession, "endProfiling">,
   profile: PlacesProfile | null,
-  { run, openStrictly }: WaysToLook,
+  { run, openStrictly }: PlaceChecks,
 ): Promise<Places> {
   const hasRun = await run().then(
     () => true,
@@ -109,16 +108,16 @@ export async function placesOf(
   if (found !== null && hasRun) return { ...found, hasFallback: found.cpuNodes.length > 0 };
   try {
     await (await openStrictly()).release();
-    return NOBODY_LOOKED;
+    return UNKNOWN_PLACES;
   } catch {
-    return { ...NOBODY_LOOKED, hasFallback: true };
+    return { ...UNKNOWN_PLACES, hasFallback: true };
   }
 }
 
 /**
- * The nodes that ran, each once however often.
- * @param profile as onnxruntime writes it (1.30): events of the category Node whose names end in
- * `_kernel_time`. @returns null where there is no such event.
+ * Returns the nodes that ran, each once.
+ * @param profile as onnxruntime 1.30 writes it: events of the category Node whose names end in
+ * `_kernel_time`. @returns null without such an event.
  */
 export function nodePlaces(profile: unknown): NodePlaces | null {
   if (!Array.isArray(profile)) return null;
@@ -126,7 +125,7 @@ export function nodePlaces(profile: unknown): NodePlaces | null {
   for (const { cat, name, args } of profile as readonly ProfileEvent[]) {
     if (cat !== "Node" || typeof name !== "string" || !name.endsWith(KERNEL_TIME)) continue;
     const own = name.slice(0, -KERNEL_TIME.length);
-    // Names are not unique beyond a graph, and the graphs within a graph count anew.
+    // Names are unique only within a graph, and subgraphs restart the index.
     const key = `${args?.node_index} ${own}`;
     if (nodes.has(key)) continue;
     const isOnCpu = args?.provider === "CPUExecutionProvider";

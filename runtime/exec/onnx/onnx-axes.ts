@@ -1,8 +1,8 @@
 /**
- * The names that an ONNX file gives to the first dimensions of its inputs and outputs: onnxruntime
- * tells them only by loading the model.
+ * Reads the names of the first dimensions of an ONNX file's inputs and outputs; onnxruntime reports
+ * them only after loading the model.
  *
- * Protobuf, by the fields of onnx.proto: ModelProto.graph = 7; GraphProto.input = 11, output = 12;
+ * Fields of onnx.proto: ModelProto.graph = 7; GraphProto.input = 11, output = 12;
  * ValueInfoProto.name = 1, type = 2; TypeProto.tensor_type = 1; Tensor.shape = 2;
  * TensorShapeProto.dim = 1; Dimension.dim_param = 2.
  */
@@ -12,8 +12,8 @@ const VALUES: readonly number[] = [11, 12];
 const DELIMITED = 2;
 
 /**
- * Gives the names of first axes by tensor; a tensor without one is left out. What is no ONNX file
- * has none.
+ * Returns the name of the first axis by tensor, for tensors that have one. Returns nothing for a
+ * file that is not ONNX.
  */
 export function firstAxisNames(model: Uint8Array): Record<string, string> {
   const names: Record<string, string> = {};
@@ -26,7 +26,7 @@ export function firstAxisNames(model: Uint8Array): Record<string, string> {
   return names;
 }
 
-/** Follows the first field of each number. */
+/** Follows a path of field numbers, taking the first field of each. */
 function textAt(message: Uint8Array, path: readonly number[]): string | undefined {
   let field: Uint8Array | undefined = message;
   for (const number of path) {
@@ -39,7 +39,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
-/** The length-delimited fields of these numbers, up to the end or to what is no field. */
+/** Returns the length-delimited fields of these numbers, up to the end or to invalid bytes. */
 function fieldsOf(message: Uint8Array, numbers: readonly number[]): Uint8Array[] {
   const fields: Uint8Array[] = [];
   const cursor = { offset: 0 };
@@ -58,7 +58,7 @@ function fieldsOf(message: Uint8Array, numbers: readonly number[]): Uint8Array[]
   return fields;
 }
 
-/** Bytes of a field after its tag and length; NaN for a wire type that there is not. */
+/** Returns the bytes of a field after its tag and length; NaN for an unknown wire type. */
 function sizeOf(wireType: number, message: Uint8Array, cursor: { offset: number }): number {
   if (wireType === DELIMITED) return varint(message, cursor);
   if (wireType === 0) {
@@ -69,7 +69,7 @@ function sizeOf(wireType: number, message: Uint8Array, cursor: { offset: number 
   return wireType === 5 ? 4 : Number.NaN;
 }
 
-/** Beyond 2^53 it is not exact, which no length is. */
+/** Inexact beyond 2^53, which no length reaches. */
 function varint(message: Uint8Array, cursor: { offset: number }): number {
   let value = 0;
   let scale = 1;

@@ -1,6 +1,6 @@
 /**
- * A variant of several ONNX files inside a worker: they run one after the other for the same rows,
- * and what one hands to the next stays where it was made.
+ * A variant of several ONNX files inside a worker: they run one after the other on the same rows,
+ * and intermediate values stay on the device that made them.
  */
 import type { Provider, TensorInfo } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
@@ -18,9 +18,9 @@ import { type OpenedSession, openSession } from "./open-session.ts";
 import { LOG_LEVELS } from "./session-options.ts";
 
 /**
- * Providers whose outputs the binding leaves on the device, and takes from there, by element type:
- * others are handed on through memory of the CPU. Of CUDA the binding of onnxruntime-node 1.30
- * knows no tensors (docs/decisions/0023).
+ * Element types that the binding keeps on the device between files, by provider; others pass
+ * through memory of the CPU. The binding of onnxruntime-node 1.30 has no CUDA tensors
+ * (docs/decisions/0023).
  */
 const KEPT_ON_DEVICE: Readonly<Partial<Record<Provider, readonly string[]>>> = {
   webgpu: ["float32", "float16", "int32", "uint32"],
@@ -30,12 +30,12 @@ type Outputs = InferenceSession.OnnxValueMapType;
 
 type Inputs = readonly Uint8Array<ArrayBuffer>[];
 
-/** A file of the chain, loaded. */
+/** A loaded file of the chain. */
 interface Link extends OpenedSession {
   readonly takes: readonly string[];
-  /** Asked of the session: always the same, since its binding remembers what it was asked for. */
+  /** Outputs to fetch: always the same ones, since the binding remembers what it was asked for. */
   readonly gives: readonly string[];
-  /** Values that no file after it takes. */
+  /** Values that no later file takes. */
   readonly lastUsed: readonly string[];
 }
 
@@ -52,11 +52,10 @@ export class OnnxChain implements LoadedModel {
   }
 
   /**
-   * Loads all files with as many threads as cores, and warms them up as the one model that they
-   * are.
-   * @param parts those after the first. @param onStep told what comes next, which may take long.
-   * @throws Error naming variant, file and device if the device is absent or a file not what was
-   * promised.
+   * Loads all files with as many threads as cores, and warms them up as one model.
+   * @param parts the files after the first. @param onStep called with the name of the next step,
+   * which may take long.
+   * @throws Error naming variant, file and device if the device is absent or a file does not match.
    */
   static async load(
     variant: VariantModel,
@@ -100,7 +99,7 @@ export class OnnxChain implements LoadedModel {
     }
   }
 
-  /** Gives its memory back; it runs no more batches. */
+  /** Frees its memory; it runs no more batches. */
   async release(): Promise<void> {
     for (const { session } of this.#links) await session.release();
   }
@@ -128,12 +127,12 @@ export class OnnxChain implements LoadedModel {
       const expectedRows = this.#variant.outputsAreRows === false ? null : rows;
       return this.#variant.outputs.map(({ name }) => outputOf(name, given[name], expectedRows));
     } finally {
-      // None unless a file refused its inputs.
+      // Empty unless a file refused its inputs.
       for (const name of values.keys()) drop(values, name);
     }
   }
 
-  /** @param values the inputs by name; those that were used last are gone from it. */
+  /** @param values inputs by name; removed from it after their last use. */
   async #lastOutputs(
     values: Map<string, Tensor>,
     options: InferenceSession.RunOptions,
@@ -158,7 +157,7 @@ export class OnnxChain implements LoadedModel {
   }
 }
 
-/** Memory of a device is given back at once: the collector does not see how much it is. */
+/** Frees device memory at once: the garbage collector does not see how large it is. */
 function drop(values: Map<string, Tensor>, name: string): void {
   const value = values.get(name);
   values.delete(name);
@@ -173,7 +172,7 @@ async function openLink(
   setup: WorkerSetup,
 ): Promise<Link> {
   const file = filesOf(variant)[index];
-  assert(file !== undefined, "a link is of a file there is");
+  assert(file !== undefined, "every link has a file");
   const isLast = index === parts.length;
   const given: readonly Named[] = isLast ? variant.outputs : handedBy(variant, parts, index);
   const kept = KEPT_ON_DEVICE[setup.on.provider] ?? [];
@@ -187,7 +186,7 @@ async function openLink(
     opened.profile?.remove();
     throw error;
   }
-  // Where its outputs lie in several places, the binding counts these by what it is asked for.
+  // If outputs lie in several places, the binding requires all of them to be fetched.
   const isMixed = staying.length > 0 && staying.length < given.length;
   const later = parts.slice(index).flatMap(({ inputs }) => inputs.map(({ name }) => name));
   return {
@@ -200,7 +199,7 @@ async function openLink(
 
 type Named = Pick<TensorInfo, "name" | "dtype">;
 
-/** Values that a file gives and later ones take, each once. */
+/** Returns the values that a file gives and later ones take, each once. */
 function handedBy(variant: VariantModel, parts: readonly VariantPart[], index: number): Named[] {
   const handed = new Map<string, Named>();
   for (const [at, { inputs }] of parts.entries()) {
@@ -212,7 +211,10 @@ function handedBy(variant: VariantModel, parts: readonly VariantPart[], index: n
   return [...handed.values()];
 }
 
-/** Which file a value is from: the last one before that gives it; null for who asks. */
+/**
+ * Returns the index of the file that gives a value, the last one before; null for an input of the
+ * variant.
+ */
 function giverOf(
   name: string,
   { inputs }: VariantModel,
@@ -233,7 +235,7 @@ function locationsOf(
   return { preferredOutputLocation: Object.fromEntries(locations) };
 }
 
-/** @throws Error if a file has not the tensors that its place in the chain asks of it. */
+/** @throws Error if a file lacks the tensors that its place in the chain requires. */
 function checkLink(
   variant: VariantModel,
   part: VariantPart | undefined,
@@ -242,7 +244,7 @@ function checkLink(
 ): void {
   const taken = part?.inputs ?? variant.inputs;
   const own = inputMetadata.map(({ name }) => name);
-  // Of what the variant takes the first file may take some.
+  // The first file may take only some of the variant's inputs.
   checkTensors(
     "input",
     part?.inputs ?? taken.filter(({ name }) => own.includes(name)),

@@ -13,7 +13,7 @@ import { checkSelfContained } from "./onnx-tensors.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";
-/** Rows of one run: 1 MB of input, however many rows are asked for. */
+/** Rows of one run: 1 MB of input. */
 const MAX_ROWS = 4096;
 
 export interface OnnxForecaster {
@@ -23,18 +23,17 @@ export interface OnnxForecaster {
    * @throws Error after `close`.
    */
   forecast(perBeat: Float64Array): Promise<number>;
-  /** The same for many at once. @param histories [rows, HISTORY_BEATS]. @returns [rows]. */
+  /** Forecasts many rows. @param histories [rows, HISTORY_BEATS]. @returns [rows]. */
   forecastAll(histories: Float64Array): Promise<Float64Array>;
-  /** Gives its memory back. */
+  /** Frees its memory. */
   close(): Promise<void>;
 }
 
 /**
- * A forecaster that is an ONNX model, from `history` float32 [batch, 60] to `forecast` float32
- * [batch, 1], on one thread. What is unknown is filled in before the model: a window of which
- * something is known by that, one of which nothing is by the next known one, or else the last
- * before it.
- * @throws Error naming the path if there is no such model.
+ * Opens a forecaster that is an ONNX model, from `history` float32 [batch, 60] to `forecast`
+ * float32 [batch, 1], on one thread. Unknown beats are filled in before the model runs: from the
+ * known beats of their window, else from the next known window, else from the last known one.
+ * @throws Error naming the path if it is not such a model.
  */
 export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> {
   const session = await open(path);
@@ -58,7 +57,7 @@ export async function openOnnxForecaster(path: string): Promise<OnnxForecaster> 
   };
 }
 
-/** Forecasts of as many rows as one run takes. */
+/** Forecasts the rows of one run. */
 async function runOnce(session: Sessions, histories: Float64Array): Promise<Float64Array> {
   const rows = histories.length / HISTORY_BEATS;
   const isKnown = new Uint8Array(rows);
@@ -90,20 +89,18 @@ async function open(path: string): Promise<Sessions> {
   if (inputs !== `${INPUT} float32 *,${HISTORY_BEATS}` || outputs !== `${OUTPUT} float32 *,1`) {
     await session.release();
     const expected = `${INPUT} float32 [batch, ${HISTORY_BEATS}] to ${OUTPUT} float32 [batch, 1]`;
-    throw new Error(
-      `${path}: expected a forecaster, ${expected}; it is from ${inputs} to ${outputs}`,
-    );
+    throw new Error(`${path}: expected a forecaster, ${expected}; got ${inputs} to ${outputs}`);
   }
   return session;
 }
 
 function signatureOf(value: Sessions.ValueMetadata): string {
-  if (!value.isTensor) return `${value.name} (no tensor)`;
+  if (!value.isTensor) return `${value.name} (not a tensor)`;
   const shape = value.shape.map((size) => (typeof size === "number" ? size : "*"));
   return `${value.name} ${value.type} ${shape.join()}`;
 }
 
-/** Histories without gaps; `isKnown` is set to 1 where there is anything to go by. */
+/** Returns the histories without gaps; sets `isKnown` to 1 for rows with a known beat. */
 function known(histories: Float64Array, isKnown: Uint8Array): Float32Array {
   const filled = Float32Array.from(histories);
   for (let row = 0; row < isKnown.length; row++) {
@@ -118,7 +115,7 @@ function known(histories: Float64Array, isKnown: Uint8Array): Float32Array {
   return filled;
 }
 
-/** @returns whether anything is known. */
+/** Returns whether anything is known. */
 function fill(history: Float64Array, filled: Float32Array): boolean {
   let next = Number.NaN;
   for (let window = WINDOW_COUNT - 1; window >= 0; window--) {
@@ -126,7 +123,7 @@ function fill(history: Float64Array, filled: Float32Array): boolean {
     if (!Number.isNaN(maximum)) next = maximum;
     fillWindow(filled, window, next);
   }
-  // What is unknown after the last known window is filled from before it.
+  // Unknown beats after the last known window are filled from before it.
   let last = next;
   for (let window = 0; window < WINDOW_COUNT; window++) {
     const maximum = windowMaximum(history, window);
@@ -136,7 +133,7 @@ function fill(history: Float64Array, filled: Float32Array): boolean {
   return !Number.isNaN(next);
 }
 
-/** Only beats that are still unknown change. */
+/** Changes only beats that are still unknown. */
 function fillWindow(filled: Float32Array, window: number, qps: number): void {
   const end = (window + 1) * WINDOW_BEATS;
   for (let beat = end - WINDOW_BEATS; beat < end; beat++) {

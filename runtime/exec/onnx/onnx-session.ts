@@ -30,11 +30,11 @@ export class OnnxModel implements LoadedModel {
   }
 
   /**
-   * Loads a variant with as many threads as cores, which a session keeps for its life, and warms it
-   * up. Under a GPU provider it finds out which nodes that leaves to the processor.
-   * @param onStep told what comes next, which may take long.
-   * @throws Error naming variant and device if the device is absent, the model not what was
-   * promised, or nodes fall back where that is refused.
+   * Loads a variant with as many threads as cores, fixed for the life of the session, and warms it
+   * up. Under a GPU provider it finds the nodes that are left to the processor.
+   * @param onStep called with the name of the next step, which may take long.
+   * @throws Error naming variant and device if the device is absent, the model does not match its
+   * variant, or nodes fall back and that is refused.
    */
   static async load(
     variant: VariantModel,
@@ -61,7 +61,7 @@ export class OnnxModel implements LoadedModel {
   }
 
   /**
-   * @param bucket which of its sizes the rows have.
+   * @param bucket which of the bucket sizes the rows have.
    * @throws Error if the bytes do not make a batch of `rows` or the model refuses it.
    */
   async run(rows: number, inputs: Inputs, bucket = 0): Promise<BatchResult> {
@@ -80,7 +80,7 @@ export class OnnxModel implements LoadedModel {
     }
   }
 
-  /** Gives its memory back; it runs no more batches. */
+  /** Frees its memory; it runs no more batches. */
   release(): Promise<void> {
     return this.#session.release();
   }

@@ -1,9 +1,8 @@
 /**
- * The tensors that an ONNX file holds, wherever in it: weights, constants, those of subgraphs and
- * functions.
+ * Tensors anywhere in an ONNX file: weights, constants, and those of subgraphs and functions.
  *
- * Protobuf, by the fields of onnx.proto; what no reader of ONNX writes is refused, because another
- * reader might take it for something.
+ * Reads protobuf by the fields of onnx.proto. Bytes that no writer of ONNX produces are refused,
+ * because another reader might interpret them differently.
  */
 
 interface HeldTensor {
@@ -15,7 +14,7 @@ interface HeldTensor {
 
 type Message = "model" | "training" | "function" | "graph" | "node" | "attribute" | "sparse";
 
-/** Fields that hold messages in which there are tensors. */
+/** Fields with messages that contain tensors. */
 const PARTS: Readonly<Record<Message, Readonly<Record<number, Message | "tensor">>>> = {
   model: { 7: "graph", 20: "training", 25: "function" },
   training: { 1: "graph", 2: "graph" },
@@ -28,7 +27,7 @@ const PARTS: Readonly<Record<Message, Readonly<Record<number, Message | "tensor"
 const TENSOR_DIMS = 1;
 const TENSOR_NAME = 8;
 const TENSOR_DATA_LOCATION = 14;
-/** As deep as protobuf itself goes. */
+/** Depth limit of protobuf itself. */
 const MAX_DEPTH = 100;
 
 const VARINT = 0;
@@ -36,7 +35,7 @@ const FIXED_64 = 1;
 const DELIMITED = 2;
 const FIXED_32 = 5;
 
-/** Calls `visit` for each, in the order of the file. @throws Error if it is no ONNX file. */
+/** Calls `visit` for each tensor in file order. @throws Error if it is not an ONNX file. */
 export function visitTensors(model: Uint8Array, visit: (tensor: HeldTensor) => void): void {
   new Walk(model, visit).message("model", 0, model.length, 0);
 }
@@ -86,7 +85,7 @@ class Walk {
     this.#visit({ name, dims, isElsewhere });
   }
 
-  /** Those from `start` to where the walk is: one, or several that are packed. */
+  /** Reads the dimensions from `start` to the current position: one, or several packed ones. */
   #dims(start: number, dims: number[]): void {
     const end = this.#at;
     this.#at = start;
@@ -96,11 +95,11 @@ class Walk {
   #tag(end: number): { field: number; wireType: number } {
     const tagAt = this.#at;
     const tag = this.#varint(end);
-    if (tag >= 2 ** 32) throw noModel(tagAt, "a field of no number");
+    if (tag >= 2 ** 32) throw noModel(tagAt, "a field without a valid number");
     return { field: Math.floor(tag / 8), wireType: tag % 8 };
   }
 
-  /** Goes on behind a value. @returns where its content starts. */
+  /** Moves behind a value. @returns where its content starts. */
   #skip(wireType: number, end: number): number {
     const valueAt = this.#at;
     let length = 0;
@@ -113,12 +112,12 @@ class Walk {
       throw noModel(valueAt, `protobuf wire type ${wireType}`);
     }
     const first = this.#at;
-    if (first + length > end) throw noModel(valueAt, "a field that ends behind what it is in");
+    if (first + length > end) throw noModel(valueAt, "a field that ends after its message");
     this.#at = first + length;
     return first;
   }
 
-  /** Beyond 2^53 it is not exact, which no length is. */
+  /** Inexact beyond 2^53, which no length reaches. */
   #varint(end: number): number {
     const [start, bytes] = [this.#at, this.#bytes];
     let value = 0;
@@ -132,7 +131,7 @@ class Walk {
         return value;
       }
     }
-    throw noModel(start, "a number without an end");
+    throw noModel(start, "a number that does not end");
   }
 }
 
@@ -141,9 +140,9 @@ function noModel(at: number, found: string): Error {
 }
 
 /**
- * Checks that a model is all in its one file. Tensors may lie in other files, whose names the model
- * chooses: they are in no digest, and onnxruntime reads them wherever it finds them.
- * @throws Error naming the first tensor that lies elsewhere; or if it is no ONNX file.
+ * Checks that a model is complete in its one file. Tensors may lie in other files, whose names the
+ * model chooses: no digest covers them, and onnxruntime reads them wherever they are.
+ * @throws Error naming the first external tensor; or if it is not an ONNX file.
  */
 export function checkSelfContained(model: Uint8Array): void {
   visitTensors(model, ({ name, isElsewhere }) => {

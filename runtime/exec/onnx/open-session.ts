@@ -1,4 +1,6 @@
-/** Opens an ONNX file as a session, and again where every node of it has to be on the device. */
+/**
+ * Opens an ONNX file as a session, and again with a session that requires every node on the device.
+ */
 import type { VariantFile } from "../models/executor.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { type InferenceSession, InferenceSession as Sessions } from "../tensors/onnxruntime.ts";
@@ -8,15 +10,15 @@ import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
 
 export interface OpenedSession {
   readonly session: InferenceSession;
-  /** Of its first run; null where nobody looks, or nothing can be written down. */
+  /** Profile of its first run; null on processors, or if nothing can be written. */
   readonly profile: PlacesProfile | null;
   /** @throws Error if the provider would leave nodes to the processor. */
   readonly openStrictly: () => Promise<InferenceSession>;
 }
 
 /**
- * @param cores threads of the session, which it keeps for its life. @param own options beside those
- * of all sessions. @throws Error if the file or the device is of no use.
+ * @param cores threads of the session, fixed for its life. @param own options besides those of all
+ * sessions. @throws Error if the file or the device cannot be used.
  */
 export async function openSession(
   file: VariantFile,

@@ -1,14 +1,14 @@
 /**
- * The options that users may give a provider: those that onnxruntime-node 1.30 hands on, with the
- * values that each was seen to take. A later release that takes more gets a line here.
+ * Options that users may give a provider: those that onnxruntime-node 1.30 passes on, with the
+ * values that each was seen to accept. A later release with more options gets a line here.
  */
 import { suggestion } from "../../base/nearest.ts";
 import type { Provider, ProviderOptions } from "../models/worker-device.ts";
 
-/** What an option may be: one of some words, yes or no, or names in any number. */
+/** Allowed values: one of some words, a boolean, or any number of names. */
 type Allowed = readonly string[] | "boolean" | "names";
 
-/** Of what was found. */
+/** Maximum length of a value shown in a message. */
 const MAX_SHOWN_LENGTH = 100;
 const CACHE_MODES = ["disabled", "lazyRelease", "simple", "bucket"];
 
@@ -23,7 +23,7 @@ const WEBGPU: Readonly<Record<string, Allowed>> = {
   forceCpuNodeNames: "names",
 };
 
-/** Of cuda and tensorrt the binding hands on which accelerator it is, and nothing else. */
+/** The binding passes on only the device number for cuda and tensorrt. */
 const OPTIONS: Readonly<Record<Provider, Readonly<Record<string, Allowed>>>> = {
   cpu: {},
   cuda: {},
@@ -31,7 +31,7 @@ const OPTIONS: Readonly<Record<Provider, Readonly<Record<string, Allowed>>>> = {
   webgpu: WEBGPU,
 };
 
-/** Says what is wrong with the first option that the provider does not take; else null. */
+/** Describes the first option that the provider does not take; null if all are valid. */
 export function checkProviderOptions(provider: Provider, options: ProviderOptions): string | null {
   const known = OPTIONS[provider];
   for (const [name, value] of Object.entries(options)) {
@@ -44,8 +44,8 @@ export function checkProviderOptions(provider: Provider, options: ProviderOption
 }
 
 /**
- * The same where workers are on several providers: each option goes to those that know it.
- * @param providers of the workers, at least one.
+ * Checks options for workers on several providers: each option goes to those that know it.
+ * @param providers providers of the workers, at least one.
  */
 export function checkOptionsOfAny(
   providers: readonly Provider[],
@@ -53,7 +53,7 @@ export function checkOptionsOfAny(
 ): string | null {
   for (const name of Object.keys(options)) {
     const knowing = providers.filter((provider) => Object.hasOwn(OPTIONS[provider], name));
-    // Of those that take none, one that takes some says best what is allowed.
+    // If no provider has the option, one with options of its own gives the best message.
     const nearest = providers.find((provider) => Object.keys(OPTIONS[provider]).length > 0);
     const asked = knowing[0] ?? nearest ?? providers[0];
     const mistake = asked === undefined ? null : checkProviderOptions(asked, only(options, name));
@@ -62,7 +62,7 @@ export function checkOptionsOfAny(
   return null;
 }
 
-/** Those of the options that the provider knows. */
+/** Returns the options that the provider knows. */
 export function optionsOf(provider: Provider, options: ProviderOptions): ProviderOptions {
   const known = Object.entries(options).filter(([name]) => Object.hasOwn(OPTIONS[provider], name));
   return Object.fromEntries(known);
@@ -81,7 +81,7 @@ function unknownOption(provider: Provider, name: string): string {
     Object.hasOwn(own, name) ? [other] : [],
   );
   const hint = others.length === 0 ? "" : `, ${others.join(" and ")} has`;
-  return `${found}${hint}; the binding of onnxruntime hands none on to ${provider}`;
+  return `${found}${hint}; the onnxruntime binding passes no options to ${provider}`;
 }
 
 function wrongValue(allowed: Allowed, value: ProviderOptions[string]): string | null {
@@ -90,7 +90,7 @@ function wrongValue(allowed: Allowed, value: ProviderOptions[string]): string | 
   }
   if (allowed === "names") {
     const isNames = typeof value === "object" && value.length > 0 && !value.includes("");
-    return isNames ? null : `expected names of nodes, at least one, got ${shown(value)}`;
+    return isNames ? null : `expected at least one node name, got ${shown(value)}`;
   }
   if (typeof value === "string" && allowed.includes(value)) return null;
   const near = typeof value === "string" ? suggestion(value, allowed) : "";
@@ -104,9 +104,9 @@ function shown(value: ProviderOptions[string]): string {
 }
 
 /**
- * Options as a command line has them: `preferredLayout=NHWC,enableRobustness=false`. One that takes
- * names is said once for each of them.
- * @throws RangeError for what is not of that form, or said twice.
+ * Parses options of a command line: `preferredLayout=NHWC,enableRobustness=false`. An option that
+ * takes names is repeated for each of them.
+ * @throws RangeError for text of another form, or a repeated option.
  */
 export function parseProviderOptions(text: string): ProviderOptions {
   const options = new Map<string, string | boolean | readonly string[]>();

@@ -1,4 +1,4 @@
-/** Makes of what a worker runs on the options that onnxruntime takes. */
+/** Converts a worker's setup to the session options of onnxruntime. */
 
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { InferenceSession } from "../tensors/onnxruntime.ts";
@@ -7,21 +7,21 @@ import { webgpuLayout } from "./webgpu-layout.ts";
 
 type Providers = NonNullable<InferenceSession.SessionOptions["executionProviders"]>;
 
-/** As much of what a worker is told. */
+/** The part of a worker's setup that session options depend on. */
 interface SessionSetup {
-  /** Its id is in the environment of this process already, by `deviceEnvironment`. */
+  /** Its id is in the environment of this process already, set by `deviceEnvironment`. */
   readonly on: Pick<WorkerDevice, "provider" | "id" | "options">;
-  /** Whether the device may be absent, which the error says. */
+  /** Whether the device may be absent; the error then says so. */
   readonly trying?: boolean;
 }
 
-/** Of onnxruntime's log. */
+/** Severity levels of onnxruntime's log. */
 export const LOG_LEVELS = { error: 3, fatal: 4 } as const;
 
 /**
- * @param cores threads of the session. @param model its file. @param more entries of the session's
- * configuration.
- * @throws Error if its provider has no such option, or cannot be told which device.
+ * @param cores threads of the session. @param model bytes of its file. @param more entries of the
+ * session's configuration.
+ * @throws Error if its provider lacks an option, or cannot select a device by number.
  */
 export function sessionOptions(
   { on, trying = false }: SessionSetup,
@@ -36,19 +36,19 @@ export function sessionOptions(
     executionProviders: providersOf(on, model),
     intraOpNumThreads: cores,
     interOpNumThreads: 1,
-    // That nodes fall back is told better by their list.
+    // The list of nodes that fall back is better than onnxruntime's warnings.
     ...(on.provider === "cpu" ? {} : { logSeverityLevel }),
     // Threads that spin while they wait take the core from other workers: 1.8 times slower on a
-    // shared one.
+    // shared core.
     extra: { session: { intra_op: { allow_spinning: "0" }, ...more } },
   };
 }
 
 function providersOf({ provider, id, options }: SessionSetup["on"], model: Uint8Array): Providers {
-  // The one accelerator that the process sees is its first, whatever number the machine gives it.
+  // The process sees one accelerator, as number 0, whatever its number on the machine.
   const deviceId = 0;
   if (provider === "cuda") return [{ name: "cuda", deviceId }];
-  // What TensorRT does not take runs on the same accelerator, not on the CPU.
+  // Operators that TensorRT does not take run on the same accelerator, not on the CPU.
   if (provider === "tensorrt")
     return [
       { name: "tensorrt", deviceId },

@@ -1,4 +1,4 @@
-/** The batch sizes that a model runs before its worker counts as ready. */
+/** Batch sizes that a model runs before its worker counts as ready. */
 import type { Provider } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 
@@ -8,15 +8,15 @@ interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
 }
 
 /**
- * Of a processor, the sizes that tables name: it compiles nothing, and the first run of another
- * size takes hardly longer than later ones. Of a GPU, whatever the dispatcher may start:
+ * Returns the sizes to warm up, ascending, each once. On a processor these are the sizes that
+ * tables use: it compiles nothing, and the first run of another size takes hardly longer than later
+ * ones. On a GPU they are all sizes that the dispatcher may start:
  *
- * - WebGPU compiles a program by ranks, by whether sizes divide by 4, and by tiles: of all models
- *   here batches of 1 and 2 compile all that those up to 32 run (SwiftShader, onnxruntime 1.30), so
- *   the powers of two below the largest stand for what lies between;
+ * - WebGPU compiles a program by ranks, by whether sizes divide by 4, and by tiles: for all models
+ * here, batches of 1 and 2 compile everything that batches up to 32 run (SwiftShader, onnxruntime
+ * 1.30), so the powers of two below the largest represent the sizes between;
  * - CUDA searches an algorithm for each shape of a convolution, and TensorRT builds for shapes, so
- *   every size runs.
- * @returns ascending, each once.
+ * every size runs.
  */
 export function warmSizes(
   { warmBatches, largestBatch = 0 }: WarmedBatches,

@@ -1,21 +1,21 @@
 /**
- * How WebGPU is to lay out the images of a model: onnxruntime 1.30 computes some convolutions wrong
- * where channels come last, which is what it prefers.
+ * Image layout of a model on WebGPU: onnxruntime 1.30 computes some convolutions wrong in its
+ * default layout, channels last.
  */
 import { visitTensors } from "./onnx-tensors.ts";
 
 /** Channels that a kernel takes at once. */
 const FOUR = 4;
-/** Where those of the input are no multiple of four but of three, and this is what goes wrong. */
+/** Input channels that are a multiple of three but not of four are computed wrong. */
 const THREE = 3;
 
 /**
- * "NCHW" for a model with weights that onnxruntime's kernel for channels last takes wrong, null for
- * any other, which may be laid out as the provider likes.
+ * Returns "NCHW" for a model with weights that onnxruntime's channels-last kernel computes wrong;
+ * null for any other, which uses the provider's default.
  *
- * Tried with convolutions of one and two dimensions: answers are wrong where the output channels
- * are a multiple of 4, and the input channels more than 3, a multiple of 3 and none of 4, unless
- * the kernel is of size 1 (onnxruntime issue 29651).
+ * Tried with convolutions of one and two dimensions: answers are wrong if the output channels are a
+ * multiple of 4, the input channels are more than 3, a multiple of 3 and not of 4, and the kernel
+ * is larger than 1 (onnxruntime issue 29651).
  */
 export function webgpuLayout(model: Uint8Array): "NCHW" | null {
   let isWrong = false;

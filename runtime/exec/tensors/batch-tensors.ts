@@ -1,4 +1,4 @@
-/** The tensors that a model is run with and what it gives, from bytes of a batch and to bytes. */
+/** Converts the bytes of a batch to the tensors of a model, and its outputs to bytes. */
 import { bucketSizes, rowShapeIn, type TensorInfo } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import type { VariantModel } from "../models/executor.ts";
@@ -6,7 +6,7 @@ import type { Tensor } from "./onnxruntime.ts";
 import { encodeStrings } from "./string-data.ts";
 import { type TensorData, tensorData } from "./tensor-data.ts";
 
-/** Tensors of a batch by name. @throws RangeError if the bytes do not make a batch of `rows`. */
+/** Returns the inputs by name. @throws RangeError if the bytes do not make a batch of `rows`. */
 export function feedsOf(
   infos: readonly TensorInfo[],
   rows: number,
@@ -24,7 +24,7 @@ export function feedsOf(
   return feeds;
 }
 
-/** Inputs of zeros, be they numbers or text; an axis that stays open is 1. */
+/** Returns inputs of zeros, numbers or text; an axis that stays open is 1. */
 export function zerosOf(
   { inputs, buckets = [], adapter }: VariantModel,
   rows: number,
@@ -38,7 +38,7 @@ export function zerosOf(
   });
 }
 
-/** @param rows null where the output may have any number of them. */
+/** @param rows null if the output may have any number of rows. */
 export function outputOf(name: string, tensor: Tensor | undefined, rows: number | null) {
   if (tensor === undefined) throw new Error(`output "${name}" is missing`);
   const { dims, data } = tensor;
@@ -49,10 +49,7 @@ export function outputOf(name: string, tensor: Tensor | undefined, rows: number 
   return { shape: dims, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
 }
 
-/**
- * A tensor of `rows` rows, or of exactly its shape where nothing in that is open, as between the
- * stages of a model.
- */
+/** Makes a tensor of `rows` rows, or of exactly its shape if no axis is open, as between stages. */
 function inputTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffer>): Tensor {
   const { name, dtype, shape } = info;
   if (!isFixed(shape)) return rowsTensor(info, rows, bytes);
@@ -83,7 +80,7 @@ function rowsTensor(info: TensorInfo, rows: number, bytes: Uint8Array<ArrayBuffe
   return data.tensor(bytes, [rows, ...dimensions]);
 }
 
-/** What that many elements take, in words. */
+/** Describes the space of so many elements. */
 function sizeText({ elementBytes, isText }: TensorData, elements: number): string {
   return isText ? `${elements} strings` : `${elements * elementBytes} bytes`;
 }

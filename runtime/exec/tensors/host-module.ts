@@ -1,5 +1,5 @@
 /**
- * What an ES module is that runs as a model: its default export opens it. Described in
+ * Interface of an ES module that runs as a model: its default export opens it. Described in
  * docs/models.md.
  */
 
@@ -19,15 +19,15 @@ export type HostDatatype =
   | "FP64"
   | "BYTES";
 
-/** A tensor that a module takes or gives, as it declares it. */
+/** A tensor that a module takes or gives, as the module declares it. */
 export interface HostTensorInfo {
   readonly name: string;
   readonly datatype: HostDatatype;
-  /** Of one row, without the axis of the rows; −1 where any size will do. */
+  /** Shape of one row, without the axis of rows; −1 for any size. */
   readonly shape: readonly number[];
 }
 
-/** Elements by their type; of FP16 they are the bits, and of BOOL 0 or 1. */
+/** Elements by type; FP16 as bits, BOOL as 0 or 1. */
 export type HostData =
   | Uint8Array
   | Int8Array
@@ -42,14 +42,14 @@ export type HostData =
   | readonly (Uint8Array | string)[];
 
 export interface HostTensor {
-  /** Row-major; of BYTES a list. */
+  /** Row-major; a list for BYTES. */
   readonly data: HostData;
-  /** The rows first. */
+  /** Rows first. */
   readonly shape: readonly number[];
 }
 
 /**
- * By name. What a module is given lasts until it has answered: of BYTES a list of Uint8Array, of
+ * Tensors by name. Inputs are valid until the module has answered: BYTES is a list of Uint8Array,
  * INT64 a BigInt64Array, and so on.
  */
 export type HostTensors = Readonly<Record<string, HostTensor>>;
@@ -57,30 +57,28 @@ export type HostTensors = Readonly<Record<string, HostTensor>>;
 export interface HostModule {
   readonly inputs: readonly HostTensorInfo[];
   readonly outputs: readonly HostTensorInfo[];
-  /**
-   * Batch sizes that it takes, 1 among them; others are run in parts. Null, or left out, for any.
-   */
+  /** Accepted batch sizes, including 1; others run in parts. Null or left out: any. */
   readonly batches?: readonly number[] | null;
   /**
-   * Inputs to profile it and to warm it up with; left out, they are random or zero.
-   * @param random gives numbers in [0, 1), the same in every run.
+   * Returns inputs for profiling and warm-up; if left out, they are random or zero.
+   * @param random returns numbers in [0, 1), the same in every run.
    */
   readonly sample?: (rows: number, random: () => number) => HostTensors | Promise<HostTensors>;
   /**
-   * Answers a batch. What it throws fails the batch; an error with `rows`, indices into the batch,
-   * fails the requests of those rows alone, with status 400, and the others are run again.
+   * Answers a batch. An error fails the batch; an error with `rows`, indices into the batch, fails
+   * only the requests of those rows, with status 400, and the others run again.
    */
   readonly run: (inputs: HostTensors, rows: number) => HostTensors | Promise<HostTensors>;
   readonly close?: () => void | Promise<void>;
 }
 
-/** @typeParam Options that a module knows to be what the spec has. */
+/** @typeParam Options type of the options in the spec. */
 export interface HostModuleSurroundings<Options = Readonly<Record<string, unknown>>> {
-  /** Of the variant in the spec; an empty object without some. */
+  /** Options of the variant in the spec; an empty object by default. */
   readonly options: Options;
   /** Folder of the spec while compiling and measuring, of the model files while serving. */
   readonly folder: string;
-  /** Cores of the worker that it runs in. */
+  /** Cores of its worker. */
   readonly cores: number;
 }
 
@@ -89,5 +87,5 @@ export type OpenHostModule<Options = Readonly<Record<string, unknown>>> = (
   surroundings: HostModuleSurroundings<Options>,
 ) => HostModule | Promise<HostModule>;
 
-/** An error that a module throws for rows that it will not have. */
+/** An error that a module throws for rows that it refuses. */
 export type RowsError = Error & { readonly rows: readonly number[] };

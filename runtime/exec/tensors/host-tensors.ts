@@ -1,4 +1,6 @@
-/** Tensors as modules have them, typed arrays with shapes, and the bytes that workers send. */
+/**
+ * Converts between tensors of modules, typed arrays with shapes, and the bytes that workers send.
+ */
 import type { TensorInfo } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import { halfToNumber } from "../../core/half.ts";
@@ -17,7 +19,6 @@ interface ViewConstructor {
 interface HostType {
   /** Name in the bundle. */
   readonly dtype: string;
-  /** Null for BYTES. */
   readonly View: ViewConstructor | null;
 }
 
@@ -45,41 +46,41 @@ const TYPE_BY_DTYPE = new Map(
 
 export const HOST_DATATYPES = Object.keys(TYPES) as readonly HostDatatype[];
 
-/** As bundles have it, the axis of the rows first. */
+/** Returns the tensor as bundles have it, with the axis of rows first. */
 export function tensorInfoOf({ name, datatype, shape }: HostTensorInfo): TensorInfo {
   return { name, dtype: TYPES[datatype].dtype, shape: [-1, ...shape] };
 }
 
-/** Name of an element type of the bundle. @returns undefined for one that modules have not. */
+/** Returns the protocol's name of a bundle's element type; undefined for unsupported types. */
 export function hostDatatypeOf(dtype: string): HostDatatype | undefined {
   return TYPE_BY_DTYPE.get(dtype)?.datatype;
 }
 
-/** Name in the bundle of an element type of the protocol; undefined for any other text. */
+/** Returns the bundle's name of a protocol element type; undefined for any other text. */
 export function hostDtypeOf(datatype: string): string | undefined {
   return Object.hasOwn(TYPES, datatype) ? TYPES[datatype as HostDatatype].dtype : undefined;
 }
 
-/** Bytes of an element of a type that modules have; null for strings, whose sizes differ. */
+/** Returns the bytes of an element; null for strings, whose sizes differ. */
 export function elementBytesOf(dtype: string): number | null {
   const type = TYPE_BY_DTYPE.get(dtype);
-  assert(type !== undefined, "a tensor has a type that is sent on");
+  assert(type !== undefined, "a tensor has a supported type");
   return type.View?.BYTES_PER_ELEMENT ?? null;
 }
 
-/** Elements as numbers; null for a type without numbers, or bytes that are no whole elements. */
+/** Returns the elements as numbers; null for a type without numbers, or incomplete elements. */
 export function numbersOf(datatype: string, bytes: Uint8Array): number[] | null {
   const View = Object.hasOwn(TYPES, datatype) ? TYPES[datatype as HostDatatype].View : null;
   if (View === null || bytes.length % View.BYTES_PER_ELEMENT !== 0) return null;
-  // A copy begins where every type may.
+  // The copy is aligned for every type.
   const view = new View(new Uint8Array(bytes).buffer, 0, bytes.length / View.BYTES_PER_ELEMENT);
   const numbers = Array.from(view as ArrayLike<number | bigint>, Number);
   return datatype === "FP16" ? numbers.map(halfToNumber) : numbers;
 }
 
 /**
- * What is wrong with a tensor of bytes that somebody else gave, in words; null for nothing.
- * @param rows it has to have; null for any.
+ * Describes what is wrong with a tensor from another process; null if it is valid.
+ * @param rows required number; null for any.
  */
 export function tensorMistake(
   info: TensorInfo,
@@ -110,20 +111,20 @@ function fitsShape(info: TensorInfo, shape: readonly number[], rows: number | nu
   );
 }
 
-/** `FP32 [rows, 3, 48]`, as messages say it. */
+/** Describes a tensor, as in `FP32 [rows, 3, 48]`. */
 export function describeTensor({ dtype, shape }: TensorInfo): string {
   const sizes = shape.slice(1).map((size) => (size < 0 ? "any" : size));
   return `${hostDatatypeOf(dtype) ?? dtype} [${["rows", ...sizes].join(", ")}]`;
 }
 
 /**
- * The rows that bytes are, as a view on them; an open dimension follows from their number.
+ * Returns the rows as a view on the bytes; an open dimension follows from their number.
  * @throws RangeError if they are not that many rows.
  */
 export function hostTensor(info: TensorInfo, rows: number, bytes: Bytes): HostTensor {
   const { name, dtype, shape } = info;
   const type = TYPE_BY_DTYPE.get(dtype);
-  assert(type !== undefined, "a module declares types that it may have");
+  assert(type !== undefined, "a module declares supported types");
   const { View } = type;
   const count =
     View === null ? countStrings(bytes) : Math.floor(bytes.length / View.BYTES_PER_ELEMENT);
@@ -143,10 +144,10 @@ export function hostTensor(info: TensorInfo, rows: number, bytes: Bytes): HostTe
   return { data, shape: [rows, ...sizes.map((size) => (size < 0 ? open : size))] };
 }
 
-/** Rows of zeros, and of BYTES of nothing; an open dimension is 1. */
+/** Returns rows of zeros, or of empty BYTES; an open dimension is 1. */
 export function zerosOf({ dtype, shape }: TensorInfo, rows: number): Bytes {
   const type = TYPE_BY_DTYPE.get(dtype);
-  assert(type !== undefined, "a module declares types that it may have");
+  assert(type !== undefined, "a module declares supported types");
   const elements = shape.slice(1).reduce((product, size) => product * Math.abs(size), rows);
   if (type.View !== null) return new Uint8Array(elements * type.View.BYTES_PER_ELEMENT);
   return encodeStrings(new Array<string>(elements).fill(""));
@@ -158,9 +159,9 @@ export interface TensorBytes {
 }
 
 /**
- * The bytes of a tensor that a module gave, once all of it is what was declared.
- * @param what it is, such as `output "crops"`. @param rows it has to have; null for any.
- * @throws Error that says what was found, and what is expected.
+ * Returns the bytes of a tensor that a module gave, after checking it against its declaration.
+ * @param what name for messages, such as `output "crops"`. @param rows required; null for any.
+ * @throws Error with what was found and what is expected.
  */
 export function bytesOfHost(
   what: string,
@@ -176,17 +177,17 @@ export function bytesOfHost(
     return refuse(tensor === undefined ? "none" : "no { data, shape }");
   }
   const { data, shape } = tensor;
-  if (!isShape(shape)) return refuse("a shape that is no list of sizes");
+  if (!isShape(shape)) return refuse("a shape that is not a list of sizes");
   if (!fitsShape(info, shape, rows)) return refuse(`the shape [${shape.join(", ")}]`);
   const elements = shape.reduce((product, size) => product * size, 1);
   const View = TYPE_BY_DTYPE.get(info.dtype)?.View ?? null;
   if (View === null) {
-    if (!isElements(data)) return refuse(`data that are ${kindOf(data)}, no list of Uint8Array`);
+    if (!isElements(data)) return refuse(`data of type ${kindOf(data)}, not a list of Uint8Array`);
     if (data.length !== elements) return refuse(countText(data.length, shape));
     return { shape, bytes: encodeStrings(data) };
   }
   if (!(data instanceof View) || !ArrayBuffer.isView(data)) {
-    return refuse(`data that are ${kindOf(data)}, no ${View.name}`);
+    return refuse(`data of type ${kindOf(data)}, not ${View.name}`);
   }
   if (data.length !== elements) return refuse(countText(data.length, shape));
   return { shape, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };

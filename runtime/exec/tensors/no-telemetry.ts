@@ -1,6 +1,6 @@
 /**
- * Keeps onnxruntime from telling its maker what this process does. Its builds for Linux do unless
- * the variable is set before they are loaded: over HTTPS, with a database in the home, and a file
- * in the folder for temporary ones that stays behind. Who sets the variable decides.
+ * Turns off onnxruntime's telemetry. Its builds for Linux report to their maker unless the variable
+ * is set before they are loaded: over HTTPS, with a database in the home folder and a file that
+ * stays in the temporary folder. A variable set by the user takes precedence.
  */
 process.env["ORT_DISABLE_TELEMETRY"] ??= "1";

@@ -1,4 +1,4 @@
-/** onnxruntime as all of the runtime uses it: it tells nobody what it does. */
+/** onnxruntime with its telemetry turned off; the runtime imports it from here only. */
 import "./no-telemetry.ts";
 
 export { env, InferenceSession, Tensor } from "onnxruntime-node";

@@ -1,11 +1,11 @@
-/** Runs a model to see what its outputs are. */
+/** Runs a model to find the types and shapes of its outputs. */
 
 import { readFile } from "node:fs/promises";
 import { assert } from "../../core/assert.ts";
 import { InferenceSession, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
-/** An input of a run, whole. */
+/** A complete input of a run. */
 export interface ProbeInput {
   readonly name: string;
   readonly dtype: string;
@@ -15,7 +15,7 @@ export interface ProbeInput {
 
 export interface ProbeRun {
   readonly inputs: readonly ProbeInput[];
-  /** Whether the model may refuse these inputs; nothing is then known from them. */
+  /** Whether the model may refuse these inputs; such a run then has no result. */
   readonly mayBeRefused: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface ProbeOptions {
   readonly runs: readonly ProbeRun[];
   /**
    * Element types of the outputs to look at. Others are not fetched: onnxruntime-node 1.30 ends the
-   * process over a tensor of int4.
+   * process on a tensor of int4.
    */
   readonly dtypes: ReadonlySet<string>;
 }
@@ -32,8 +32,8 @@ export interface ProbedTensor {
   readonly dtype: string;
   readonly shape: readonly number[];
   /**
-   * The shape that onnxruntime infers without running: −1 where it cannot; empty as well where it
-   * does not know the number of dimensions.
+   * Shape that onnxruntime infers without running: −1 for unknown sizes; empty also if the number
+   * of dimensions is unknown.
    */
   readonly inferredShape: readonly number[];
 }
@@ -42,10 +42,9 @@ export interface ProbedTensor {
 export type ProbedTensors = ReadonlyMap<string, ProbedTensor>;
 
 /**
- * @returns one for each run that was not refused, in their order; null if the model has an output
- * of an element type that the binding cannot name, over which it does not load the model (bfloat16
- * and float8).
- * @throws Error with the words of onnxruntime on one line if it refuses the model or a run.
+ * Runs the model. @returns one result for each run that was not refused, in order; null if the
+ * model has an output of a type that the binding cannot load (bfloat16 and float8).
+ * @throws Error with onnxruntime's message on one line if it refuses the model or a run.
  */
 export async function probeTensors(
   model: Uint8Array,
@@ -70,7 +69,7 @@ export async function probeTensors(
   }
 }
 
-/** The same of a model in a file. */
+/** Probes a model in a file. */
 export async function probeModelFile(
   path: string,
   options: ProbeOptions,
@@ -85,7 +84,7 @@ interface Wanted {
 
 async function open(model: Uint8Array): Promise<InferenceSession | null> {
   try {
-    // Nothing is fused: every value is asked for.
+    // No optimization: no node is fused, so every value can be fetched.
     const options = { graphOptimizationLevel: "disabled", logSeverityLevel: 4 } as const;
     return await InferenceSession.create(model, { ...options, intraOpNumThreads: 1 });
   } catch (error) {
@@ -111,7 +110,7 @@ async function tensorsOf(
     const probed = new Map<string, ProbedTensor>();
     for (const { name, inferredShape } of wanted) {
       const tensor = fetched[name];
-      assert(tensor !== undefined, "what was asked for was fetched");
+      assert(tensor !== undefined, "every requested output was fetched");
       probed.set(name, { dtype: tensor.type, shape: tensor.dims, inferredShape });
     }
     return probed;
@@ -122,8 +121,8 @@ async function tensorsOf(
 }
 
 /**
- * Tells what onnxruntime says on one line, without the place in its source that it starts with: a
- * path, a line number and a signature.
+ * Returns onnxruntime's message on one line, without the path, line number and signature of its
+ * source that it starts with.
  */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);

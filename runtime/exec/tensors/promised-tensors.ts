@@ -1,10 +1,10 @@
-/** Whether an ONNX file takes and gives the tensors that were promised of it. */
+/** Checks that an ONNX file takes and gives the promised tensors. */
 import type { TensorInfo } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 import type { InferenceSession } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
-/** @throws Error if names or element types are not those that were promised, in their order. */
+/** @throws Error if names or element types differ from the promised ones, or their order does. */
 export function checkModel(
   { adapter, inputs, outputs }: VariantModel,
   session: InferenceSession,
@@ -27,7 +27,9 @@ export function checkTensors(
   found: readonly InferenceSession.ValueMetadata[],
 ): void {
   const expected = promised.map(({ name, dtype }) => `${name} ${dtype}`);
-  const actual = found.map((value) => `${value.name} ${value.isTensor ? value.type : "no tensor"}`);
+  const actual = found.map(
+    (value) => `${value.name} ${value.isTensor ? value.type : "not a tensor"}`,
+  );
   if (expected.join() !== actual.join()) {
     throw new Error(`expected the ${what}s ${expected.join(", ")}; has ${actual.join(", ")}`);
   }

@@ -1,18 +1,18 @@
-/** Strings of a tensor as bytes: each after its length in 4 bytes, the lowest first. */
+/** Strings of a tensor as bytes: each after its length in 4 bytes, little-endian. */
 
-/** Of a length; an empty string has no more. */
+/** Size of a length, and so of an empty string. */
 export const LENGTH_BYTES = 4;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** How many there are. @throws RangeError as `decodeStrings`. */
+/** Returns the number of strings. @throws RangeError as `decodeStrings`. */
 export function countStrings(bytes: Uint8Array): number {
   return decodeStrings(bytes, () => null).length;
 }
 
-/** @throws RangeError if the last of them does not end with the bytes. */
+/** @throws RangeError if the last string does not end with the bytes. */
 export function decodeStrings<T>(bytes: Uint8Array, read: (element: Uint8Array) => T): T[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const strings: T[] = [];
@@ -30,17 +30,17 @@ export function decodeStrings<T>(bytes: Uint8Array, read: (element: Uint8Array) 
   return strings;
 }
 
-/** As the engine takes it. @throws RangeError for bytes that it would change. */
+/** Decodes a string for the engine. @throws RangeError for bytes that it would change. */
 export function stringOf(element: Uint8Array): string {
-  if (element.includes(0)) throw new RangeError("expected strings without a character of code 0");
+  if (element.includes(0)) throw new RangeError("expected strings without NUL characters");
   try {
     return utf8.decode(element);
   } catch {
-    throw new RangeError("expected strings in UTF-8, as the engine takes no other bytes");
+    throw new RangeError("expected strings in UTF-8: the engine takes no other bytes");
   }
 }
 
-/** Of text as UTF-8, of bytes as they are. */
+/** Encodes text as UTF-8, and bytes as they are. */
 export function encodeStrings(elements: readonly (Uint8Array | string)[]): Bytes {
   const encoded = elements.map((one) => (typeof one === "string" ? Buffer.from(one) : one));
   const length = encoded.reduce((sum, text) => sum + LENGTH_BYTES + text.length, 0);

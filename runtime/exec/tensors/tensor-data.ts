@@ -5,17 +5,16 @@ import { decodeStrings, encodeStrings, LENGTH_BYTES, stringOf } from "./string-d
 type Bytes = Uint8Array<ArrayBuffer>;
 
 export interface TensorData {
-  /** Of an element; of strings, whose sizes differ, the least. */
+  /** Bytes of an element; for strings, whose sizes differ, the minimum. */
   readonly elementBytes: number;
   readonly isText: boolean;
-  /** The bytes of elements that are 0; strings say it, as models expect that read numbers. */
+  /** Returns the bytes of zero elements; for strings "0", as models that parse numbers expect. */
   readonly zeros: (elements: number) => Bytes;
-  /** How many elements these are. @throws RangeError for strings that do not end with the bytes. */
+  /** Counts the elements. @throws RangeError for strings that do not end with the bytes. */
   readonly count: (bytes: Bytes) => number;
   /**
-   * A tensor that uses the bytes in place, where they are numbers; they start at a multiple of
-   * `elementBytes` in their buffer.
-   * @throws RangeError for strings that cannot be handed to the engine.
+   * Makes a tensor that uses the bytes of numbers in place, aligned to `elementBytes`.
+   * @throws RangeError for strings that the engine does not take.
    */
   readonly tensor: (bytes: Bytes, shape: readonly number[]) => Tensor;
 }
@@ -56,19 +55,19 @@ export function tensorData(dtype: string): TensorData {
   const data = DATA_BY_DTYPE[dtype];
   if (data === undefined) {
     const known = Object.keys(DATA_BY_DTYPE).join(", ");
-    throw new Error(`element type ${dtype} is not served; ${known} are`);
+    throw new Error(`element type ${dtype} is not supported; expected one of ${known}`);
   }
   return data;
 }
 
 /**
- * Half floats go in as their bits. Where Node has a Float16Array (24 and later), the constructor of
- * a tensor puts one over them, of which the binding of onnxruntime-node 1.30 reads 0 bytes
- * (microsoft/onnxruntime pull request 32323); it reads the bits themselves on every Node.
+ * Passes half floats as their bits. On Node 24 and later the tensor's constructor would make a
+ * Float16Array, of which the binding of onnxruntime-node 1.30 reads 0 bytes (microsoft/onnxruntime
+ * pull request 32323); it reads the bits on every Node.
  */
 function halfTensor(bits: Uint16Array, shape: readonly number[]): Tensor {
   const tensor = new Tensor("float16", bits, shape);
-  // The binding asks the tensor for its data, as anybody does.
+  // The binding reads the tensor's `data` property.
   return Object.defineProperty(tensor, "data", { value: bits });
 }
 

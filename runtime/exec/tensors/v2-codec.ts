@@ -1,6 +1,6 @@
 /**
- * The Open Inference Protocol v2 as JSON with binary tensors: what is asked of a server and what it
- * answers. Of that server nothing is believed: what it says is checked where it is read.
+ * Open Inference Protocol v2 as JSON with binary tensors, from the client's side. Answers are not
+ * trusted: every field is checked where it is read.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { TensorInfo } from "../../bundle/schema.ts";
@@ -12,40 +12,40 @@ export interface RemoteTensors {
   readonly outputs: readonly TensorInfo[];
 }
 
-/** A tensor as it is sent: of the model's own name, with all of its bytes. */
+/** A tensor to send, under the model's own name, with all of its bytes. */
 export interface SentTensor {
   readonly info: TensorInfo;
   readonly shape: readonly number[];
-  /** One after the other they are the tensor. */
+  /** Concatenated they are the tensor. */
   readonly chunks: readonly Uint8Array[];
-  /** Where it is to be taken from instead. */
+  /** Worker to fetch it from instead, and its key there. */
   readonly stayed?: { readonly url: string; readonly key: string };
 }
 
 export interface GivenTensor {
   readonly shape: readonly number[];
   readonly bytes: Uint8Array;
-  /** By which the server keeps it, where it was asked to: there are no bytes then. */
+  /** Key under which the server keeps it on request; there are no bytes then. */
   readonly key?: string;
 }
 
-/** Length of the JSON before the tensors, as the protocol calls it. */
+/** Header with the length of the JSON before the tensors. */
 export const HEADER_LENGTH = "inference-header-content-length";
-/** Of what is not tensors: descriptions, and the words of an error. */
+/** Size limit of answers without tensors: descriptions and error messages. */
 export const MAX_TEXT_BYTES = 2 ** 20;
-/** Of a batch, as much as goes to a worker. */
+/** Size limit of a batch, the same as for a worker. */
 export const MAX_ANSWER_BYTES = 2 ** 30;
 const MAX_TENSORS = 256;
 const MAX_RANK = 16;
 const MAX_SIZE = 2 ** 31;
-const MAX_TOLD = 300;
+const MAX_MESSAGE_LENGTH = 300;
 const MAX_KEY = 100;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The JSON of a request that wants all of these outputs, in binary.
- * @param stays outputs, by index, that are to stay on the server.
+ * Returns the JSON of a request for all of these outputs, in binary.
+ * @param stays indices of outputs that stay on the server.
  */
 export function inferJson(
   inputs: readonly SentTensor[],
@@ -73,7 +73,7 @@ export function inferJson(
   );
 }
 
-/** Stated length of the JSON of an answer; null if it is all JSON. */
+/** Returns the stated length of an answer's JSON; null if it is all JSON. */
 export function headerLengthOf(headers: IncomingHttpHeaders): string | null {
   const length = headers[HEADER_LENGTH];
   return typeof length === "string" ? length : null;
@@ -84,27 +84,27 @@ export function lengthOf(chunks: readonly Uint8Array[]): number {
 }
 
 /**
- * What the description of a model says of its tensors.
+ * Reads the tensors from the description of a model.
  * @param first whether the first axis has to be the rows of a batch, or may have a size.
  */
 export function describedTensors(bytes: Uint8Array, first: "rows" | "any"): RemoteTensors {
-  const told = fieldsOf(JSON.parse(new TextDecoder().decode(bytes)), "its description");
+  const description = fieldsOf(JSON.parse(new TextDecoder().decode(bytes)), "its description");
   return {
-    inputs: infosOf(told["inputs"], "inputs", first),
-    outputs: infosOf(told["outputs"], "outputs", first),
+    inputs: infosOf(description["inputs"], "inputs", first),
+    outputs: infosOf(description["outputs"], "outputs", first),
   };
 }
 
-/** What an error says: the text under "error", where it is JSON as the protocol has it. */
+/** Returns an error's message: the text under "error" if it is JSON of the protocol. */
 export function wordsOf(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_TEXT_BYTES));
   try {
     const { error }: Fields = JSON.parse(text);
-    if (typeof error === "string") return oneLine(error).slice(0, MAX_TOLD);
+    if (typeof error === "string") return oneLine(error).slice(0, MAX_MESSAGE_LENGTH);
   } catch {
-    // Some other text.
+    // Not JSON.
   }
-  return oneLine(text).slice(0, MAX_TOLD) || "nothing";
+  return oneLine(text).slice(0, MAX_MESSAGE_LENGTH) || "nothing";
 }
 
 function infosOf(value: unknown, side: string, first: "rows" | "any"): TensorInfo[] {
@@ -119,7 +119,7 @@ function infosOf(value: unknown, side: string, first: "rows" | "any"): TensorInf
     }
     if (dtype === undefined) {
       const found = typeof datatype === "string" ? datatype.slice(0, 40) : typeof datatype;
-      throw new Error(`${side} "${name}": elements of type ${found} are not sent on`);
+      throw new Error(`${side} "${name}": element type ${found} is not supported`);
     }
     if (!isShape(shape) || (first === "rows" && shape[0] !== -1)) {
       const found = Array.isArray(shape) ? `[${shape.slice(0, MAX_RANK).join(", ")}]` : "no list";
@@ -140,8 +140,8 @@ function isShape(shape: unknown): shape is readonly number[] {
 }
 
 /**
- * The outputs of an answer: binary data follow the JSON in the order of the outputs that have some.
- * @param headerLength what the answer says of the length of its JSON; null where it is all JSON.
+ * Reads the outputs of an answer: binary data follow the JSON in the order of the outputs.
+ * @param headerLength stated length of the JSON; null if it is all JSON.
  */
 export function outputsOf(
   bytes: Uint8Array,
@@ -160,9 +160,9 @@ export function outputsOf(
     );
     const isKept = typeof key === "string" && key.length <= MAX_KEY;
     const size = isKept ? 0 : ownSize;
-    if (info === undefined) throw new Error(`it answered with an output that nobody asked for`);
+    if (info === undefined) throw new Error("the answer has an output that was not requested");
     if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
-      throw new Error(`output "${info.name}": expected binary data, as it was asked for`);
+      throw new Error(`output "${info.name}": expected binary data, as requested`);
     }
     if (at + size > binary.length) throw new Error(`output "${info.name}": its data are cut short`);
     const own = { shape: givenShape(info, datatype, shape), bytes: binary.subarray(at, at + size) };
@@ -177,8 +177,8 @@ export function outputsOf(
 }
 
 /**
- * The JSON of an answer and the binary data behind it.
- * @throws Error unless it has the length that was stated, and is an object.
+ * Splits an answer into its JSON and the binary data behind it.
+ * @throws Error unless it has the stated length and is an object.
  */
 export function answerHead(
   bytes: Uint8Array,
@@ -192,7 +192,7 @@ export function answerHead(
   return { fields: fieldsOf(JSON.parse(json), "the answer"), binary: bytes.subarray(jsonLength) };
 }
 
-/** @throws Error unless an output has the type that it should, and a shape at all. */
+/** @throws Error unless an output has the expected type and a valid shape. */
 function givenShape(info: TensorInfo, datatype: unknown, shape: unknown): readonly number[] {
   const isType = typeof datatype === "string" && hostDtypeOf(datatype) === info.dtype;
   if (isType && isShape(shape)) return shape;

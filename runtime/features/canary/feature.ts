@@ -37,7 +37,7 @@ export const canary = serverFeature({
     canary: setting(
       canaries,
       null,
-      "bundle that answers a share of the requests until it is promoted or rolled back, such as new=5%",
+      "bundle that answers a share of requests until promoted or rolled back, such as new=5%",
       "none",
     ),
   },
@@ -45,7 +45,7 @@ export const canary = serverFeature({
     canaryGate: setting(
       text("<allowed>", "tolerances such as accuracy 0.5%; cost 5%, or none"),
       null,
-      "tolerances by which the canary's promises may be worse, in the form of gate --allow, or none",
+      "tolerances for worse promises of the canary, in the form of gate --allow, or none",
       "promises are not compared",
     ),
     canaryTime: setting(

@@ -78,5 +78,6 @@ function brokenAlone({ stablePromises, canaryPromises }: Seen): PromiseState | u
 function violationsText({ stable, canary }: Arms): string {
   const ownShare = percentText(shareOf(canary));
   const own = `${ownShare} of its ${countOf(canary)} requests are late or failed`;
-  return `${own}, against ${percentText(shareOf(stable))} of the stable bundle's ${countOf(stable)}`;
+  const others = `${percentText(shareOf(stable))} of the stable bundle's ${countOf(stable)}`;
+  return `${own}, against ${others}`;
 }

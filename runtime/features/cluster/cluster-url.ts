@@ -2,7 +2,7 @@
 import { RuntimeError } from "../../base/errors.ts";
 
 export interface ClusterUrl {
-  /** As given by the user. */
+  /** Text given by the user. */
   readonly text: string;
   /** HOST or HOST:PORT per server. */
   readonly servers: readonly string[];

@@ -77,7 +77,7 @@ interface Streams {
 export interface FoundObject {
   readonly name: string;
   readonly size: number;
-  /** Such as `SHA-256=` and the bytes in base64url. */
+  /** Digest such as `SHA-256=` and the bytes in base64url. */
   readonly digest: string;
   readonly deleted: boolean;
 }
@@ -118,7 +118,7 @@ export async function clusterPackages(where: string): Promise<ClusterPackages> {
     return Object.assign({}, ...parts);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const expected = `expected the packages ${NAMES.join(", ")} installed along with stratagem-runtime`;
+    const expected = `expected the packages ${NAMES.join(", ")} next to stratagem-runtime`;
     throw new RuntimeError(
       "RUNTIME_CLUSTER",
       `${where}: ${expected}; npm install ${NAMES.join(" ")}`,

@@ -17,7 +17,7 @@ export interface WorkerState {
   /** Pool that the worker belongs to. */
   readonly pool: string;
   readonly cores: number;
-  /** Such as `cpu` or `cuda:0`. */
+  /** Device such as `cpu` or `cuda:0`. */
   readonly device: string;
   /** Execution provider of onnxruntime, such as `cpu`. */
   readonly provider: string;

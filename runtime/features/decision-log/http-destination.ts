@@ -23,7 +23,7 @@ export class HttpDestination implements LogDestination {
 
   /**
    * @param url may have a name and password for basic authentication.
-   * @param token for `Authorization: Bearer`, in destination of them.
+   * @param token for `Authorization: Bearer`, in place of them.
    */
   constructor(url: URL, token?: string) {
     const bare = new URL(url);

@@ -118,7 +118,7 @@ export interface EventsLine {
   readonly entries: readonly LoggedEntry[];
 }
 
-/** A `RecordedEntry` with the revision and number of levels of a bundle in destination of the bundle. */
+/** A `RecordedEntry` with the revision and number of levels of a bundle in place of the bundle. */
 export interface LoggedEntry extends Omit<RecordedEntry, "bundle"> {
   readonly revision?: string;
   readonly levelCount?: number;

@@ -62,6 +62,7 @@ export class AccuracyWatch extends Watch {
     const name = task === undefined ? variant : `${task}/${variant}`;
     const right = percentText(this.#doubtedCorrect / this.#doubtedAsked);
     const of = `of ${this.#doubtedAsked} answers with feedback`;
-    return `${name} is right in ${right} ${of} ${since}; the bundle states ${percentText(accuracy)}`;
+    const stated = `the bundle states ${percentText(accuracy)}`;
+    return `${name} is right in ${right} ${of} ${since}; ${stated}`;
   }
 }

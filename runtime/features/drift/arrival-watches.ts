@@ -85,7 +85,8 @@ export class DispersionWatch extends Watch {
     const isBeyond = dispersion > most * (1 + DISPERSION_TOLERANCE) * (1 + SIGMAS * deviation);
     if (isBeyond) {
       const counts = `rows within ${Math.round(windowMs)} ms vary ${dispersion.toFixed(1)}x`;
-      this.#cause = `${counts} as much as Poisson arrivals; the bundle was compiled for ${most.toPrecision(2)}x`;
+      const expected = `the bundle was compiled for ${most.toPrecision(2)}x`;
+      this.#cause = `${counts} as much as Poisson arrivals; ${expected}`;
     }
     return this.see({ value: isBeyond ? 1 : 0, promised: BEYOND_BLOCKS, startMs, endMs });
   }

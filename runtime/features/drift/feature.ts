@@ -5,7 +5,7 @@ import { serverFeature } from "../server-feature.ts";
 
 export const drift = serverFeature({
   name: "drift",
-  title: "Whether promises hold",
+  title: "Drift",
   settings: {
     readyNeedsPromises: setting(
       truth,

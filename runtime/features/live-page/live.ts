@@ -67,7 +67,7 @@ export interface LiveApplication {
 /** State of a promise according to sequential tests. */
 export interface LivePromise {
   readonly holds: boolean;
-  /** Such as "✓ arrivals: as promised", or the start and reason of the violation. */
+  /** Text such as "✓ arrivals: as promised", or the start and reason of the violation. */
   readonly text: string;
 }
 

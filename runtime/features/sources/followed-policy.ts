@@ -39,7 +39,7 @@ interface FollowedOptions {
   readonly wait?: Wait;
 }
 
-/** What the policy needs of the server, once it runs. */
+/** Access to the server, once it runs. */
 export interface Follower {
   /** Makes the server follow the bundle at a path. Never rejects. */
   follow(path: string): Promise<Following>;

@@ -42,7 +42,7 @@ interface SourcesOptions extends SourceSettings {
   readonly onNotice: Notice;
 }
 
-/** What the policies need of the server, with the place of a policy in the server's list. */
+/** Access to the server, with the place of a policy in the server's list. */
 interface PlacesFollower {
   follow(place: number, path: string): Promise<Following>;
   inUse(place: number): readonly string[];

@@ -14,7 +14,7 @@ type SourceKind = "web" | "registry";
 
 export interface PolicyUrl {
   readonly kind: SourceKind;
-  /** As given by the user. */
+  /** Text given by the user. */
   readonly text: string;
 }
 

@@ -124,7 +124,7 @@ function expectSameApplication(
 function expectPlainParts(parts: readonly ShippedPart[], { name, trust }: StagingOptions): void {
   const reserved = parts.find(({ file }) => RESERVED_NAMES.has(file));
   if (reserved !== undefined) {
-    const message = `expected model files with names other than the bundle's own, got ${reserved.file}`;
+    const message = `expected model file names other than the bundle's, got ${reserved.file}`;
     throw sourceFault(`${name}: ${message}`);
   }
   const code = parts.find(({ kind }) => kind === "module");
@@ -133,7 +133,7 @@ function expectPlainParts(parts: readonly ShippedPart[], { name, trust }: Stagin
   const expected = `expected a signed bundle because it names code, got ${code.file}`;
   throw new RuntimeError(
     "RUNTIME_UNSIGNED",
-    `${name}: ${expected}; serve with --require-signature, or with --models and the code in that folder`,
+    `${name}: ${expected}; serve with --require-signature, or with --models and the code there`,
   );
 }
 

@@ -7,8 +7,8 @@ import { classOfPlaces } from "./core/pipeline-table.ts";
 import { AccordionScheduler, type AccordionSchedulerOptions } from "./core/scheduler.ts";
 import { placeDecision } from "./describe/decision.ts";
 import { accordionDiffer, placesByName } from "./describe/diff.ts";
-import { accordionSummary, levelTable, levelTold } from "./describe/inspect.ts";
-import { stateTold } from "./describe/inspect-state.ts";
+import { accordionSummary, levelTable, describeLevel } from "./describe/inspect.ts";
+import { describeState } from "./describe/inspect-state.ts";
 import {
   accordionLevels,
   accordionSections,
@@ -26,11 +26,11 @@ export const accordion = {
   levelReports: accordionLevels,
   levelTable,
   summary: accordionSummary,
-  tellLevel: levelTold,
-  tellState: async (bundle, { text }) => stateTold(bundle, text),
+  describeLevel: describeLevel,
+  describeState: async (bundle, { text }) => describeState(bundle, text),
   decisions: () => ({
     stateCount: null,
-    text: "each pipeline with the times that its stages give",
+    text: "each pipeline with times that match its stages",
   }),
   decide: placeDecision,
   core: (bundle: AccordionBundle, options: AccordionSchedulerOptions) => ({
@@ -43,7 +43,7 @@ export const accordion = {
   levelDiffer: accordionDiffer,
   models: accordionModels,
   workerCount: (bundle) => classOfPlaces(bundle).length,
-  tellServing: servingPlaces,
+  describeServing: servingPlaces,
   host: async (bundle, { workers, ...options }) => {
     const { accordionApplication } = await import("./serve/accordion-application.ts");
     const executorFactory = workers.start.bind(workers);

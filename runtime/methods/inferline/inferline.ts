@@ -1,11 +1,11 @@
-/** InferLine: plans say on what hardware each task runs, in what batches, on how many replicas. */
+/** InferLine: plans give each task's hardware, batch size and number of replicas. */
 import type { InferlineBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { replicaShapeOf } from "../../core/graph/replica-shape.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
 import { plannedWorkers } from "../../describe/planned-workers.ts";
-import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -15,7 +15,7 @@ import {
   inferlineDispatcherOf,
 } from "./core/inferline-dispatcher.ts";
 import { inferlineDiffer } from "./describe/diff.ts";
-import { inferlineSummary, levelTable, planTold } from "./describe/inspect.ts";
+import { inferlineSummary, levelTable, describePlan } from "./describe/inspect.ts";
 import {
   firstReplicas,
   inferlineLevels,
@@ -25,7 +25,7 @@ import {
 import { inferlineModels } from "./serve/models.ts";
 
 const NO_STATES =
-  "provisioning plans: a replica that is idle takes what is queued for its task, up to its " +
+  "provisioning plans: an idle replica takes the queries of its task, up to its " +
   "largest batch; --level shows the plan for a load, and why it is not cheaper";
 
 export const inferline = {
@@ -36,8 +36,8 @@ export const inferline = {
   levelReports: inferlineLevels,
   levelTable,
   summary: inferlineSummary,
-  tellLevel: planTold,
-  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  describeLevel: describePlan,
+  describeState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
@@ -62,7 +62,7 @@ export const inferline = {
         return { task, pool, workers };
       }),
     ),
-  tellServing: (bundle) => servingTold(pooledWorkers(bundle), firstReplicas(bundle)),
+  describeServing: (bundle) => servingSummary(pooledWorkers(bundle), firstReplicas(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { inferlineApplication } = await import("./serve/inferline-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);

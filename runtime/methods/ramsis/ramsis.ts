@@ -1,7 +1,7 @@
-/** RAMSIS: tables say which variant runs which batch. */
+/** RAMSIS: tables choose the variant and the batch. */
 import type { RamsisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
-import { pooledWorkers, servingTold } from "../../describe/serving-told.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readRamsisBundle } from "./bundle/fields.ts";
 import { type DispatcherOptions, dispatcherOf } from "./core/dispatcher-of.ts";
@@ -23,8 +23,8 @@ export const ramsis = {
   levelReports: ramsisLevels,
   levelTable,
   summary: ramsisSummary,
-  tellLevel: tableMap,
-  tellState: tableState,
+  describeLevel: tableMap,
+  describeState: tableState,
   decisions: ({ levels }) => {
     const stateCount = levels.reduce((count, level) => count + level.actionByState.data.length, 0);
     return { stateCount, text: `${stateCount} states, each with a decision in range` };
@@ -40,7 +40,7 @@ export const ramsis = {
   levelDiffer: tableDiffer,
   models: ramsisModels,
   workerCount: pooledWorkers,
-  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  describeServing: (bundle) => servingSummary(pooledWorkers(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { ramsisApplication } = await import("./serve/ramsis-application.ts");
     const executorFactory = workers.start.bind(workers);

@@ -1,10 +1,10 @@
-/** Themis: plans say how many instances of how many cores each task has, also in a burst. */
+/** Themis: plans give each task's instances and their cores, also for bursts. */
 import { followedLevels, type ThemisBundle } from "../../bundle/schema.ts";
 import { CommandBuffer } from "../../core/command-buffer.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
 import { plannedWorkers } from "../../describe/planned-workers.ts";
-import { servingTold } from "../../describe/serving-told.ts";
+import { servingSummary } from "../../describe/serving-summary.ts";
 import { PipelineReplayer } from "../../server/graph/pipeline-replayer.ts";
 import { queryRoom } from "../../server/graph/query-room.ts";
 import type { RuntimeMethod } from "../method.ts";
@@ -12,15 +12,15 @@ import { readThemisBundle } from "./bundle/fields.ts";
 import { themisShapeOf } from "./core/shape.ts";
 import { type ThemisDispatcherOptions, themisDispatcherOf } from "./core/themis-dispatcher.ts";
 import { themisDiffer } from "./describe/diff.ts";
-import { levelTable, planTold, themisSummary } from "./describe/inspect.ts";
+import { levelTable, describePlan, themisSummary } from "./describe/inspect.ts";
 import { firstInstances, themisLevels, themisSections, themisTasks } from "./describe/reports.ts";
 import { themisModels } from "./serve/models.ts";
 
 const NO_STATES =
-  "plans of cores and instances: an instance that is idle takes what is queued for its task, up " +
-  "to its largest batch; --level shows the plan for a load, and what a burst makes of it";
+  "plans of cores and instances: an idle instance takes the queries of its task, up " +
+  "to its largest batch; --level shows the plan for a load, and its changes in a burst";
 
-/** As many as its plans and bursts have instances at a time. */
+/** Returns the largest number of instances that plans and bursts use at a time. */
 const workerCount = (bundle: ThemisBundle): number => themisShapeOf(bundle).workerCount;
 
 export const themis = {
@@ -31,8 +31,8 @@ export const themis = {
   levelReports: themisLevels,
   levelTable,
   summary: themisSummary,
-  tellLevel: planTold,
-  tellState: async (_, { text }) => refuseStates(text, NO_STATES),
+  describeLevel: describePlan,
+  describeState: async (_, { text }) => refuseStates(text, NO_STATES),
   decisions: () => ({
     stateCount: null,
     text: "each with a plan whose stages are as profiled and whose costs add up",
@@ -64,7 +64,7 @@ export const themis = {
         return { task, pool: bundle.tasks[task]?.variants[variant]?.pool ?? 0, workers };
       }),
     ),
-  tellServing: (bundle) => servingTold(workerCount(bundle), firstInstances(bundle)),
+  describeServing: (bundle) => servingSummary(workerCount(bundle), firstInstances(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { foretoldApplication } = await import("./serve/themis-application.ts");
     const executorFactory = workers.startAssigned.bind(workers);

@@ -106,7 +106,7 @@ test.each(["a-file", "new", "made/new"])("has nothing against writing %s", async
   await expect(expectWritable(at(name))).resolves.toBeUndefined();
 });
 
-describe("what is no file", () => {
+describe("a place without a regular file", () => {
   /** Refused before the work and at its end, and still there. */
   async function isRefused(name: string, reason: string): Promise<void> {
     const { mode, ino } = lstatSync(at(name));
@@ -249,7 +249,7 @@ describe("what killed processes left", () => {
     expect(readdirSync(folder).sort()).toEqual([young, "a"].sort());
   });
 
-  test("is told apart from files that only look alike", async () => {
+  test("is distinguished from files with similar names", async () => {
     const others = [`${PREFIX}mine`, ".stratagem.tmp", "x.tmp-1"];
     for (const name of others) leave(name, 100 * ABANDONED_AFTER_MS);
     await writeAtomically(at("a"), bytes("new"));

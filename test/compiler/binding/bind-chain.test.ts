@@ -29,7 +29,7 @@ async function messageOf(files: Readonly<Record<string, readonly [Tensors, Tenso
   return mistakes.map(({ path, message }) => `${path.slice(4).join(".")}: ${message}`);
 }
 
-test("values go from file to file by name, and what nobody gives comes from outside", async () => {
+test("passes values by name, and takes missing ones from requests", async () => {
   const { model } = await bound([linkPath("first"), linkPath("second"), linkPath("third")]);
   expect(model?.file).toBe("first.onnx");
   expect(model?.inputs.map(({ name }) => name)).toEqual(["x", "bias"]);
@@ -110,7 +110,7 @@ test.each<[string, Parameters<typeof messageOf>[0], string[]]>([
   expect(await messageOf(files)).toEqual(expected);
 });
 
-test("axes and names are said of single files only", async () => {
+test("allows axes and names for single files only", async () => {
   const binding: Binding = {
     axes: { n: "batch" },
     padding: 0,

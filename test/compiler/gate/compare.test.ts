@@ -80,7 +80,7 @@ describe("tolerances", () => {
     expect(left(allow)).toEqual(expected);
   });
 
-  test("what is allowed is told with its tolerance", () => {
+  test("reports allowed changes with their tolerance", () => {
     const rows = compare(before, promised([level(100), worse]), allowed("p99 10%; p99 1ms"));
     const row = rows.find(({ figure, loadQps }) => figure === "p99" && loadQps === 200);
     expect(row).toMatchObject({ verdict: "allowed", tolerances: ["p99 10%", "p99 1ms"] });
@@ -131,7 +131,7 @@ describe("levels", () => {
   });
 });
 
-test("a promise that is gone is a regression, and a new one is none", () => {
+test("a missing promise is a regression, a new one is not", () => {
   const { accuracy: _, ...without } = FIGURES;
   const after = [level(100, { figures: without }), level(200)];
   expect(regressions(after)).toEqual(["accuracy@100"]);

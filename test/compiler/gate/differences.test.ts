@@ -127,7 +127,7 @@ test("a summary comes first, and a screen of details with how to see the others"
   expect(all.at(-1)).not.toContain("X shows");
 });
 
-test("the largest change of a promise is told, and at which load", () => {
+test("reports the largest change of a promise with its load", () => {
   const before = sampleBundle();
   const after: RamsisBundle = {
     ...before,

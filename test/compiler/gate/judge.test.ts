@@ -20,7 +20,7 @@ function lines(text: string, bundle: PromisedBundle = BUNDLE): string[] {
   return judgedLines(judge(parsed(text), bundle));
 }
 
-test("what is kept is told in one line, and what is broken in a line each", () => {
+test("reports kept requirements in one line, and broken ones in a line each", () => {
   expect(lines("accuracy >= 90%; bytes <= 1kB")).toEqual([
     "requirements kept: accuracy >= 90%; bytes <= 1kB",
   ]);
@@ -31,7 +31,7 @@ test("what is kept is told in one line, and what is broken in a line each", () =
   ]);
 });
 
-test("the worst level is told first, then at which others it is broken", () => {
+test("names the worst level first, then the other levels that break it", () => {
   expect(lines("accuracy >= 99%")).toEqual([
     "BROKEN accuracy >= 99%: 90.000% at level 400 qps, and at 100, 200 qps",
   ]);
@@ -81,7 +81,7 @@ test("nothing feasible keeps nothing that is asked of what is feasible", () => {
   expect(lines("feasible", none)).toEqual(["BROKEN feasible: not feasible at level 100 qps"]);
 });
 
-test("what is not promised is broken, and says why", () => {
+test("a missing promise is broken, with the reason", () => {
   const { cost: _, ...unpriced } = FIGURES;
   const bundle = promised([level(100, { figures: unpriced })]);
   expect(lines("cost <= 3/h; p99 <= 40ms; cores <= 4", bundle)).toEqual([
@@ -144,7 +144,7 @@ test("classes and buckets can be asked by name, or each, with their own SLO", ()
   ]);
 });
 
-test("somebody who asks for feasible levels anywhere knows of the others", () => {
+test("a requirement of feasibility anywhere suppresses the warning", () => {
   expect(requiresFeasible(parsed("accuracy >= 1%; feasible @ ..200"))).toBe(true);
   expect(requiresFeasible(parsed("accuracy >= 1% @ feasible"))).toBe(false);
 });

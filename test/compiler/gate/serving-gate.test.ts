@@ -21,7 +21,7 @@ test("a bundle whose promises are the same may be tried", async () => {
   expect(await servingGate(null)(await letters(), await letters())).toEqual([]);
 });
 
-test("what is promised less is said for each level", async () => {
+test("reports weaker promises for each level", async () => {
   const served = await letters();
   const worse = await servingGate(null)(served, lessAccurate(served, 0.01));
   expect(worse).toHaveLength(served.levels.length);

@@ -74,9 +74,7 @@ test("open axes get a size, rows are found where they are, settings are constant
     state: { stateN: "state" },
   });
   const wrong = made([join(folder, "stream.onnx")], { axes: { sample: 160 } });
-  await expect(wrong).rejects.toThrow(
-    /"sample": no input has this axis; did you mean "samples"/,
-  );
+  await expect(wrong).rejects.toThrow(/"sample": no input has this axis; did you mean "samples"/);
   const halves = onnxModel({
     nodes: [{ op: "Reshape", inputs: ["x", "pairs"], output: "y" }],
     constants: [{ name: "pairs", type: "int64", shape: [3], values: [0, -1, 2] }],
@@ -112,7 +110,7 @@ test("asks for what no flag says, and again for an answer that says nothing", as
   expect(asked[1]).toContain("expected a time with its unit such as 150 ms");
 });
 
-test("refuses other tasks, what is no model, and a spec that is there", async () => {
+test("refuses other tasks, invalid models and an existing spec", async () => {
   const [one, other] = [fileOf("c.onnx", identityModel(3)), fileOf("d.onnx", identityModel(4))];
   await expect(made([one, other])).rejects.toThrow(/expected variants of one task.*\[-1, 4\]/);
   const broken = fileOf("broken.onnx", Buffer.from("no model"));
@@ -210,10 +208,10 @@ test("says what a file is that is no model", async () => {
   };
   const expected = ": expected an ONNX model that can be served: the file is ";
   expect(await refused("zero.onnx", "")).toBe(`${expected}empty`);
-  expect(await refused("page.onnx", "<!DOCTYPE html>")).toMatch(`${expected}a page of the web`);
+  expect(await refused("page.onnx", "<!DOCTYPE html>")).toMatch(`${expected}a web page`);
   const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:aa\n";
   expect(await refused("lfs.onnx", pointer)).toMatch(/git lfs pull/);
-  expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; allowed: the \.onnx/);
+  expect(await refused("a.ort", "\0\0\0\0ORTM")).toMatch(/in the ORT format; use the \.onnx/);
   const fixed = onnxModel({
     nodes: [{ op: "Identity", inputs: ["one"], output: "y" }],
     constants: [{ name: "one", type: "float32", shape: [1], values: [1] }],

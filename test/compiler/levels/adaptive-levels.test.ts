@@ -97,7 +97,7 @@ describe("adaptive levels", () => {
     expect(loadsOf(result)).toEqual([100, only?.fromQps, only?.toQps, 1100]);
   });
 
-  test("look at both accuracies, per query and per satisfied query", async () => {
+  test("compare both accuracies, per query and per satisfied query", async () => {
     const late: Curve = (loadQps) => ({ accuracy: 0.5, perSatisfied: 0.9 - 0.0005 * loadQps });
     const result = await placed(RANGE, late);
     expect(Math.max(...stepsOf(result, "accuracyPerSatisfied"))).toBeLessThan(0.1);

@@ -180,7 +180,7 @@ const allowed = (role: Manifest): string[] =>
     return `${resources.join()} ${resourceNames.join()}: ${verbs.join()}`;
   });
 
-test("the scaler may do what it does, and nobody else asks the API for anything", async () => {
+test("only the scaler has API permissions, and only the necessary ones", async () => {
   const all = await manifests(INFERLINE);
   expect(allowed(one(all, "Role"))).toEqual(["statefulsets/scale ocr-inferline-cpu: get"]);
   const withAccount = all.filter((object) => podOf(object)?.serviceAccountName !== undefined);
@@ -189,7 +189,7 @@ test("the scaler may do what it does, and nobody else asks the API for anything"
   expect(kinds(letters)).not.toContain("Role");
 });
 
-test("the scaler takes the trigger that KEDA is told to send it", async () => {
+test("the scaler accepts the trigger in KEDA's configuration", async () => {
   const { bundle } = await loadBundle(INFERLINE);
   const { application } = bundle;
   const nowMs = () => 0;
@@ -201,7 +201,7 @@ test("the scaler takes the trigger that KEDA is told to send it", async () => {
   expect(read).toMatchObject({ pool: "cpu", tolerance: 0.1, statefulSet: "ocr-inferline-cpu" });
 });
 
-test("a front end is told every worker that there can be, by its name", async () => {
+test("a front end gets the names of all possible workers", async () => {
   const all = await manifests(INFERLINE);
   const [serve] = podOf(one(all, "Deployment"))?.containers ?? [];
   const listed = serve?.args[serve.args.indexOf("--workers") + 1] ?? "";

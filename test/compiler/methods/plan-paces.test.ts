@@ -15,7 +15,7 @@ describe.each(["inferline", "themis", "accordion"] as const)("method %s", (name)
     return { bundle, level: level ?? expect.fail("a bundle has a level") };
   }
 
-  test("states figures for each pace, which whoever verifies finds again", async () => {
+  test("states figures for each pace, which verification reproduces", async () => {
     const { bundle, level } = await compiled();
     const { byPace = [], headroom = 0 } = pacePromisesOf(level);
     expect(byPace.map(({ pace }) => pace)).toEqual([...PACES]);

@@ -67,7 +67,7 @@ test("names and shapes that do not fit are told by the model's own names", () =>
   ]);
 });
 
-test("a bundle has state under the names that everybody but the worker uses", () => {
+test("a bundle has state under its public names", () => {
   const input = { dtype: "float32", shape: [-1, 1], batchAxis: 0, constant: null, resize: null };
   const output = { batchAxis: 0, k: null, labels: null, blank: null };
   const adapted: ModelFile = {

@@ -64,7 +64,7 @@ test("a stage holds only the weights it needs, and shared ones where each is", a
   expect(layered.stage(relu, relu + 1).bytes.length).toBeLessThan(200);
 });
 
-test("tells the layers by their ops, and tensors of one instance", async () => {
+test("names layers by their operators, and describes tensors of one instance", async () => {
   const layered = await layersOf(chainModel());
   expect(layered.layerNames.join(" ")).toBe(
     "Conv Relu Conv Relu MaxPool GlobalAveragePool Flatten Gemm Softmax",

@@ -140,7 +140,7 @@ test("refuses an If that the data decides inside a branch, and inside a function
   expect(await refusalOf(modelOf(graph, { functions: [gated] }))).toBe(expected);
 });
 
-test("tells in the words of onnxruntime which operators it knows", async () => {
+test("quotes onnxruntime's message on unsupported operators", async () => {
   const g = new GraphBuilder();
   g.node("Neg", ["x"], {}, { output: ["y"] });
   const graph = g.graph([ROW], [RESULT]);
@@ -160,7 +160,7 @@ test("tells in the words of onnxruntime which operators it knows", async () => {
   expect(await refusalOf(unknown)).toMatch(/imports ai\.onnx 17, my\.own 3;.*my\.own:Guess/);
 });
 
-test("refuses what is no model, and one that does nothing", async () => {
+test("refuses files that are not models, and a model without nodes", async () => {
   const text = new TextEncoder().encode("no model at all");
   expect(await refusalOf(text)).toMatch(/^expected an ONNX model, got another file: /);
   expect(await refusalOf(new Uint8Array())).toMatch(/got another file: it has no graph$/);

@@ -64,7 +64,7 @@ test("a machine is noisy for its tails, although every p95 is known well", () =>
   expect(noisyCells).toEqual([]);
 });
 
-test("tells what neighbours took only of runs on one core of the processor", () => {
+test("reports the neighbours' share only for runs on one CPU core", () => {
   const wallMs = quietMs(10, 1);
   const half = cellOf(
     wallMs,

@@ -27,7 +27,7 @@ function machineOfWidths(runs: Batch[] = []) {
   });
 }
 
-test("each bucket has its times, and the largest those of who knows of none", async () => {
+test("each bucket has its times, and a reader without buckets gets the largest's", async () => {
   const folder = folderOf(FILES);
   const runs: Batch[] = [];
   const machine = machineOfWidths(runs);

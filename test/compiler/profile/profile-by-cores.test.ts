@@ -65,7 +65,7 @@ describe("by cores", () => {
     });
   });
 
-  test("tells what neighbours took from the runs on one core alone", async () => {
+  test("reports the neighbours' share from runs on one core only", async () => {
     // On one core 20 % of the time goes to neighbours; on two, 1.5 cores work at a time.
     const busy: Timing = (batch, run, cores) => {
       const { wallMs } = scaling(batch, run, cores);

@@ -21,7 +21,7 @@ function machineWithFixed(rows: number, otherRows = rows): FakeMachine {
   });
 }
 
-test("a model whose batch is fixed is measured at it alone, and that is said once", async () => {
+test("measures a model with a fixed batch only at it, and reports that once", async () => {
   const folder = folderOf(FILES);
   const machine = machineWithFixed(1);
   const { text, json } = await profileCommand(commandFor(folder, { repeat: 1 }), machine);
@@ -52,7 +52,7 @@ test("says nothing where the fixed batch is what was asked for", async () => {
   expect(json).not.toHaveProperty("leftOut");
 });
 
-test("tells of models with the same batch in one line", () => {
+test("reports models with the same batch in one line", () => {
   const models = [1, 1, 4].map((rows, index) => ({
     name: `m${index}`,
     model: { inputs: [{ name: "x", dtype: "float32", shape: [rows, 3] }] },

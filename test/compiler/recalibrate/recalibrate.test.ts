@@ -88,7 +88,7 @@ async function recalibrate(more: Partial<RecalibrateCommand>) {
 
 const metrics = written("metrics.txt", metricsOf(SEEN));
 
-test("what was seen often enough replaces what was profiled; the variant follows", async () => {
+test("replaces times with enough samples; scales the other times of the variant", async () => {
   const before = profileOf(1 / 1.5);
   const found = await recalibrate({ from: [metrics], app: written("fast.json", before) });
   const { small, large } = found.profile.variants;
@@ -140,7 +140,7 @@ test("a plan of the recalibrated profile promises what one of the true profile d
   expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
 });
 
-test("times stay where nobody says how busy the neighbours were", async () => {
+test("keeps times undivided if the number of busy workers is unknown", async () => {
   const serving = { processors: 2, contention: [1, 1.4, 2] };
   const profile = written("curve.json", profileOf(1, { serving }));
   const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
@@ -249,7 +249,7 @@ test.each([
   expect(() => readFileSync(out)).toThrow("ENOENT");
 });
 
-test("a server that is not there, and a profile that is none, are told", async () => {
+test("reports an unreachable server, and a file that is not a profile", async () => {
   const profile = written("here.json", profileOf(1));
   await expect(recalibrate({ from: [join(folder, "gone.txt")], app: profile })).rejects.toThrow(
     "gone.txt: expected a file, or a server that answers, got:",

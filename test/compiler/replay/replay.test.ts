@@ -99,7 +99,7 @@ test("what a client named is not the table's, and a level that is not there is n
   ]);
 });
 
-test("events tell the core again: requests are held against what it starts then", () => {
+test("compares requests with the batches of a core that repeats the events", () => {
   const nowMs = 10;
   const { variant, batch } = decided(1, 100);
   const index = BUNDLE.tasks[0]?.variants.findIndex(({ name }) => name === variant) ?? -1;
@@ -128,7 +128,7 @@ test("events tell the core again: requests are held against what it starts then"
   expect(gap.counts).toMatchObject({ lostLines: 4, events: 0, skippedEvents: 2, same: 1 });
 });
 
-test("events that no core can be told, and lines of nothing, are told of", () => {
+test("reports impossible events and invalid lines", () => {
   const broken: LogLine = {
     kind: "events",
     ...{ application: "tiny", core: 0 },

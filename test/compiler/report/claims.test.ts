@@ -50,7 +50,7 @@ function feasibleCells(page: string, column: number): (string | null | undefined
 }
 
 describe("what provisioned plans cost", () => {
-  test("is told beside what the simulation comes to, where that is more", async () => {
+  test("is shown with the simulated value if that is higher", async () => {
     const { bundle } = await loadBundle("policies/cascade/bundle.msgpack");
     const cascade = bundle as InferlineBundle;
     const levels = cascade.levels.map((level) => ({
@@ -76,7 +76,7 @@ describe("what provisioned plans cost", () => {
     expect(day?.of).toBe("from 50 to 300 requests/s and back, an hour in 23 s");
   });
 
-  test("is not told twice where both are the same", () => {
+  test("is shown once if both are the same", () => {
     const sample = inferlineSample();
     const levels = sample.levels.map((level) => ({
       ...level,
@@ -87,7 +87,7 @@ describe("what provisioned plans cost", () => {
   });
 });
 
-test("a goal is a goal, and who misses it is named", () => {
+test("names levels that miss a goal", () => {
   const sample = inferlineSample();
   const levels = sample.levels.map((level, index) => ({
     ...level,
@@ -140,7 +140,7 @@ describe("of tables", () => {
     expect(feasibleCells(page, 1)[0]).toMatch(/^no: violations of class relaxed 7\.2% > /);
   });
 
-  test("a simulation with more late queries than are allowed is told", async () => {
+  test("reports a simulation with too many late queries", async () => {
     const sample = sampleBundle();
     const bundle = { ...sample, slo: { ...sample.slo, maxViolationRate: 1e-9 } };
     const levels = bundle.levels.map((level) => ({

@@ -30,13 +30,13 @@ test("gives every value of plain data back, bit for bit", () => {
   );
 });
 
-test("tells 0 from -0, and has the numbers that JSON has not", () => {
+test("distinguishes 0 from -0, and keeps numbers that JSON lacks", () => {
   for (const number of [-0, 0, Number.NaN, Number.POSITIVE_INFINITY, -5e-324]) {
     expect(Object.is(exactValue(exactText(number)), number)).toBe(true);
   }
 });
 
-test("refuses what is no plain data, or was not written by it", () => {
+test("refuses unsupported objects and foreign text", () => {
   expect(() => exactText(() => 1)).toThrow(TypeError);
   expect(() => exactText(new Set())).toThrow(TypeError);
   for (const text of ['{"$array":["Float64Array","AAAA"]}', '{"$no":1}', '{"$map":1,"b":2}', "{"]) {

@@ -77,7 +77,7 @@ describe("parts of a compile", () => {
     expect(refusal([given(1), unfinished(2), given(3)])).toContain(
       "but shard 2 is unfinished (2.part has 1 levels so far)",
     );
-    expect(refusal([absent("1.part")])).toContain("got none: there is no 1.part");
+    expect(refusal([absent("1.part")])).toContain("got none; not found: 1.part");
   });
 
   test("are refused with what makes them parts of another compile", () => {
@@ -112,7 +112,7 @@ describe("parts of a compile", () => {
   });
 });
 
-test("a part that was cut or changed is none, but one that is being made is read", () => {
+test("refuses a truncated or changed part, but reads an unfinished one", () => {
   const text = partText({ header: headerOf(1), levels: [level, level], branches: [], stages: [] });
   const lines = text.split("\n");
   expect(readPartText(text)).toMatchObject({ isWhole: true, header: headerOf(1) });

@@ -25,7 +25,7 @@ test("buckets ascend by their sizes, the first axis slowest", () => {
   ]);
 });
 
-test("who knows of no buckets has the times of the largest", () => {
+test("a reader without buckets gets the times of the largest", () => {
   const variant = variantOf(edited(PROFILE, ROWS, BUCKETS));
   expect(variant?.rows).toEqual([{ batch: 1, latencyMs: 20, quantiles: null }]);
   expect(variant?.buckets?.map(({ name, rows }) => [name, rows.length])).toEqual([

@@ -36,13 +36,15 @@ test("reads 25,000 keys of one mapping and finds each", () => {
   }
 });
 
-test("tells the first 1000 of 25,000 unknown keys, and that there are more", () => {
+test("reports the first 1000 of 25,000 unknown keys, and that there are more", () => {
   const text = `${SPEC}\n${lines(25_000, (index) => `key${index}: ${index}`)}\n`;
   const folder = folderOf({ "app.yaml": text, "profile.json": PROFILE });
   const { message, others } = errorOf(() => loadApplication(join(folder, "app.yaml")));
   expect(message).toContain('key0: unknown key "key0"; allowed are version, application');
   expect(others).toHaveLength(1000);
-  expect(others.at(-1)?.message).toMatch(/app\.yaml: and more mistakes; at most 1000 are reported$/);
+  expect(others.at(-1)?.message).toMatch(
+    /app\.yaml: and more mistakes; at most 1000 are reported$/,
+  );
 });
 
 test.each([

@@ -70,7 +70,7 @@ test.each(["gpu", "cuda:x", "webgpu:0", "cpu:0", "cuda:0,0", "cuda:", ""])(
   "refuses the device %j by what is allowed",
   (device) => {
     const found = mistake({ pools: `{ name: a, device: "${device}" }`, profiles: { cpu: CPU } });
-    expect(found).toContain("expected cpu, cuda, tensorrt or webgpu; of cuda and tensorrt also");
+    expect(found).toContain("expected cpu, cuda, tensorrt or webgpu; cuda and tensorrt also");
   },
 );
 

@@ -15,7 +15,7 @@ const mistakesOf = (slow: Slow) =>
   );
 
 describe("slow spells of a profile", () => {
-  test("are such that work without a rest takes what the profile says, if nobody says else", () => {
+  test("assume by default that the profile's times are those of continuous work", () => {
     const slow = slowOf(SLOW);
     expect(slow).toEqual({ ...SLOW, fast: 0.8 + 0.2 / 1.5 });
     // Of the time, a fifth is slow, and two thirds as much gets done in it.
@@ -24,7 +24,7 @@ describe("slow spells of a profile", () => {
     expect(slowOf({ ...SLOW, fast: 1.1 })?.fast).toBe(1.1);
   });
 
-  test("are none where they are none of the time, as quick, or too short to be felt", () => {
+  test("are left out without share, slowdown or noticeable length", () => {
     expect(servingOf(BARE).slow).toBeUndefined();
     for (const none of [{ share: 0 }, { factor: 1, fast: 1 }, { spellMs: 0.5 }]) {
       expect(slowOf({ ...SLOW, ...none })).toBeUndefined();

@@ -63,7 +63,7 @@ test("shares that are rounded sum to 1 all the same", () => {
   for (const share of shares) expect(share).toBeCloseTo(1 / 3, 12);
 });
 
-test("how classes are served is auto where nothing is said, and else what is said", () => {
+test("the class option is auto unless the policy sets it", () => {
   expect(applicationOf(WITH_CLASSES).policy).not.toHaveProperty("classes");
   const shared = edited(WITH_CLASSES, "method: ramsis", "method: ramsis\n  classes: shared");
   expect(applicationOf(shared).policy).toMatchObject({ classes: "shared" });

@@ -31,7 +31,7 @@ test("what holds has no cause", () => {
   expect(cause({ checks: [{ ...P99, holds: true }] })).toBeNull();
 });
 
-test("time that other guests took is told with its seconds and the profile's share", () => {
+test("reports stolen time with its seconds and the profile's share", () => {
   const lost = { stealShare: 0.12 };
   const timeline = seconds([{}, {}, {}, lost, lost, lost]);
   expect(cause({ timeline })).toBe(
@@ -40,14 +40,14 @@ test("time that other guests took is told with its seconds and the profile's sha
   expect(cause({ machine: { ...POINT.machine, stealShare: 0.04 } })).toContain("lost 4.0 %");
 });
 
-test("other processes are told, which no counter of steal shows", () => {
+test("reports other processes, which steal counters do not show", () => {
   const machine = { ...POINT.machine, neighbourShare: 0.08 };
   expect(cause({ machine })).toBe("other processes on this machine used 8.0 % of the processors");
   const unknown = { ...POINT.machine, neighbourShare: null };
   expect(cause({ machine: unknown })).not.toContain("processors");
 });
 
-test("a slow pace is told, for its spells are slower than its mean", () => {
+test("reports a slow pace, since its slow periods exceed the mean", () => {
   const at = (pace: number | null) => cause({ machine: { ...POINT.machine, pace } });
   expect(at(1.6)).toBe("batches took 1.60 times their profiled time on average");
   expect(at(1.1)).not.toContain("profile");
@@ -65,7 +65,7 @@ test("processes without time left are named", () => {
   );
 });
 
-test("a late generator and lost requests are told", () => {
+test("reports a late generator and lost requests", () => {
   const measured = { ...MEASURED, sendLagMs: { p50: 1, p99: 7.25 }, errors: { "503": 3 } };
   expect(cause({ measured })).toBe(
     "the load generator sent 1 % of the requests 7.3 ms late or more; " +
@@ -73,7 +73,7 @@ test("a late generator and lost requests are told", () => {
   );
 });
 
-test("other variants than simulated are told by what they are worth", () => {
+test("reports other variants than simulated by their accuracy", () => {
   const check: Check = { ...P99, name: "accuracy", promised: 0.97, measured: 0.95 };
   expect(cause({ checks: [check] })).toBe(
     "less accurate variants answered than the simulation chose",
@@ -91,7 +91,7 @@ test("where nothing stands out, the seconds say where the time went", () => {
   expect(cause({ timeline: seconds([{ p50Ms: 4 }]) })).toContain("faster than predicted");
 });
 
-test("seconds are told as runs", () => {
+test("formats seconds as ranges", () => {
   expect(secondsText([3])).toBe("second 3");
   expect(secondsText([1, 2, 3, 5, 8, 9])).toBe("seconds 1–3, 5 and 8–9");
 });

@@ -46,7 +46,7 @@ test("a level that promises less than half of the ceiling keeps it", () => {
   expect(broken(measured, predicted, { ...PROMISED, violationRate: 0.006 })).toEqual([]);
 });
 
-test("accuracy holds within 0.2 points, and is no check where nobody knows it", () => {
+test("accuracy holds within 0.2 points, and is not checked if unknown", () => {
   expect(broken({ accuracy: 0.9719 })).toEqual([]);
   expect(broken({ accuracy: 0.9679 })).toEqual(["accuracy"]);
   expect(broken({ accuracy: null })).toEqual([]);

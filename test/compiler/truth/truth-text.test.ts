@@ -24,7 +24,7 @@ test("the table has a row for each point, marks what is broken and says why", ()
   expect(lines.at(-1)).toBe("1 of 2 hold");
 });
 
-test("what is better than promised is no broken promise, and is told apart", () => {
+test("distinguishes results better than promised from broken promises", () => {
   const measured = { ...MEASURED, p99Ms: 20 };
   const checks = [{ ...BROKEN.checks[0], measured: 20, isKept: true }];
   const point = { ...BROKEN, measured, checks, verdict: "better" } as const;
@@ -40,7 +40,7 @@ test("what is better than promised is no broken promise, and is told apart", () 
   expect(page.querySelector("td.broken")).toBeNull();
 });
 
-test("every try is told, and what predictions leave out", () => {
+test("reports every repetition, and components missing in predictions", () => {
   const { measured, machine, checks } = BROKEN;
   const tried = { measured, machine: { ...machine, stealShare: 0.2 }, checks, holds: false };
   const point = { ...POINT, earlier: [{ ...tried, cause: "stolen" }] };

@@ -117,7 +117,7 @@ describe("a batch", () => {
     expect(await client.infer("m", { id: "third" })).toMatchObject({ status: 200 });
   });
 
-  test("is not begun once its time is over, and may come again", async () => {
+  test("is not started after its deadline, and may come again", async () => {
     expect(
       await client.infer("m", { id: "late", headers: { "stratagem-deadline-ms": "0" } }),
     ).toMatchObject({ status: 504 });
@@ -151,7 +151,7 @@ describe("a batch", () => {
 });
 
 describe("the process of a model", () => {
-  test("killed in the middle of a batch is told as 502 and followed by another", async () => {
+  test("killed in the middle of a batch is answered with 502 and replaced", async () => {
     const { kill } = held();
     const { running, waiting } = await runningAndWaiting("behind", {});
     kill();
@@ -164,7 +164,7 @@ describe("the process of a model", () => {
     // It may have run, so that it never runs again here.
     expect(await client.infer("m", { id: "behind-runs" })).toMatchObject({ status: 409 });
     expect(await client.infer("m", { id: "behind" })).toMatchObject({ status: 200 });
-    expect(agent.notices.join()).toContain("m: its process is lost");
+    expect(agent.notices.join()).toContain("m: its process ended");
   });
 });
 
@@ -180,7 +180,7 @@ describe("models", () => {
     expect(agent.pids().get("other")).toBe(pid);
     const wrong = await client.load("other", { sha256: "0".repeat(64) });
     expect(wrong).toMatchObject({ status: 400 });
-    expect(wrong.json.error).toContain(`expected the file of SHA-256 ${"0".repeat(64)}, got`);
+    expect(wrong.json.error).toContain(`expected a file with SHA-256 ${"0".repeat(64)}, got`);
     expect(await client.unload("other")).toMatchObject({ status: 200 });
     expect(await client.unload("other")).toMatchObject({ status: 400 });
     expect(await client.infer("other", {})).toMatchObject({ status: 404 });

@@ -21,7 +21,7 @@ export function modelFolder(...names: readonly string[]): string {
 }
 
 export interface TestedAgent extends Agent {
-  /** What an operator was told. */
+  /** Notices to the operator. */
   readonly notices: string[];
   readonly client: AgentClient;
 }

@@ -1,4 +1,4 @@
-/** What runs the models of an agent that is not told. */
+/** Device of an agent that is not configured with one. */
 import { expect, test } from "vitest";
 import { DeviceChoice } from "../../../runtime/agent/device-choice.ts";
 import { defaultDevice, type WorkerDevice } from "../../../runtime/exec/models/worker-device.ts";
@@ -35,7 +35,7 @@ test("a model that nothing runs decides nothing", async () => {
   expect(await devices.start(async ({ provider }) => provider)).toBe("cuda");
 });
 
-test("what is told is not tried", async () => {
+test("a configured device is not tried", async () => {
   const { devices } = choice(defaultDevice("cpu"));
   const broken = devices.start(() => Promise.reject(new Error("broken")));
   await expect(broken).rejects.toThrow(/^broken$/);

@@ -17,7 +17,7 @@ describe("a fence", () => {
     expect(() => fence.check({ frontEnd: "a", epoch: 3 })).toThrow(
       expect.objectContaining({
         status: 409,
-        message: "stratagem-lease: expected that of b, epoch 4, or a later one, got epoch 3 of a",
+        message: "stratagem-lease: expected epoch 4 of b or a later epoch, got epoch 3 of a",
       }),
     );
     expect(fence.epoch).toBe(4);

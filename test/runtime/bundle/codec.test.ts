@@ -164,7 +164,7 @@ test.each<[string, Uint8Array, RegExp]>([
   ["a huge map", Uint8Array.of(0xdf, 0xff, 0xff, 0xff, 0xff), /at least 1 more/],
   ["a huge string", Uint8Array.of(0xdb, 0xff, 0xff, 0xff, 0xff), /at least 4294967295 more/],
   ["a huge bin", Uint8Array.of(0xc6, 0xff, 0xff, 0xff, 0xff), /at least 4294967295 more/],
-  ["a key twice", Uint8Array.of(0x82, ...text("a"), 1, ...text("a"), 2), /out of order or twice/],
+  ["a key twice", Uint8Array.of(0x82, ...text("a"), 1, ...text("a"), 2), /out of order or repeated/],
   ["keys in disorder", Uint8Array.of(0x82, ...text("b"), 1, ...text("a"), 2), /out of order/],
   ["a key that is no string", Uint8Array.of(0x81, 1, 1), /a string as a map key/],
   ["text that is not UTF-8", Uint8Array.of(0xa2, 0xc3, 0x28), /not UTF-8/],

@@ -69,7 +69,7 @@ test.each<[string, unknown, string]>([
   ["cluster.pools[0].workers", 1.5, "an integer from 1"],
   ["cluster.pools[0].cores", "4", 'got "4"'],
   ["cluster.pools[0].device", null, "cluster.pools[0].device: expected a text"],
-  ["cluster.pools[0].device", "gpu", "expected cpu, cuda, tensorrt or webgpu; of cuda and"],
+  ["cluster.pools[0].device", "gpu", "expected cpu, cuda, tensorrt or webgpu; cuda and"],
   ["cluster.pools[0].device", "webgpu:0", "cluster.pools[0].device: expected cpu, cuda,"],
   ["cluster.pools[0].device", "cuda:0,0", 'got "cuda:0,0"'],
   ["cluster.pools[0].measuredOn", { provider: "cpu", name: "x" }, 'the key "driver"'],
@@ -128,7 +128,7 @@ test.each<[string, unknown, string]>([
   ["levels[0].expected.violationRate", 0.06, "levels[0].feasible"],
   ["levels[1].actionByState.shape", [7, 5], "levels[1].actionByState.shape: expected [5,7]"],
   ["levels[1].actionByState.data[17]", 10, "data[17]: expected an action for 3 queued, got 10"],
-  ["levels[1].actionByState.data[17]", 0xffff, "got 65535, which is no action"],
+  ["levels[1].actionByState.data[17]", 0xffff, "got 65535, which is not an action"],
   ["levels[1].actionByState.data[17]", 1, "got action 1, a batch of 2"],
   ["levels[1].actionByState.data[17]", 3, "got action 3, a batch of 4"],
 ])("refuses %s = %o for what it contradicts", (path, value, message) => {

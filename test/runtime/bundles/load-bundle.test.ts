@@ -40,7 +40,7 @@ test("names the file in front of what is wrong inside", async () => {
     code: "BUNDLE_SEMANTICS",
     message:
       `${path}: levels[1].actionByState.data[17]: expected an action for 3 queued, ` +
-      "got 10, which is no action; compile the bundle again",
+      "got 10, which is not an action; compile the bundle again",
   });
 });
 
@@ -56,7 +56,7 @@ test("a file that cannot be read is not a refused bundle", async () => {
   });
 });
 
-test("a pipe that nobody writes to and a device without end are refused at once", async () => {
+test("a pipe without a writer and an endless device are refused at once", async () => {
   const pipe = join(scratch, "pipe");
   makePipe(pipe);
   for (const path of [pipe, "/dev/zero"]) {

@@ -18,7 +18,7 @@ test("a level within its limits misses none", () => {
   expect(feasibleText(true, missed)).toBe("yes");
 });
 
-test("load and violations are told with what is allowed, those of a class with its name", () => {
+test("reports load and violations with their limits, those of a class with its name", () => {
   const rates = [
     { violationRate: 0.01, sloClass: "fast" },
     { violationRate: 0.072, sloClass: "slow" },
@@ -33,7 +33,7 @@ test("load and violations are told with what is allowed, those of a class with i
   );
 });
 
-test("targets of latency are told with what was found, where they are missed", () => {
+test("reports missed latency limits with the value found", () => {
   const slo = { p50Ms: 20, p95Ms: 50 };
   expect(missedLatencies(slo, { p50: 20, p95: 50, p99: 90, max: 99 })).toEqual([]);
   expect(missedLatencies({}, undefined)).toEqual([]);
@@ -47,7 +47,7 @@ test("a plan that misses the ceiling in its simulation is one, but not without s
   expect(feasibleText(true, missed)).toBe("yes, but violations 2.000% > 1.000%");
 });
 
-test("workers that the load takes at least are told where there are fewer", () => {
+test("reports the workers that the load needs if there are fewer", () => {
   const sketch = {
     tasks: [{ name: "only", latencyMs: { 1: 10 } }],
     workers: [2],
@@ -64,7 +64,7 @@ test("workers that the load takes at least are told where there are fewer", () =
   expect(inferlineMissed(bundle, planned)).toEqual([]);
 });
 
-test("cores that the load takes at least are told where there are fewer", () => {
+test("reports the cores that the load needs if there are fewer", () => {
   const bundle = themisBundle({
     tasks: [{ name: "only", latencyMs: [[10]] }],
     policy: { maxBatch: 1, maxCores: 1 },

@@ -67,7 +67,7 @@ test("inspect says the headroom of each level, and which levels are for slower m
 });
 
 test("inspect --level has a row for each pace", () => {
-  const { text } = methodOf(pacedBundle()).tellLevel(pacedBundle(), 0);
+  const { text } = methodOf(pacedBundle()).describeLevel(pacedBundle(), 0);
   expect(text).toContain(`
 on a slower machine, whose service times are pace times the profile's:
 pace  accuracy/query  violations  p50 ms  p99 ms

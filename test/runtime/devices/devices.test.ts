@@ -1,4 +1,4 @@
-/** How devices are named, and memory as Linux reports it by process. */
+/** Names of devices, and memory of processes as Linux reports it. */
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { exposition } from "../../../runtime/base/exposition.ts";
@@ -22,23 +22,23 @@ drm-memory-vram:\t2048 KiB
 drm-memory-gtt: \t100 KiB
 `;
 
-test("memory of a process is that of the device, each client once", () => {
+test("memory of a process is device memory, counting each client once", () => {
   expect(drmMemoryBytes([AMD, AMD, AMD.replace("42", "43"), "pos:\t0\n"])).toBe(4 * 2 ** 20);
 });
 
-test("a device without memory of its own has some of the processor's", () => {
+test("a device without memory of its own uses shared memory", () => {
   const intel = "drm-client-id: 7\ndrm-total-system0: 9 MiB\ndrm-resident-system0: 5 MiB\n";
   expect(drmMemoryBytes([intel])).toBe(5 * 2 ** 20);
   expect(drmMemoryBytes([`${intel}drm-resident-local0: 3 MiB\n`])).toBe(3 * 2 ** 20);
 });
 
-test("a process without a device tells nothing", () => {
+test("a process without a device has no memory figure", () => {
   expect(drmMemoryBytes(["pos:\t0\nflags:\t02\n"])).toBeNull();
   // NVIDIA's descriptors name a client and no memory.
   expect(drmMemoryBytes(["drm-driver: nvidia-drm\ndrm-client-id: 1\n"])).toBeNull();
 });
 
-test("there are lines of what a driver tells, and none where nothing can be read", () => {
+test("metrics exist for readable values only", () => {
   expect(gpuLines(null, [{ model: "one", pids: [1] }])).toEqual([]);
   const gpu = {
     uuid: "GPU-1",
@@ -63,7 +63,7 @@ test("there are lines of what a driver tells, and none where nothing can be read
   ]);
 });
 
-test("what a worker prints is held back until it is let through", async () => {
+test("output of a worker is held back until it is released", async () => {
   const [source, sink] = [new PassThrough(), new PassThrough()];
   let printed = "";
   sink.on("data", (chunk) => {

@@ -1,4 +1,4 @@
-/** What is missing for a device, on texts that onnxruntime, the Vulkan loader and ld.so wrote. */
+/** Missing parts of a device, found from texts of onnxruntime, the Vulkan loader and ld.so. */
 import { expect, test } from "vitest";
 import {
   CUDA_DRIVER,
@@ -45,31 +45,31 @@ function cuda(libraries: DeviceFacts["libraries"], reason = NO_CUDA): string | n
   return missingPart("cuda", reason, { ...HERE, libraries });
 }
 
-test("Vulkan's loader is named with the command that installs it", () => {
+test("a missing Vulkan loader is named with the command that installs it", () => {
   expect(webgpu({ libraries: { [VULKAN_LOADER]: needs(VULKAN_LOADER) } })).toBe(
     "libvulkan.so.1 is missing: apt-get install libvulkan1 (elsewhere vulkan-loader)",
   );
 });
 
-test("without a driver of Vulkan, the folders are named that were looked at", () => {
+test("without a Vulkan driver the searched folders are named", () => {
   expect(webgpu({})).toBe(
     "no Vulkan driver is in /etc/vulkan/icd.d, /usr/share/vulkan/icd.d; install a newer " +
       "driver of the GPU, such as mesa-vulkan-drivers, or set VK_DRIVER_FILES",
   );
 });
 
-test("NVIDIA's driver without its part for graphics is what containers often have", () => {
+test("NVIDIA's driver without graphics support is recognized, as in containers", () => {
   expect(webgpu({ libraries: { [CUDA_DRIVER]: null } })).toMatch(
     /in a container, set NVIDIA_DRIVER_CAPABILITIES=all$/,
   );
 });
 
-test("a driver that is named and not there is", () => {
+test("a configured driver file that does not exist is named", () => {
   const named = ["/nonexistent.json"];
   const drivers = { ...HERE.drivers, named, absent: named };
   expect(webgpu({ drivers })).toBe(
-    "VK_ICD_FILENAMES names /nonexistent.json, which does not exist: set it to the file of a " +
-      "Vulkan driver",
+    "VK_ICD_FILENAMES names /nonexistent.json, which does not exist: set it to a Vulkan driver " +
+      "file",
   );
 });
 
@@ -77,11 +77,11 @@ test("drivers that find no GPU are named", () => {
   const found = ["/usr/share/vulkan/icd.d/radeon_icd.x86_64.json"];
   const drivers = { ...HERE.drivers, found };
   expect(webgpu({ drivers })).toMatch(
-    /^the Vulkan drivers \/usr\/share.*radeon_icd.* have no GPU that WebGPU accepts; check whether/,
+    /^the Vulkan drivers \/usr.*radeon_icd.* offer no GPU that WebGPU accepts; check whether/,
   );
 });
 
-test("a provider that the platform's onnxruntime-node has not is told as such", () => {
+test("a provider that the platform's onnxruntime-node lacks is reported", () => {
   // As onnxruntime-common says it of any name it does not know.
   const reason = "no available backend found. ERR: [webgpu] backend not found.";
   expect(isOfDevice("webgpu", reason)).toBe(true);
@@ -92,7 +92,7 @@ test("a provider that the platform's onnxruntime-node has not is told as such", 
   expect(missingPart("cuda", NO_CUDA, { ...HERE, arch: "arm64" })).toMatch(/no cuda for linux/);
 });
 
-test("onnxruntime's own libraries come by one command", () => {
+test("onnxruntime's own libraries are installed by one command", () => {
   const install =
     "node node_modules/onnxruntime-node/script/install --onnxruntime-node-install=cuda12";
   const name = "libonnxruntime_providers_shared.so";
@@ -111,7 +111,7 @@ test.each([
   ["libcublasLt.so.12", "cuda-libraries-12-9"],
   ["libcudnn.so.9", "libcudnn9-cuda-12"],
   ["libnvinfer.so.10", "libnvinfer10 libnvinfer-plugin10 libnvonnxparsers10"],
-])("of what those need, %s is named", (library, packages) => {
+])("a missing dependency, %s, is named", (library, packages) => {
   const owner = "libonnxruntime_providers_cuda.so";
   expect(cuda({ [owner]: needs(library) })).toBe(
     `${library}, which ${owner} needs, is missing: apt-get install ${packages} ` +
@@ -122,7 +122,7 @@ test.each([
   expect(cuda({}, reason)).toMatch(new RegExp(`^${library} is missing: apt-get install`));
 });
 
-test("libraries without a driver, and a driver without a GPU, are told apart", () => {
+test("libraries without a driver and a driver without a GPU are distinguished", () => {
   expect(cuda({ [CUDA_DRIVER]: ABSENT }, "CUDA failure 35: driver version is insufficient")).toBe(
     "NVIDIA's driver (libcuda.so.1) is missing: apt-get install nvidia-driver, or run the " +
       "container with --gpus all",
@@ -135,7 +135,7 @@ test("libraries without a driver, and a driver without a GPU, are told apart", (
   expect(cuda(there)).toBeNull();
 });
 
-test("what is wrong with a model is not the device's fault", () => {
+test("an error of the model is not attributed to the device", () => {
   const reason = "expected the inputs x float32; has y float32";
   for (const provider of ["cuda", "tensorrt", "webgpu"] as const) {
     expect(isOfDevice(provider, reason)).toBe(false);

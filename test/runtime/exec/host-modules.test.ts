@@ -71,10 +71,10 @@ describe("a module that is well", () => {
     ["throw", "well: it is tired"],
     ["shape", `${X} the shape [2, 2]`],
     ["rows", `${X} the shape [1, 3]`],
-    ["type", `${X} data that are Float64Array, no Float32Array`],
+    ["type", `${X} data of type Float64Array, not Float32Array`],
     ["short", `${X} 5 elements for the shape [2, 3]`],
     ["none", `${X} none`],
-    ["nothing", "well: expected it to answer with { x }, got undefined"],
+    ["nothing", "well: expected run() to return { x }, got undefined"],
   ])("%s: its batch fails, and the next is answered", async (word, message) => {
     const pid = executor.pidOf(0);
     const run = executor.run(0, batchOf("1 2 3", word));
@@ -106,7 +106,7 @@ describe("a module that takes its worker along", () => {
     expect(numbersIn(await executor.run(0, batchOf("1 2 3"))).data).toEqual([1, 2, 3]);
   });
 
-  test.runIf(process.platform === "linux")("leak: told with the limit of memory", async () => {
+  test.runIf(process.platform === "linux")("leak: reported with the memory limit", async () => {
     const variants = [moduleOf("leak", NUMBERS_MODULE)];
     const most = { ...limits, batchTimeoutMs: 30_000, memoryBytes: 2 ** 30 };
     executor = await startedExecutor({ variants }, most);
@@ -142,11 +142,15 @@ describe("a module that is not what was promised is refused at the start", () =>
     outputs: [{ name: "x", datatype: "FP32", shape: [3] }],
     run: () => { throw new Error("not this") },
   })`;
-  const STARTED = /: of zeros and empty strings it says: not this; give it a sample\(\)/;
+  const STARTED = /: zeros and empty strings failed: not this; add a sample\(\)/;
   test.each([
     ["no-function", "export default 1", "expected a function as its default export, got a number"],
     ["no-default", "export const x = 1", "as its default export, got nothing"],
-    ["no-module", "export default () => 1", "expected it to open as { inputs, outputs, run }"],
+    [
+      "no-module",
+      "export default () => 1",
+      "expected the function to return { inputs, outputs, run }",
+    ],
     ["no-code", "export default (", "Unexpected"],
     ["no-import", 'import "./nowhere.mjs"; export default 1', "nowhere.mjs"],
     ["no-opening", 'export default () => { throw new Error("keys.txt") }', "keys.txt"],
@@ -160,14 +164,14 @@ describe("a module that is not what was promised is refused at the start", () =>
     [
       "no-shape",
       opened + WHOLE.replace("[3]", "[0]"),
-      "outputs[0].shape: expected the sizes of one row, at most 15, each −1 or from 1 to",
+      "outputs[0].shape: expected the shape of one row, at most 15 sizes, each −1 or 1 to",
     ],
     [
       "other-shape",
       opened + WHOLE.replace("[3]", "[4]"),
       "expected the outputs x FP32 [rows, 3]; has x FP32 [rows, 4]",
     ],
-    ["no-batch", opened + WHOLE.replace("{", "{ batches: [2],"), "1 among them, got [2]"],
+    ["no-batch", opened + WHOLE.replace("{", "{ batches: [2],"), "includes 1, got [2]"],
     ["no-zeros", opened + WHOLE, STARTED],
   ])("%s", async (name, source, message) => {
     const variant = moduleOf(name, source);
@@ -180,9 +184,7 @@ describe("a module that is not what was promised is refused at the start", () =>
     const variant = moduleOf("changed", NUMBERS_MODULE);
     const opened = { fd: 0, bytes: 1, sha256: "0".repeat(64) };
     const start = loaded({ ...variant, opened });
-    await expect(start).rejects.toThrow(
-      /the file was changed while it is served: expected SHA-256/,
-    );
+    await expect(start).rejects.toThrow(/the file changed while it was served: expected SHA-256/);
   });
 });
 

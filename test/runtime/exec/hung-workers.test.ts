@@ -34,11 +34,11 @@ describe("a stopped worker", () => {
     await executor.run(0, { ...ONE_ROW, p99Ms: 1000 });
   });
 
-  test("is told as one that hung, a killed one is not", async () => {
-    const told: (boolean | undefined)[] = [];
+  test("is reported as hung, a killed one is not", async () => {
+    const reported: (boolean | undefined)[] = [];
     let tell = (): void => {};
     const onReplaced = (_slot: number, _reason: string, isHung?: boolean) => {
-      told.push(isHung);
+      reported.push(isHung);
       tell();
     };
     const executor = await started({ standbyCount: 2 }, LIMITS, { onReplaced });
@@ -53,7 +53,7 @@ describe("a stopped worker", () => {
       await expect(executor.run(0, { ...ONE_ROW, p99Ms })).rejects.toThrow();
       await replaced;
     }
-    expect(told).toEqual([true, false]);
+    expect(reported).toEqual([true, false]);
   });
 
   test("that has nothing to do is found by pings", async () => {

@@ -110,7 +110,7 @@ describe("what replaces a worker runs the model of the start", () => {
 });
 
 describe("a file that is written over where it lies", () => {
-  const changed = /^model \(.*\) on cpu: the file was changed while it is served: expected SHA-256/;
+  const changed = /^model \(.*\) on cpu: the file changed while it was served: expected SHA-256/;
 
   test("between its check and the start fails the start by name", async () => {
     const variant = await openedVariant();

@@ -190,7 +190,7 @@ describe("what is no ONNX file", () => {
   });
 
   test.each([
-    ["nowhere/cut", /no package has "nowhere\/cut" as seen from .*: npm install nowhere;/],
+    ["nowhere/cut", /cannot resolve "nowhere\/cut" from .*: npm install nowhere;/],
     ["@far/away/cut", /npm install @far\/away;/],
     ["crops/other", /'\.\/other' is not defined by "exports"/],
   ])("is refused where no package has it: %s", async (specifier, message) => {

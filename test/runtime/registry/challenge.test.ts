@@ -1,4 +1,4 @@
-/** What registries ask for in their header WWW-Authenticate. */
+/** Parsing of WWW-Authenticate headers. */
 import { expect, test } from "vitest";
 import { challengesOf } from "../../../runtime/registry/challenge.ts";
 
@@ -9,7 +9,7 @@ function told(header: string | undefined) {
   ]);
 }
 
-test("a server of tokens, as Docker's own registry names it", () => {
+test("reads the challenge of Docker Hub", () => {
   const header =
     'Bearer realm="https://auth.docker.io/token",service="registry.docker.io",' +
     'scope="repository:library/alpine:pull,push"';
@@ -25,7 +25,7 @@ test("a server of tokens, as Docker's own registry names it", () => {
   ]);
 });
 
-test("several challenges, tokens without quotes, spaces, and what backslashes hide", () => {
+test("reads several challenges, unquoted tokens, spaces and escapes", () => {
   const header = 'BASIC Realm = "a \\"b\\" c" , charset=UTF-8, Bearer realm=x';
   expect(told(header)).toEqual([
     ["basic", { realm: 'a "b" c', charset: "UTF-8" }],
@@ -45,7 +45,7 @@ test.each([
   expect(told(header)).toEqual(expected);
 });
 
-test("reads no more than a header has", () => {
+test("stops at the end of a truncated header", () => {
   const header = `Basic ${"a=b,".repeat(1000)}${"b=c,".repeat(100_000)}z=d`;
   const [[, parameters = {}] = []] = told(header);
   expect(Object.keys(parameters)).toEqual(["a", "b"]);

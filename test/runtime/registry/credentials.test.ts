@@ -1,4 +1,4 @@
-/** Who we are to a registry: flags, variables, and the files that logging in writes. */
+/** Sources of credentials for a registry: given ones, variables, and login files. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -25,7 +25,7 @@ async function foundIn(config: unknown, reference = R) {
   return (await credentialsFor(reference, { file: fileOf(config) }))?.credentials ?? null;
 }
 
-test("what is given goes before variables, and those before files", async () => {
+test("given credentials take precedence over variables, and those over files", async () => {
   const file = fileOf({ auths: { "r.example:5000": { auth: auth("filed:f") } } });
   const given = { kind: "bearer", token: "t" } as const;
   const environment = {
@@ -49,7 +49,7 @@ test("what is given goes before variables, and those before files", async () => 
   });
 });
 
-test("half of an account in variables is refused, and what is there is not told", async () => {
+test("a name without a password in variables is rejected without showing it", async () => {
   const environment = { STRATAGEM_REGISTRY_PASSWORD: "hush" };
   await expect(credentialsFor(R, { environment })).rejects.toMatchObject({
     code: "RUNTIME_CREDENTIALS",
@@ -92,14 +92,14 @@ test.each<[string, Record<string, unknown>, object | null]>([
   expect(await foundIn({ auths })).toEqual(expected);
 });
 
-test("Docker's own registry has a name of its own", async () => {
+test("Docker Hub has a key of its own", async () => {
   const config = { auths: { "https://index.docker.io/v1/": { auth: auth("hub:h") } } };
   const reference = { host: "docker.io", repository: "team/policy" };
   expect(await foundIn(config, reference)).toEqual(password("hub", "h"));
   expect(await foundIn(config)).toBe(null);
 });
 
-test("looks where docker and podman keep their files, in their order", async () => {
+test("searches the files of docker and podman in their order", async () => {
   const home = join(folder, "home");
   const run = join(folder, "run");
   mkdirSync(join(home, ".docker"), { recursive: true });
@@ -124,7 +124,7 @@ test.each([
   ["no JSON", "{ password: hush", "expected JSON"],
   ["a list", "[]", "expected JSON"],
   ["no account", { auths: { "r.example:5000": { auth: auth("hush") } } }, "name:password"],
-])("refuses %s without telling what is in it", async (_, config, message) => {
+])("rejects %s without showing its content", async (_, config, message) => {
   const isPath = typeof config === "string" && config.startsWith(folder);
   const file = isPath ? config : fileOf(config);
   const refusal = credentialsFor(R, { file });

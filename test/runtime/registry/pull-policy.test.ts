@@ -1,4 +1,4 @@
-/** A policy from a registry into a folder: what is written there, and what is not. */
+/** Pulling a policy from a registry into a folder. */
 import {
   copyFileSync,
   existsSync,
@@ -76,7 +76,7 @@ function layersOf(model: Partial<ModelFile>, title = "tiny.msgpack"): Sent[] {
   ];
 }
 
-test("brings the bundle and every file that it names, as they were pushed", async () => {
+test("pulls the bundle and every file that it names", async () => {
   const { at } = await started();
   const { digest } = await at().push(POLICY, await shipped(CUT));
   const folder = newFolder();
@@ -93,7 +93,7 @@ test("brings the bundle and every file that it names, as they were pushed", asyn
   expect(partsOf((await loadBundle(pulled.path)).bundle).length).toBe(6);
 });
 
-test("asks only for what is missing or has changed", async () => {
+test("downloads only missing and changed files", async () => {
   const { small, at } = await started();
   await at().push(POLICY, await shipped(CUT));
   const folder = newFolder();
@@ -108,7 +108,7 @@ test("asks only for what is missing or has changed", async () => {
   expect(readFileSync(join(folder, "mine.txt"), "utf8")).toBe("mine");
 });
 
-test("goes on where an earlier pull was cut", async () => {
+test("resumes an interrupted pull", async () => {
   const { small, at } = await started();
   await at().push(POLICY, await shipped(CUT));
   const folder = newFolder();
@@ -134,7 +134,7 @@ test("goes on where an earlier pull was cut", async () => {
   expect(readdirSync(folder).some((name) => name.startsWith("."))).toBe(false);
 });
 
-test("writes nothing else than the bundle says, whatever the manifest calls it", async () => {
+test("writes only names from the bundle, whatever the manifest states", async () => {
   const { at } = await started();
   const more = Buffer.from("#!/bin/sh");
   const evil = { descriptor: descriptorOf("text/x-sh", more, { [TITLE]: "run.sh" }), body: more };
@@ -153,13 +153,17 @@ test.each<[string, Sent[], RegExp]>([
   ["two bundles", [...layersOf({}), ...layersOf({}, "b")], /with one bundle, got 4 layers/],
   ["a model that is not among the layers", layersOf({}).slice(0, 1), /a layer with m\.onnx/],
   ["another model", layersOf({ sha256: "0".repeat(64) }), /a layer with m\.onnx, SHA-256 0{64}/],
-  ["a model in the bundle's place", layersOf({ file: "TINY.msgpack" }), /expected model names other than/],
+  [
+    "a model in the bundle's place",
+    layersOf({ file: "TINY.msgpack" }),
+    /expected model names other than/,
+  ],
   [
     "a model in the signature's place",
     layersOf({ file: "tiny.msgpack.dsse.json" }),
     /names other than those of the bundle and its sidecars, got "tiny\.msgpack\.dsse\.json"/,
   ],
-])("refuses %s, and writes nothing", async (_, layers, message) => {
+])("rejects %s and writes nothing", async (_, layers, message) => {
   const { at } = await started();
   await at().push(POLICY, layers);
   const folder = newFolder();
@@ -168,7 +172,7 @@ test.each<[string, Sent[], RegExp]>([
   expect(written.filter((name) => !name.startsWith(".stratagem-partial-"))).toEqual([]);
 });
 
-test("refuses another artifact, and a bundle that is none, by the reference", async () => {
+test("rejects other artifacts and invalid bundles, naming the reference", async () => {
   const { at } = await started();
   await at("team/other:1").push("application/vnd.cncf.helm.config.v1+json", layersOf({}));
   await expect(pullPolicy(at("team/other:1"), newFolder())).rejects.toThrow(
@@ -184,7 +188,7 @@ test("refuses another artifact, and a bundle that is none, by the reference", as
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("refuses a bundle that is said to be larger than any", async () => {
+test("rejects an oversized bundle", async () => {
   const { small, at } = await started();
   const [bundle, model] = layersOf({});
   if (bundle === undefined || model === undefined) throw new Error("no layers");
@@ -198,7 +202,7 @@ test("refuses a bundle that is said to be larger than any", async () => {
   );
 });
 
-test("brings the signature beside it, and takes away one of another bundle", async () => {
+test("pulls the signature, and removes one of another bundle", async () => {
   const { at } = await started();
   const signature = Buffer.from('{"payload":""}');
   await at().push(POLICY, await shipped(CUT, { signature }));
@@ -211,7 +215,7 @@ test("brings the signature beside it, and takes away one of another bundle", asy
   expect(existsSync(join(folder, "bundle.msgpack.dsse.json"))).toBe(false);
 });
 
-test("brings a signature that was pushed for it later", async () => {
+test("pulls a signature that was pushed later", async () => {
   const { at } = await started();
   const { digest, bytes } = await at().push(POLICY, layersOf({}));
   for (const text of ["first", "second"]) {
@@ -224,7 +228,7 @@ test("brings a signature that was pushed for it later", async () => {
   expect(readFileSync(join(folder, "tiny.msgpack.dsse.json"), "utf8")).toBe("second");
 });
 
-test("replaces a link, and does not write through it", async () => {
+test("replaces a link instead of writing through it", async () => {
   const { at } = await started();
   await at().push(POLICY, layersOf({}));
   const folder = newFolder();
@@ -237,7 +241,7 @@ test("replaces a link, and does not write through it", async () => {
   expect(readFileSync(join(folder, "m.onnx"), "utf8")).toBe("a model");
 });
 
-test("leaves what others still bring, and takes away what nobody came back for", async () => {
+test("keeps recent incomplete files and removes abandoned ones", async () => {
   const { at } = await started();
   await at().push(POLICY, layersOf({}));
   const folder = newFolder();
@@ -251,7 +255,7 @@ test("leaves what others still bring, and takes away what nobody came back for",
   expect([existsSync(fresh), existsSync(old)]).toEqual([true, false]);
 });
 
-test("two pulls into one folder at a time both succeed", async () => {
+test("two concurrent pulls into one folder both succeed", async () => {
   const { at } = await started();
   await at().push(POLICY, await shipped(CUT));
   const folder = newFolder();
@@ -262,7 +266,7 @@ test("two pulls into one folder at a time both succeed", async () => {
   expect((await checkedParts(partsOf(bundle), folder)).length).toBe(6);
 });
 
-test("says which folder cannot be written to", async () => {
+test("names a folder that cannot be written", async () => {
   const { at } = await started();
   await at().push(POLICY, layersOf({}));
   const file = join(scratch, "file");

@@ -1,4 +1,4 @@
-/** How artifacts of registries are named. */
+/** References to artifacts in registries. */
 import { expect, test } from "vitest";
 import { formatReference, parseReference, wantedOf } from "../../../runtime/registry/reference.ts";
 
@@ -43,7 +43,7 @@ test.each([
   "oci://registry.example?x=/p",
   "https://registry.example/p",
   `oci://registry.example/${"p".repeat(2000)}`,
-])("%j is no reference", (text) => {
+])("%j is rejected", (text) => {
   expect(() => parseReference(text)).toThrow(
     expect.objectContaining({
       code: "RUNTIME_USAGE",
@@ -52,6 +52,6 @@ test.each([
   );
 });
 
-test("does not tell a password that somebody has put into one", () => {
+test("does not show a password in a reference", () => {
   expect(() => parseReference("oci://user:secret@registry.example/p")).not.toThrow(/secret/);
 });

@@ -1,4 +1,4 @@
-/** What is asked of a registry and what is believed of its answers, against one in memory. */
+/** Requests to a registry and checks of its responses, against one in memory. */
 import { createHash } from "node:crypto";
 import {
   existsSync,
@@ -54,7 +54,7 @@ const layer = (text: string) => {
 };
 
 describe("pushing", () => {
-  test("sends content before the manifest, and the second time nothing but that", async () => {
+  test("uploads content before the manifest, and the second time only the manifest", async () => {
     const { small, registry } = await started();
     const first = await registry({ isPushed: true }).push("text/x", [layer("a"), layer("b")]);
     expect(first.wasSent).toEqual([true, true]);
@@ -67,7 +67,7 @@ describe("pushing", () => {
     expect(verbs).toEqual(["HEAD", "HEAD", "HEAD", "PUT"]);
   });
 
-  test("by digest holds the digest before anything is sent", async () => {
+  test("by digest checks the digest before anything is sent", async () => {
     const { small, registry } = await started();
     const { digest } = await registry().push("text/x", [layer("a")]);
     await registry({}, `team/policy@${digest}`).push("text/x", [layer("a")]);
@@ -78,7 +78,7 @@ describe("pushing", () => {
     expect(small.asked()).toEqual([]);
   });
 
-  test("tells what a registry refuses", async () => {
+  test("reports the error of a registry", async () => {
     const { small, registry } = await started();
     small.intercept = ({ method, url = "" }, response) => {
       if (method !== "PUT" || !url.includes("/manifests/")) return false;
@@ -93,7 +93,7 @@ describe("pushing", () => {
 });
 
 describe("a manifest", () => {
-  test("is asked for again only where it has changed", async () => {
+  test("is fetched again only if it has changed", async () => {
     const { small, registry } = await started();
     const { digest } = await registry().push("text/x", [layer("a")]);
     const found = await registry().manifest();
@@ -129,7 +129,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("with another digest than the one that was asked for is refused", async () => {
+  test("with a digest other than the requested one is rejected", async () => {
     const { small, registry } = await started();
     const { digest } = await registry().push("text/x", [layer("a")]);
     const kept = small.manifests.get(digest);
@@ -140,7 +140,7 @@ describe("a manifest", () => {
     });
   });
 
-  test("that is not there, and a registry that is not there, are told", async () => {
+  test("that is missing, and an unreachable registry, are reported", async () => {
     const { small, registry } = await started();
     await expect(registry({}, "team/policy:gone").manifest()).rejects.toMatchObject({
       code: "RUNTIME_REGISTRY",
@@ -157,14 +157,14 @@ describe("a manifest", () => {
 });
 
 describe("content", () => {
-  test("comes whole", async () => {
+  test("is downloaded completely", async () => {
     const { registry } = await started();
     const path = newPath();
     await registry().blob(DIGEST, path, { size: CONTENT.length });
     expect(readFileSync(path).equals(CONTENT)).toBe(true);
   });
 
-  test("that is cut goes on from there, in the same try and in the next", async () => {
+  test("that is interrupted is resumed, in the same attempt and in the next", async () => {
     const { small, registry } = await started();
     const asked: (string | undefined)[] = [];
     small.intercept = (request, response) => {
@@ -196,7 +196,7 @@ describe("content", () => {
     expect(readFileSync(path).equals(CONTENT)).toBe(true);
   });
 
-  test("that lies there whole is not asked for", async () => {
+  test("that is already complete is not requested", async () => {
     const { small, registry } = await started();
     const path = newPath();
     writeFileSync(path, CONTENT);
@@ -220,7 +220,7 @@ describe("content", () => {
     }
   });
 
-  test("of a registry that knows no ranges begins again", async () => {
+  test("of a registry without ranges is downloaded again", async () => {
     const { small, registry } = await started();
     small.intercept = (_, response) => {
       response.end(CONTENT);
@@ -232,7 +232,7 @@ describe("content", () => {
     expect(readFileSync(path).equals(CONTENT)).toBe(true);
   });
 
-  test("that is another goes, and what was left of an earlier try with it", async () => {
+  test("with a wrong digest is removed along with the earlier attempt", async () => {
     const { small, registry } = await started();
     small.blobs.set(DIGEST, Buffer.alloc(CONTENT.length));
     for (const left of [null, CONTENT.subarray(0, 1000)]) {
@@ -280,7 +280,7 @@ describe("content", () => {
   });
 });
 
-describe("what is transient", () => {
+describe("a transient status", () => {
   test.each([429, 500, 502, 503, 504])("%d is tried again", async (status) => {
     const { small, registry } = await started();
     await registry().push("text/x", [layer("a")]);
@@ -293,7 +293,7 @@ describe("what is transient", () => {
     expect((await registry().manifest())?.manifest.artifactType).toBe("text/x");
   });
 
-  test("what stays so is told after four tries", async () => {
+  test("is reported after four attempts", async () => {
     const { small, registry } = await started();
     small.intercept = (_, response) => {
       response.writeHead(503).end("down for\nmaintenance");
@@ -307,14 +307,14 @@ describe("what is transient", () => {
   });
 });
 
-describe("who asks", () => {
-  test("is not told to a registry that does not ask", async () => {
+describe("authentication", () => {
+  test("is not sent to a registry that does not ask for it", async () => {
     const { small, registry } = await started();
     await registry({ auth: { given } }).push("text/x", [layer("a")]);
     expect(small.seen.some(({ headers }) => headers.authorization !== undefined)).toBe(false);
   });
 
-  test("is told by name and password", async () => {
+  test("uses name and password", async () => {
     const { small, registry } = await started({ account: ACCOUNT });
     await registry({ auth: { given } }).push("text/x", [layer("a")]);
     const own = registry({ auth: { given } });
@@ -338,7 +338,7 @@ describe("who asks", () => {
     expect(small.seen.some(({ path }) => path.includes("hush"))).toBe(false);
   });
 
-  test("may be anybody to a server of tokens", async () => {
+  test("may be anonymous at a token server", async () => {
     const { small, registry } = await started({ wantsTokens: true });
     await registry({ isPushed: true }).push("text/x", [layer("a")]);
     expect(small.manifests.has("1")).toBe(true);
@@ -366,7 +366,7 @@ describe("who asks", () => {
     });
   });
 
-  test("is refused where tokens are given but not taken", async () => {
+  test("fails if the registry rejects the token", async () => {
     const { small, registry } = await started({ wantsTokens: true });
     small.intercept = ({ url = "" }, response) => {
       if (!url.startsWith("/token")) return false;
@@ -393,7 +393,7 @@ describe("who asks", () => {
     });
   });
 
-  test("is not told where the registry sends us", async () => {
+  test("is not sent to servers that the registry redirects to", async () => {
     const { small, registry } = await started({ account: ACCOUNT });
     const seen: (string | undefined)[] = [];
     const store = createServer((request, response) => {
@@ -414,7 +414,7 @@ describe("who asks", () => {
     expect(seen).toEqual([undefined]);
   });
 
-  test("goes round in no circle", async () => {
+  test("does not follow redirects forever", async () => {
     const { small, registry } = await started();
     small.intercept = ({ url = "" }, response) => {
       response.writeHead(307, { location: url }).end();

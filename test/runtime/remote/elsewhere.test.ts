@@ -1,4 +1,4 @@
-/** Which pools have their workers elsewhere, by what `--workers` and bundles say. */
+/** Selection of remote pools by `--workers` and bundles. */
 import { expect, test } from "vitest";
 import { isWorkerUrl } from "../../../runtime/bundle/schema.ts";
 import {
@@ -17,7 +17,7 @@ test.each([
   // A path may have what separates a pool.
   [`${A}/a=b`, { pool: null, urls: [`${A}/a=b`] }],
   [`gpu=${A}/a=b`, { pool: "gpu", urls: [`${A}/a=b`] }],
-])("%s is read", (text, expected) => {
+])("%s is parsed", (text, expected) => {
   expect(parsePoolUrls(text)).toEqual(expected);
 });
 
@@ -43,14 +43,14 @@ test.each([
 
 const POOLS = [{ name: "cpu" }, { name: "gpu", urls: [A] }] as const;
 
-test("one pool of this machine stays beside another that is elsewhere", () => {
+test("a local pool and a remote pool can be combined", () => {
   const elsewhere = elsewhereOf(POOLS, {});
   expect(elsewhere?.isElsewhere).toEqual([false, true]);
   expect(elsewhere?.workers.members()).toEqual(workersAt("gpu", [A]));
   expect(elsewhereOf([{ name: "cpu" }], {})).toBeNull();
 });
 
-test("what is told at the start goes before the bundle, each URL once", () => {
+test("URLs given at the start override the bundle's, without duplicates", () => {
   const workerUrls = [
     { pool: "gpu", urls: [B, B] },
     { pool: "gpu", urls: [`${A}/`] },
@@ -59,14 +59,14 @@ test("what is told at the start goes before the bundle, each URL once", () => {
   expect(elsewhere?.workers.members().map(({ url }) => url)).toEqual([B, A]);
 });
 
-test("found workers are of the pools that no URLs are known of", () => {
+test("discovered workers belong to pools without URLs", () => {
   const found = ["cpu", "gpu"].map((pool) => ({ name: pool, url: B, pool, lease: "a/1" }));
   const elsewhere = elsewhereOf(POOLS, { remoteWorkers: fixedWorkers(found) });
   expect(elsewhere?.isElsewhere).toEqual([true, true]);
   expect(elsewhere?.workers.members().map(({ name }) => name)).toEqual([A, "cpu"]);
 });
 
-test("URLs of a pool that there is not, or of none among several, are refused", () => {
+test("URLs of an unknown pool, or without a pool among several, are rejected", () => {
   const asked = (pool: string | null) => {
     return () => expectUrlsOfPools(POOLS, { workerUrls: [{ pool, urls: [A] }] });
   };

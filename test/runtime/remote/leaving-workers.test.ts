@@ -1,4 +1,4 @@
-/** Workers that another front end is to have: what runs on them ends there, and nothing follows. */
+/** Workers that are handed to another front end finish their batches and get no others. */
 import type { ServerResponse } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { WorkerLostError } from "../../../runtime/exec/models/executor.ts";
@@ -67,7 +67,7 @@ async function held() {
   return { url, ids, open, asked };
 }
 
-test("one that leaves ends its batch, gets no other, and makes room for the next", async () => {
+test("a leaving worker finishes its batch, gets no other and frees its slot", async () => {
   const worker = await held();
   const other = await otherServer(echo);
   const [first, second] = [member("first", worker.url), member("second", other.url)];
@@ -93,7 +93,7 @@ test("one that leaves ends its batch, gets no other, and makes room for the next
   expect(other.ids).toHaveLength(1);
 });
 
-test("one that leaves without a batch is out at once, and may come back", async () => {
+test("an idle leaving worker is removed at once and can return", async () => {
   const { url } = await otherServer(echo);
   const workers = new Moving([member("first", url)]);
   const { told } = await executorOf([], { workers });
@@ -104,7 +104,7 @@ test("one that leaves without a batch is out at once, and may come back", async 
   expect(await told.next()).toBe("ready 0");
 });
 
-test("so it is where workers hold what they are assigned", async () => {
+test("a leaving worker with assigned models finishes its batch as well", async () => {
   const worker = await held();
   const workers = new Moving([member("first", worker.url)]);
   const told = new Told();

@@ -1,4 +1,4 @@
-/** Workers of other machines that are servers of others: what is asked of them and what follows. */
+/** Remote workers that are servers of other vendors. */
 import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
@@ -7,8 +7,8 @@ import { batchOf, closeAll, echo, executorOf, otherServer, rowsOf, WIDTH } from 
 
 afterEach(closeAll);
 
-describe("a server that is none of ours", () => {
-  test("runs batches under names that are never used twice", async () => {
+describe("a server of another vendor", () => {
+  test("runs batches with unique ids", async () => {
     const { url, ids } = await otherServer(echo);
     const { executor } = await executorOf([url]);
     for (const rows of [1, 2, 3]) {
@@ -22,19 +22,19 @@ describe("a server that is none of ours", () => {
     [{ dynamic_batching: {} }, /configuration without dynamic_batching/],
     [{ sequence_batching: {} }, /configuration without sequence_batching/],
     [{ max_batch_size: 4 }, /expected max_batch_size >= 8 in its configuration, got 4/],
-  ])("that makes batches of its own is refused: %j", async (config, message) => {
+  ])("that does its own batching is rejected: %j", async (config, message) => {
     const { url } = await otherServer(echo, { "/v2/models/m/config": config });
     await expect(executorOf([url])).rejects.toThrow(message);
   });
 
-  test("that has another model is refused", async () => {
+  test("with another model is rejected", async () => {
     const x = [{ name: "x", datatype: "FP32", shape: [-1, 5] }];
     const page = { name: "m", inputs: x, outputs: x };
     const { url } = await otherServer(echo, { "/v2/models/m": page });
     await expect(executorOf([url])).rejects.toThrow(/its model "m": expected the inputs x FP32/);
   });
 
-  test("that is busy is asked again, while there is time", async () => {
+  test("that is busy is retried while time permits", async () => {
     let refusals = 2;
     const { url, ids } = await otherServer((tensor, response, request) => {
       if (refusals === 0) return echo(tensor, response, request);
@@ -46,7 +46,7 @@ describe("a server that is none of ours", () => {
     expect(ids).toHaveLength(3);
   });
 
-  test("may refuse a batch, which harms no other", async () => {
+  test("can reject a batch without affecting others", async () => {
     let isFirst = true;
     const { url } = await otherServer((tensor, response, request) => {
       if (!isFirst) return echo(tensor, response, request);
@@ -74,7 +74,7 @@ describe("a server that is none of ours", () => {
     expect(await told.next()).toBe("ready 0");
   });
 
-  test("that says nothing three heartbeats long is lost, and comes back", async () => {
+  test("that misses three heartbeats is lost and can return", async () => {
     let isReady = true;
     const { url, server } = await otherServer(echo);
     server.prependListener("request", (request, response) => {
@@ -89,7 +89,7 @@ describe("a server that is none of ours", () => {
   });
 });
 
-test("one that is away does not hold up the start, and is taken in once it is there", async () => {
+test("an unreachable worker does not delay the start and joins later", async () => {
   const { url, server } = await otherServer(echo);
   const { port } = server.address() as AddressInfo;
   server.closeAllConnections();

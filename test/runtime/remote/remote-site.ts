@@ -1,4 +1,4 @@
-/** Executors over workers of other machines, and servers to be such workers. */
+/** Executors over remote workers, and servers that act as such workers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Batch, VariantModel } from "../../../runtime/exec/models/executor.ts";

@@ -1,4 +1,4 @@
-/** The way to servers that do not say what a run took, by their statistics. */
+/** Overhead of servers that do not state run times, from their statistics. */
 import { afterEach, expect, test } from "vitest";
 import { Hops } from "../../../runtime/remote/hops.ts";
 import { computedOf, hopOf } from "../../../runtime/remote/stated-hops.ts";
@@ -6,7 +6,7 @@ import { batchOf, closeAll, echo, executorOf, otherServer } from "./remote-site.
 
 afterEach(closeAll);
 
-test("a hop is what batches took from here, less what the server says of them", () => {
+test("the overhead is the time of batches minus the server's own time", () => {
   const last = { count: 10, ms: 500 };
   expect(hopOf({ count: 4, ms: 100, last }, { count: 14, ms: 560 })).toBe(10);
   // One that is on its way is counted on one side alone.
@@ -18,11 +18,11 @@ test.each([
   ["before the first look", null, { count: 4, ms: 10 }],
   ["where others use the server", { count: 0, ms: 0 }, { count: 9, ms: 10 }],
   ["after the server began anew", { count: 100, ms: 99 }, { count: 4, ms: 10 }],
-])("nothing is known %s", (_, last, now) => {
+])("the overhead is unknown %s", (_, last, now) => {
   expect(hopOf({ count: 4, ms: 100, last }, now)).toBeNull();
 });
 
-test("statistics are read as Triton writes them, numbers or texts", () => {
+test("statistics are read in Triton's format, as numbers or strings", () => {
   const duration = (ns: number | string) => ({ count: typeof ns === "string" ? "3" : 3, ns });
   const of = (scale: (ns: number) => number | string) => ({
     model_stats: [
@@ -44,7 +44,7 @@ test("statistics are read as Triton writes them, numbers or texts", () => {
   expect(computedOf(null)).toBeNull();
 });
 
-test("the hop to a server that is none of ours is measured by its statistics", async () => {
+test("the overhead of a server of another vendor is measured by its statistics", async () => {
   const ran = { count: 0, ns: 0 };
   const stats = () => ({
     model_stats: [{ name: "m", inference_stats: { compute_infer: { ...ran } } }],

@@ -1,4 +1,4 @@
-/** Tensors that go from worker to worker, as an executor has them do it. */
+/** Tensors passed from worker to worker by an executor. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ const ROWS = Float32Array.from({ length: 2 * WIDTH }, (_, index) => index);
 const SENT: Batch = { variant: 0, rows: 2, inputs: [[new Uint8Array(ROWS.buffer)]] };
 const STAYS: Batch = { ...SENT, stays: new Set([0]) };
 
-test("an output stays on its worker, and another worker has it from there", async () => {
+test("an output stays on its worker, and another worker reads it there", async () => {
   const agents = [await agent(), await agent()];
   const urls = agents.map(({ url }) => url);
   const executor = await executorOn(urls);
@@ -76,7 +76,7 @@ test("an output stays on its worker, and another worker has it from there", asyn
   expect(taken[0]).not.toHaveProperty("stayed");
 });
 
-test("what is kept no more costs the batch its worker, and the next one runs", async () => {
+test("a tensor that is no longer stored fails the batch, and the next one runs", async () => {
   const executor = await executorOn([(await agent()).url, (await agent()).url]);
   const { outputs } = await executor.run(0, STAYS);
   const stayed = outputs[0]?.stayed;
@@ -88,7 +88,7 @@ test("what is kept no more costs the batch its worker, and the next one runs", a
   expect((await executor.run(0, SENT)).outputs[0]?.shape).toEqual([2, WIDTH]);
 });
 
-test("all comes back where a worker cannot keep tensors, or some are of this machine", async () => {
+test("outputs are returned if a worker cannot store tensors or is local", async () => {
   const { url, client } = await agent();
   const metadata = JSON.stringify((await client.get("/v2/models/m")).json);
   // A server of others: it has the model, and no extension of ours.

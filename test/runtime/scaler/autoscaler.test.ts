@@ -1,4 +1,4 @@
-/** What the horizontal pod autoscaler makes of the scaler's answers, for every count up to 200. */
+/** Reaction of the horizontal pod autoscaler to the scaler's values, for every count up to 200. */
 import { expect, test } from "vitest";
 import { past } from "../../../runtime/scaler/trigger.ts";
 
@@ -34,28 +34,31 @@ function settled(isWithin: Within, wanted: number, from: number): number {
 
 const counts = Array.from({ length: MOST }, (_, index) => index + 1);
 
-test.each([0, 1])("by rule %i what is wanted comes, or the fewest above that can", (rule) => {
-  const isWithin = WITHIN[rule];
-  if (isWithin === undefined) throw new Error("no such rule");
-  const wrong: string[] = [];
-  for (const current of counts) {
-    for (const wanted of counts) {
-      const got = settled(isWithin, wanted, current);
-      const isNear = isWithin(wanted / current);
-      const fewest = Math.floor(current * 1.1 + 1e-9) + 1;
-      const expected = !isNear ? wanted : wanted <= current ? current : fewest;
-      // At exactly a tenth more the rules differ by a rounding; the scaler asks past both.
-      const isEdge = wanted > current && 10 * wanted === 11 * current;
-      if (got !== expected && !(isEdge && got === fewest)) {
-        wrong.push(`${current} -> ${wanted}: ${got}`);
+test.each([0, 1])(
+  "by rule %i the required replicas start, or the fewest possible above them",
+  (rule) => {
+    const isWithin = WITHIN[rule];
+    if (isWithin === undefined) throw new Error("no such rule");
+    const wrong: string[] = [];
+    for (const current of counts) {
+      for (const wanted of counts) {
+        const got = settled(isWithin, wanted, current);
+        const isNear = isWithin(wanted / current);
+        const fewest = Math.floor(current * 1.1 + 1e-9) + 1;
+        const expected = !isNear ? wanted : wanted <= current ? current : fewest;
+        // At exactly a tenth more the rules differ by a rounding; the scaler asks past both.
+        const isEdge = wanted > current && 10 * wanted === 11 * current;
+        if (got !== expected && !(isEdge && got === fewest)) {
+          wrong.push(`${current} -> ${wanted}: ${got}`);
+        }
+        if (got < wanted) wrong.push(`${current} -> ${wanted}: too few, ${got}`);
       }
-      if (got < wanted) wrong.push(`${current} -> ${wanted}: too few, ${got}`);
     }
-  }
-  expect(wrong).toEqual([]);
-});
+    expect(wrong).toEqual([]);
+  },
+);
 
-test("up to nine replicas every count comes; above, so many more than wanted at most", () => {
+test("up to nine replicas every count is reached; above, the excess is bounded", () => {
   const [isWithin = () => false] = WITHIN;
   const excessFrom = (current: number) =>
     Math.max(...counts.map((wanted) => settled(isWithin, wanted, current) - wanted));
@@ -63,7 +66,7 @@ test("up to nine replicas every count comes; above, so many more than wanted at 
   expect([10, 20, 50, 100, 200].map(excessFrom)).toEqual([1, 2, 5, 10, 20]);
 });
 
-test("without the scaler's answer to it, 21 of 20 would never come", () => {
+test("without the correction the autoscaler would never scale from 20 to 21", () => {
   for (const isWithin of WITHIN) {
     expect(replicasBy(isWithin, 21, 20)).toBe(20);
     expect(settled(isWithin, 21, 20)).toBe(23);

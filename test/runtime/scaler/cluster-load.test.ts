@@ -1,4 +1,4 @@
-/** The load that front ends of a cluster tell, as a scaler sums it. */
+/** Load of a cluster, summed from its front ends' beats. */
 import { expect, test } from "vitest";
 import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import {
@@ -78,7 +78,7 @@ async function pass(
   }
 }
 
-test("sums what all front ends counted, what they turned away included", async () => {
+test("sums the counts of all front ends, including rejected requests", async () => {
   const at = watched();
   const [a, b] = [new Beating(at.bucket, "a"), new Beating(at.bucket, "b")];
   expect(at.load.whyUnknown(at.clock.ms)).toContain("has been received yet");
@@ -115,7 +115,7 @@ test("sums what all front ends counted, what they turned away included", async (
   expect(at.qps()).toBeCloseTo(70, 6);
 });
 
-test("one that dies is left out after 3 s, one that leaves at once", async () => {
+test("a dead front end is excluded after 3 s, and a leaving one at once", async () => {
   const at = watched();
   const [a, b] = [new Beating(at.bucket, "a"), new Beating(at.bucket, "b")];
   await pass(
@@ -145,7 +145,7 @@ test("one that dies is left out after 3 s, one that leaves at once", async () =>
   expect(at.qps()).toBeCloseTo(40, 6);
 });
 
-test("a store that is away makes the load unknown, and nobody dead", async () => {
+test("an outage of the store makes the load unknown and no front end dead", async () => {
   const at = watched();
   const [a, b] = [new Beating(at.bucket, "a"), new Beating(at.bucket, "b")];
   await pass(
@@ -172,7 +172,7 @@ test("a store that is away makes the load unknown, and nobody dead", async () =>
   expect(at.qps()).toBeCloseTo(60, 6);
 });
 
-test("front ends of another application are not taken for its load", async () => {
+test("front ends of another application do not count", async () => {
   const at = watched();
   const other = new Beating(at.bucket, "other");
   const traffic = { rows: 5, dropped: 0, requests: 5, rejected: 0 };
@@ -181,7 +181,7 @@ test("front ends of another application are not taken for its load", async () =>
   expect(at.load.whyUnknown(at.clock.ms)).toContain(`serves "${APPLICATION}"`);
 });
 
-test("the plan of the load of all front ends is wanted", async () => {
+test("follows the plan for the load of all front ends", async () => {
   const { bundle } = await loadBundle("policies/ocr-inferline/bundle.msgpack");
   const at = watched();
   const watch = new LoadWatch({ bundle, frontEnds: at.load, nowMs: at.clock.now });

@@ -76,7 +76,7 @@ function named(bytes: Uint8Array) {
   return { name, whole, value: reader.double() };
 }
 
-test("answers with the replicas that the plan of the load wants, each worth one", async () => {
+test("answers with the number of replicas in the plan for the load", async () => {
   const at = await asked();
   await pass(40, 2, at);
   const spec = named(await at.call("GetMetricSpec", ref({ task: "read" })));
@@ -87,7 +87,7 @@ test("answers with the replicas that the plan of the load wants, each worth one"
   expect([...(await at.call("IsActive", ref({})))]).toEqual([8, 1]);
 });
 
-test("is unavailable while the load is not known, so that the fallback counts", async () => {
+test("is unavailable while the load is unknown, so that the fallback applies", async () => {
   const { call } = await asked();
   await expect(call("GetMetrics", metricsOf({ task: "read" }))).rejects.toMatchObject({
     code: status.UNAVAILABLE,
@@ -97,7 +97,7 @@ test("is unavailable while the load is not known, so that the fallback counts", 
   expect(spec.value).toBe(1);
 });
 
-test("names what there is to a trigger that asks for something else", async () => {
+test("names the available parts to an invalid trigger", async () => {
   const { call } = await asked();
   await expect(call("IsActive", ref({ task: "reed" }))).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
@@ -114,7 +114,7 @@ test("names what there is to a trigger that asks for something else", async () =
   });
 });
 
-test("pushes whether replicas are wanted, first as it is and then as it changes", async () => {
+test("pushes the current activity and its changes", async () => {
   const at = await asked();
   await pass(12, 0, at);
   const path = "/externalscaler.ExternalScaler/StreamIsActive";
@@ -136,7 +136,7 @@ test("pushes whether replicas are wanted, first as it is and then as it changes"
   stream.cancel();
 });
 
-test("asks for as many as the autoscaler does not let be", async () => {
+test("asks for enough replicas to exceed the autoscaler's tolerance", async () => {
   expect(past(21, 20, 0.1)).toBe(23);
   expect(past(23, 20, 0.1)).toBe(23);
   expect(past(30, 20, 0.1)).toBe(30);

@@ -22,7 +22,7 @@ async function watched(count = 1) {
   return { watch, clock, traffic, traffics, frontEnds };
 }
 
-test("says nothing until it has looked for ten seconds", async () => {
+test("has no result until it has polled for ten seconds", async () => {
   const at = await watched();
   await pass(8, 0, at);
   expect(at.watch.outlook.whyUnknown).toMatch(/less than 10 s/);
@@ -30,7 +30,7 @@ test("says nothing until it has looked for ten seconds", async () => {
   expect(at.watch.outlook).toMatchObject({ whyUnknown: null, loadQps: 0, isActive: false });
 });
 
-test("wants the workers of the level that carries the load", async () => {
+test("requires the workers of the level for the load", async () => {
   const at = await watched();
   await pass(40, 2, at);
   expect(at.watch.outlook).toMatchObject({ loadQps: 2, level: 2, isActive: true });
@@ -38,7 +38,7 @@ test("wants the workers of the level that carries the load", async () => {
   expect(at.watch.plan.wanted({ pool: "cpu" })).toBe(12);
 });
 
-test("keeps what a level wanted for a minute after the load went", async () => {
+test("keeps the workers of a level for a minute after the load has fallen", async () => {
   const at = await watched();
   await pass(40, 2, at);
   await pass(60, 0, at);
@@ -48,7 +48,7 @@ test("keeps what a level wanted for a minute after the load went", async () => {
   expect(at.watch.plan.wanted(READ)).toBe(2);
 });
 
-test("counts what is turned away before it is read, so that overload is seen", async () => {
+test("counts requests that are rejected unread, so that overload is visible", async () => {
   const at = await watched();
   await pass(12, 0, at);
   for (let second = 0; second < 30; second++) {
@@ -59,7 +59,7 @@ test("counts what is turned away before it is read, so that overload is seen", a
   expect(at.watch.plan.wanted(READ)).toBe(7);
 });
 
-test("a front end that starts anew counts from 0", async () => {
+test("a restarted front end counts from 0", async () => {
   const at = await watched();
   await pass(20, 1, at);
   at.traffic.rows = 0;
@@ -67,7 +67,7 @@ test("a front end that starts anew counts from 0", async () => {
   expect(at.watch.outlook.loadQps).toBeCloseTo(1, 1);
 });
 
-test("adds up front ends, keeps a silent one for half a minute, and then forgets it", async () => {
+test("adds up front ends, and forgets a silent one after half a minute", async () => {
   const at = await watched(2);
   const [one, other] = at.traffics;
   if (one === undefined || other === undefined) throw new Error("there are two");
@@ -84,7 +84,7 @@ test("adds up front ends, keeps a silent one for half a minute, and then forgets
   expect(at.frontEnds.count).toBe(1);
 });
 
-test("knows nothing any more where no front end answers", async () => {
+test("the load is unknown when no front end answers", async () => {
   const at = await watched();
   await pass(20, 1, at);
   at.traffic.isAway = true;
@@ -94,7 +94,7 @@ test("knows nothing any more where no front end answers", async () => {
   expect(at.watch.outlook.whyUnknown).toBe("connect ECONNREFUSED");
 });
 
-test("asks the front end at each address of a name", async () => {
+test("polls the front end at each address of a name", async () => {
   const { bundle } = await loadBundle(POLICY);
   const asked: string[] = [];
   const frontEnds = new FrontEnds({

@@ -1,4 +1,4 @@
-/** Replicas of a StatefulSet, by an API that is asked as pods of Kubernetes ask theirs. */
+/** Replicas of a StatefulSet, against an API with the interface of Kubernetes. */
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";

@@ -117,7 +117,7 @@ describe("what is not allowed is refused with its place", () => {
       "maxBody: 3",
       "/serve.yaml:1:10: serve --max-body was removed: use --limit maxBody=VALUE, or maxBody under",
     ],
-    ["- a", "/serve.yaml:1:1: expected settings by their names"],
+    ["- a", "/serve.yaml:1:1: expected a map of settings"],
     ["limits: [", "/serve.yaml:1:10: "],
     ["a: &a [1]\npolicy: *a", "/serve.yaml"],
     ["x".repeat(70_000), "/serve.yaml: expected at most 65536 bytes"],

@@ -88,8 +88,7 @@ export function accuracyFigure(): Drawn {
 export function violationFigure(): Drawn {
   return lineFigure({
     heading: "Late or dropped, measured and promised",
-    caption:
-      "Share of the rows that were late or dropped, over ten seconds; the promise is an upper bound.",
+    caption: "Share of late or dropped rows, over ten seconds; the promise is an upper bound.",
     series: [
       { name: "measured", style: "own", of: ({ measures }) => measures.violationRate },
       { name: "promised", style: "promise", of: (moment) => moment.promisedViolationRate },
@@ -125,8 +124,7 @@ export function queueFigure(): Drawn {
 export function slackFigure(): Drawn {
   return lineFigure({
     heading: "Slack when a batch starts",
-    caption:
-      "Time to the batch's earliest deadline, over ten seconds; negative if the deadline has passed.",
+    caption: "Time to the batch's earliest deadline, over ten seconds; negative if it has passed.",
     series: [
       { name: "median", style: "own", of: ({ measures }) => measures.slackP50Ms },
       { name: "10th percentile", style: "second", of: ({ measures }) => measures.slackP10Ms },

@@ -60,7 +60,7 @@ const MAX_SHAPES = 65_535;
 /** Ranges of the layers of one model. */
 const MAX_STAGES = 100_000;
 const MAX_SPEEDUP = 1e9;
-/** The exponential of a sum of squares of it stays finite. */
+/** Keeps the exponential of a sum of its squares finite. */
 const MAX_SIGMA = 10;
 
 const pipeline = record<LayerPipeline>({
@@ -78,8 +78,8 @@ const pipeline = record<LayerPipeline>({
   ],
   stageSpreads: optional(
     listOf([1, MAX_DEPTH], spread),
-    "How that spreads, for each stage, in ms. Left out without layers, where the profiles have " +
-      "no quantiles, and where `cluster` has no `serving`.",
+    "Spread of these times, ms. Left out without layers, if the profiles have " +
+      "no quantiles, and if `cluster` has no `serving`.",
   ),
   stepMs: [
     span,
@@ -97,7 +97,7 @@ const pipeline = record<LayerPipeline>({
 const stage = record<StageModel>({
   from: [integerIn(0, MAX_LAYERS - 1), "Its first layer."],
   to: [integerIn(1, MAX_LAYERS), "The layer after its last."],
-  model: [modelFile, "What runs the layers for one instance."],
+  model: [modelFile, "Model of the layers, for one instance."],
 });
 
 const variant = record<MalleableVariant>({
@@ -105,12 +105,12 @@ const variant = record<MalleableVariant>({
   accuracy,
   model: [
     orNull(modelFile),
-    "The whole model: what clients see of it. It is not run; its `stages` are. Nil where " +
+    "The whole model, as clients see it. Its `stages` run instead of it. Nil if " +
       "`layerCount` is 0.",
   ],
   profiles: [
     listOf([1, MAX_PLACE_POOLS], profileReference),
-    "Where the times are from, for each pool in their order.",
+    "Source of the times, for each pool in their order.",
   ],
   layerCount: [
     integerIn(0, MAX_LAYERS),
@@ -118,7 +118,7 @@ const variant = record<MalleableVariant>({
   ],
   pipelines: [
     listOf([1, MAX_SHAPES], orNull(pipeline)),
-    "How the model runs on each shape, in their order.",
+    "Pipeline of the model on each shape, in their order.",
   ],
   latencyMs: [
     timesOf(["shapeCount", "maxBatch"], Number.POSITIVE_INFINITY),
@@ -140,19 +140,19 @@ const task = record<MalleableTask>({
 const options = record<AccordionOptions>({
   executionPlaces: [
     integerIn(1, MAX_PLACES),
-    "Workers of the pools, in their order, that are used; at most those of all pools.",
+    "Workers in use, taken from the pools in their order; at most those of all pools.",
   ],
   maxDepth: [integerIn(1, MAX_DEPTH), "Most places of one query."],
   timing: [oneOf(["pipelined", "paper"]), "How the time of a query follows from its pipeline."],
   maxBatch: [integerIn(1, MAX_BATCH), "Most instances of one query."],
   scheduler: [
     oneOf(["accordion", "slo-conforming", "fastest", "bbs", "one-stage"]),
-    "How queries get places; the last four are baselines whose queries keep those they start with.",
+    "How queries get places; the last four are baselines without changes of running queries.",
   ],
   regrow: [
     boolean,
-    "Whether running queries get more places too, and those of high priority start on fewer than " +
-      "they need.",
+    "Whether running queries also get more places, and those of high priority start on fewer " +
+      "than they need.",
   ],
   backfill: [boolean, "Whether queries may start before one of their priority that has to wait."],
   reconfigurationMs: [
@@ -162,28 +162,28 @@ const options = record<AccordionOptions>({
   ],
   dropAfterSlos: [
     slosOrNever,
-    "The latency in times the SLO, or the time to a tighter deadline of its own, above which a " +
+    "Latency, in SLOs or in times to a tighter deadline of its own, above which a " +
       "query of low priority is given up; nil for never.",
   ],
   dropout: [
     oneOf(["turn", "arrival"]),
-    "When that is decided: once it is certain and none of its priority waits before it, or by a " +
-      "forecast when the query comes.",
+    "When that is decided: once it is certain and no other of its priority waits before it, or by " +
+      "a forecast at its arrival.",
   ],
   meanBatch: [numberIn(1, MAX_BATCH), "Mean of the log-normal batches of simulated queries."],
   batchSigma: [numberIn(0, MAX_SIGMA), "Standard deviation of the logarithm of these batches."],
-  lowShare: [ratio, "Of simulated queries, those of low priority."],
+  lowShare: [ratio, "Share of simulated queries with low priority."],
 });
 
 const expected = record<PlaceExpected>({
   violationRate: [ratio, "Share of queries late or dropped."],
-  droppedRate: [ratio, "Of the queries, those that are dropped, at most as much."],
+  droppedRate: [ratio, "Share of dropped queries, at most as much."],
   ...latencyFields,
   ...paceFields,
-  occupancy: [ratio, "Of the places, those that are busy in the mean."],
-  activeQueries: [numberIn(0, MAX_PLACES), "Mean number of queries that run at a time."],
+  occupancy: [ratio, "Mean share of busy places."],
+  activeQueries: [numberIn(0, MAX_PLACES), "Mean number of running queries."],
   reconfigurations: [numberIn(0, Number.MAX_SAFE_INTEGER), "Shrinks and growths per query."],
-  queries: [bigCount, "Queries that came."],
+  queries: [bigCount, "Number of queries."],
   seed,
   durationMs,
 });
@@ -191,7 +191,7 @@ const expected = record<PlaceExpected>({
 const level = record<AccordionLevel>({
   ...levelFields(
     "True only up to `capacityQps`, and if `expected.violationRate` is within what the SLO allows.",
-    "What all places carry of queries of the mean batch.",
+    "Throughput of all places for queries of the mean batch.",
     throughput,
   ),
   expected: [expected, "Simulation of the level at its load."],
@@ -209,7 +209,7 @@ export const accordionBundle = record<AccordionBundle>({
     table("uint16", ["shapeCount", "poolCount"]),
     "Places of each pool that a query may have.",
   ],
-  levels: [levelsOf(level), "What each load comes to, strictly ascending in `loadQps`."],
+  levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   provenance,
 });
 

@@ -1,7 +1,10 @@
-/** Shapes: how many places of each pool a query may have, in the order of the bundle's rows. */
+/** Shapes: the places of each pool that a query may have, in the order of the bundle's rows. */
 import type { Pool } from "../../../bundle/schema.ts";
 
-/** Execution places of each pool: the workers of the pools in their order, so many in all. */
+/**
+ * Returns the execution places of each pool: the workers of the pools in their order, up to a
+ * total.
+ */
 export function placesByPool(
   pools: readonly Pick<Pool, "workers">[],
   executionPlaces: number,
@@ -15,10 +18,10 @@ export function placesByPool(
 }
 
 /**
- * Every shape of at most `maxDepth` places: by ascending sum, then lexicographically descending.
- * There can be very many: they are made one by one.
+ * Yields every shape of at most `maxDepth` places: by ascending sum, then lexicographically
+ * descending. There can be very many, so they are made one by one.
  *
- * @param places of each pool.
+ * @param places places of each pool.
  */
 export function* placeShapes(places: readonly number[], maxDepth: number): Generator<number[]> {
   const total = places.reduce((sum, count) => sum + count, 0);
@@ -31,9 +34,9 @@ export function* placeShapes(places: readonly number[], maxDepth: number): Gener
   }
 }
 
-/** The next smaller one of the same sum; null after the last. */
+/** Returns the next smaller shape of the same sum; null after the last. */
 function nextShape(places: readonly number[], shape: readonly number[]): number[] | null {
-  // A place can only move to a later pool that has room: from the last pool for which there is one.
+  // A place can only move to a later pool with capacity: from the last pool for which there is one.
   let room = 0;
   let behind = 0;
   for (let pool = shape.length - 1; pool >= 0; pool--) {
@@ -47,7 +50,8 @@ function nextShape(places: readonly number[], shape: readonly number[]): number[
 }
 
 /**
- * The shape up to a pool, and so many places in the pools from there on, the earlier ones first.
+ * Returns the shape up to a pool, and so many places in the pools from there on, the earlier ones
+ * first.
  */
 function filled(
   places: readonly number[],

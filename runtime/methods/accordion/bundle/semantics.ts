@@ -1,4 +1,4 @@
-/** What an Accordion bundle must say so that its tables alone schedule every query. */
+/** Checks an Accordion bundle so that its tables alone can schedule every query. */
 
 import {
   type AccordionBundle,
@@ -45,7 +45,7 @@ export function checkAccordionSemantics(bundle: AccordionBundle): void {
   }
 }
 
-/** All that the places allow, in their order. */
+/** Checks that the table has all shapes that the places allow, in order. */
 function checkShapes({ shapes, cluster, policy }: AccordionBundle): void {
   const poolCount = cluster.pools.length;
   const [shapeCount = 0] = shapes.shape;
@@ -66,7 +66,7 @@ function checkShapes({ shapes, cluster, policy }: AccordionBundle): void {
   if (row < shapeCount) refuse("shapes.shape[0]", shapeCount, `${row}, all that the places allow`);
 }
 
-/** Rows of the table, which are as they should be. */
+/** Returns the rows of the table, which has been checked. */
 function shapesOf({ shapes, cluster }: AccordionBundle): readonly (readonly number[])[] {
   const poolCount = cluster.pools.length;
   return Array.from({ length: shapes.shape[0] ?? 0 }, (_, row) =>
@@ -100,8 +100,8 @@ function checkVariant(
 }
 
 /**
- * There where the model has layers enough; where speed-ups are given, up to the places that they
- * are given for.
+ * Checks that a pipeline exists if the model has enough layers; with speed-ups, up to the number of
+ * places they are given for.
  */
 function checkPipelines(
   { pipelines, layerCount }: Pick<MalleableVariant, "pipelines" | "layerCount">,
@@ -131,7 +131,7 @@ function checkPipelines(
   }
 }
 
-/** As many places of each pool as the shape has. */
+/** Checks that a pipeline has as many places of each pool as the shape. */
 function checkPools({ pools }: LayerPipeline, shape: readonly number[], path: string): void {
   const places = placeCount(shape);
   if (pools.length !== places) {
@@ -143,7 +143,7 @@ function checkPools({ pools }: LayerPipeline, shape: readonly number[], path: st
   }
 }
 
-/** Layers and times of each stage, or of none where speed-ups are given. */
+/** Checks the layers and times of each stage; with speed-ups, that there are no stages. */
 function checkStages(
   { cut, stageMs, stageSpreads }: LayerPipeline,
   layerCount: number,
@@ -166,7 +166,7 @@ function checkStages(
   if (layers !== layerCount) refuse(`${path}.cut`, `[${cut}]`, `${layerCount} layers in all`);
 }
 
-/** What the pipelines give, Infinity where there is none. */
+/** Checks that latencies match the pipelines; Infinity without one. */
 function checkLatencies(
   { pipelines, latencyMs }: MalleableVariant,
   shapes: Shapes,
@@ -200,14 +200,14 @@ function checkLatencies(
   }
 }
 
-/** Of one instance on the first shape. */
+/** Returns the time of one instance on the first shape. */
 function wholeMsOf([first]: MalleableVariant["pipelines"]): number {
   return first === null || first === undefined ? Number.NaN : (first.stageMs[0] ?? first.stepMs);
 }
 
 /**
- * Until the first instance is out. With speed-ups the whole model's time; how that is on other
- * pools than the first the bundle does not say.
+ * Returns the time until the first instance is done. With speed-ups it is the whole model's time;
+ * the bundle does not have it for pools other than the first.
  */
 function fillMsOf(
   { stageMs }: LayerPipeline,

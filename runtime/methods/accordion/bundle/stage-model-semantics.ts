@@ -1,4 +1,4 @@
-/** What models of stages must say so that values go from stage to stage by name. */
+/** Checks the models of stages so that values can be passed from stage to stage by name. */
 import type {
   MalleableVariant,
   ModelFile,
@@ -10,8 +10,8 @@ import { checkModel, refuse } from "../../../bundle/table-semantics.ts";
 type Variant = Pick<MalleableVariant, "model" | "layerCount" | "pipelines" | "stages">;
 
 /**
- * Those of all pipelines, each once, and of each pipeline what leads from the inputs of the model
- * to its outputs.
+ * Checks that the stages of all pipelines are present, each once, and lead from the inputs of the
+ * model to its outputs.
  * @throws BundleError BUNDLE_SEMANTICS
  */
 export function checkStageModels(variant: Variant, path: string): void {
@@ -29,7 +29,7 @@ export function checkStageModels(variant: Variant, path: string): void {
   const checked = new Set<string>();
   for (const pipeline of variant.pipelines) {
     if (pipeline === null || checked.has(String(pipeline.cut))) continue;
-    // Pipelines for different pools can be cut alike.
+    // Pipelines for different pools can have the same cut.
     checked.add(String(pipeline.cut));
     checkChain(model, variant, rangesOf(pipeline.cut), ranges, path);
   }
@@ -37,7 +37,7 @@ export function checkStageModels(variant: Variant, path: string): void {
 
 type Range = Pick<StageModel, "from" | "to">;
 
-/** @returns the index of the stage by its range. */
+/** Returns the index of the stage by its range. */
 function checkRanges(
   { stages, layerCount, pipelines }: Variant,
   path: string,
@@ -81,7 +81,7 @@ function keyOf({ from, to }: Range): string {
   return `${from}-${to}`;
 }
 
-/** A stage runs one instance, so that it knows all sizes. */
+/** Checks that a stage has known sizes: it runs one instance. */
 function checkStatic(tensors: readonly TensorInfo[], path: string): void {
   for (const [index, { shape }] of tensors.entries()) {
     if (shape.includes(-1)) {
@@ -90,7 +90,9 @@ function checkStatic(tensors: readonly TensorInfo[], path: string): void {
   }
 }
 
-/** Every input is known when its stage begins, and in the end all outputs of the model are. */
+/**
+ * Checks that every input is known when its stage begins, and all outputs of the model at the end.
+ */
 function checkChain(
   model: ModelFile,
   { stages }: Variant,
@@ -117,12 +119,16 @@ function checkChain(
     if (tensor === undefined) {
       refuse(path, `none in ${chain.map(keyOf)}`, `a stage that makes "${output.name}"`);
     } else if (!isInstance(tensor, output)) {
-      refuse(path, told(tensor), `one instance of ${told(output)}, an output of the model`);
+      refuse(
+        path,
+        signatureOf(tensor),
+        `one instance of ${signatureOf(output)}, an output of the model`,
+      );
     }
   }
 }
 
-/** @param given the inputs of the model by name. @param made what earlier stages give. */
+/** @param given inputs of the model by name. @param made outputs of earlier stages. */
 function checkInputs(
   inputs: readonly TensorInfo[],
   given: ReadonlyMap<string, TensorInfo>,
@@ -141,10 +147,14 @@ function checkInputs(
       );
     }
     if (earlier !== undefined && !isSame(earlier, tensor)) {
-      refuse(`${path}[${index}]`, told(tensor), `${told(earlier)} of a stage before`);
+      refuse(`${path}[${index}]`, signatureOf(tensor), `${signatureOf(earlier)} of a stage before`);
     }
     if (whole !== undefined && !isInstance(tensor, whole)) {
-      refuse(`${path}[${index}]`, told(tensor), `one instance of ${told(whole)}, as of the model`);
+      refuse(
+        `${path}[${index}]`,
+        signatureOf(tensor),
+        `one instance of ${signatureOf(whole)}, as of the model`,
+      );
     }
   }
 }
@@ -153,13 +163,13 @@ function isSame(a: TensorInfo, b: TensorInfo): boolean {
   return a.dtype === b.dtype && String(a.shape) === String(b.shape);
 }
 
-/** Whether a tensor is one row of another, whose other sizes may be left open. */
+/** Whether a tensor is one row of another, whose other sizes may be open. */
 function isInstance(tensor: TensorInfo, whole: TensorInfo): boolean {
   if (tensor.dtype !== whole.dtype || tensor.shape.length !== whole.shape.length) return false;
   if (tensor.shape[0] !== 1) return false;
   return tensor.shape.every((size, axis) => whole.shape[axis] === -1 || whole.shape[axis] === size);
 }
 
-function told({ name, dtype, shape }: TensorInfo): string {
+function signatureOf({ name, dtype, shape }: TensorInfo): string {
   return `${dtype} [${shape}] "${name}"`;
 }

@@ -1,23 +1,23 @@
-/** What the scheduler does with a query in a state, for programs that ask in their own words. */
+/** Decision of the scheduler about a query in a state, for programs. */
 
 import { RuntimeError } from "../../../base/errors.ts";
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";
 import { inspectState, type PlaceDecision } from "./state-view.ts";
 
-/** A query, and the places that are free for it. */
+/** A query, and the free places. */
 interface PlaceQuery {
-  /** Name of the model that it asks for. */
+  /** Name of the requested model. */
   readonly model: string;
-  /** Instances. */
+  /** Number of instances. */
   readonly batch: number;
   /** Free places of each pool, in the order of the bundle. */
   readonly free: readonly number[];
-  /** Until its deadline. */
+  /** Time to its deadline. */
   readonly slackMs: number;
 }
 
-/** @throws RuntimeError RUNTIME_USAGE for a query or places that there cannot be. */
+/** @throws RuntimeError RUNTIME_USAGE for an impossible query or places. */
 export function placeDecision(
   bundle: AccordionBundle,
   _level: number,

@@ -1,4 +1,4 @@
-/** Pipelines by the places they have, to compare them by. */
+/** Compares pipelines by their places. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
 import { depthViews } from "./plan-view.ts";
@@ -9,8 +9,8 @@ export function accordionDiffer(before: AccordionBundle, after: AccordionBundle)
 }
 
 /**
- * Pipelines by the places they have, such as `pipelines[2 default].cut: 3 + 3 → 4 + 2`, and with
- * the latencies that the table has of them.
+ * Returns pipelines by their places, such as `pipelines[2 default].cut: 3 + 3 → 4 + 2`, with their
+ * latencies in the table.
  */
 export function placesByName(frame: Omit<AccordionBundle, "levels">): object {
   const { tasks, shapes: _shapes, ...rest } = frame;

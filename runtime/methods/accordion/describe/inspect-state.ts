@@ -1,7 +1,7 @@
-/** `inspect BUNDLE --state STATE` of malleable pipelines: the decision, and why the others lose. */
+/** `inspect BUNDLE --state STATE` for malleable pipelines: the decision, and why it was chosen. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { alignColumns, counted, rounded, short, wrapped } from "../../../describe/text.ts";
-import type { Told } from "../../method.ts";
+import type { Description } from "../../method.ts";
 import { modelLetters } from "./letters.ts";
 import { SCHEDULER_WORDS } from "./scheduler-words.ts";
 import {
@@ -12,10 +12,8 @@ import {
   type StateInspection,
 } from "./state-view.ts";
 
-/**
- * @param asked as given to `--state`. @throws RuntimeError RUNTIME_USAGE if the state is no good.
- */
-export function stateTold(bundle: AccordionBundle, asked: string): Told {
+/** @param asked text of `--state`. @throws RuntimeError RUNTIME_USAGE for an invalid state. */
+export function describeState(bundle: AccordionBundle, asked: string): Description {
   const state = inspectState(bundle, parseState(asked, bundle));
   return { text: stateText(bundle, state), json: state };
 }
@@ -52,7 +50,7 @@ function modelLines(bundle: AccordionBundle, model: ModelState, state: StateInsp
   ];
 }
 
-/** Why the query does not start that way. @param chosen null where it waits. */
+/** Explains why the query does not start that way. @param chosen null if it waits. */
 function whyText(
   choice: PlaceChoice,
   chosen: PlaceChoice | null,

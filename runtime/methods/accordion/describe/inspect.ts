@@ -1,6 +1,6 @@
 /**
- * `inspect BUNDLE [--level QPS]` of malleable pipelines: what each number of places makes of a
- * model, and what the loads come to.
+ * `inspect BUNDLE [--level QPS]` for malleable pipelines: the pipelines of a model by number of
+ * places, and the figures of each load.
  */
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
@@ -9,14 +9,14 @@ import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { alignColumns, counted, latenciesText, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
 import { accordionMissed } from "./missed.ts";
 import { type DepthView, depthViews, planView } from "./plan-view.ts";
 
-/** What a simulation of a level's load gives, and the pipelines of every load. */
-export function levelTold(bundle: AccordionBundle, index: number): Told {
+/** Describes the simulation of a level's load, and the pipelines of every load. */
+export function describeLevel(bundle: AccordionBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = { index, ...level, plan: planView(bundle) };
   return { text: levelText(bundle, level), json };
@@ -68,7 +68,7 @@ function modelLines(bundle: AccordionBundle): string[] {
   );
 }
 
-/** A row for each shape. */
+/** Returns a row for each shape. */
 function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[] {
   const { name, accuracy, layerCount, stages, model } = variant;
   const layers = layerCount === 0 ? "speed-ups as given" : `${layerCount} layers`;
@@ -104,7 +104,7 @@ function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[
   ];
 }
 
-/** Where the times are from. */
+/** Returns the source of the times. */
 function originOf({ cut, isMeasured }: DepthView): string {
   if (cut.length === 0) return isMeasured ? "given" : "interpolated";
   return isMeasured ? "measured" : "added up";
@@ -114,7 +114,7 @@ function listed(values: readonly number[]): string {
   return values.length === 0 ? "-" : values.map(short).join(" | ");
 }
 
-/** One row per level: what a simulation of its load gives. */
+/** Returns one row per level: the figures of its simulation. */
 export function levelTable(bundle: AccordionBundle): string {
   return alignColumns([
     [

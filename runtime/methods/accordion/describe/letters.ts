@@ -1,8 +1,8 @@
-/** The letters of the models. */
+/** Letters of the models. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { letterAt } from "../../../describe/letters.ts";
 
-/** In the order of the models, over all tasks. */
+/** Returns the letters in the order of the models, over all tasks. */
 export function modelLetters({
   tasks,
 }: Pick<AccordionBundle, "tasks">): ReadonlyMap<string, string> {

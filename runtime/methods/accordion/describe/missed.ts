@@ -1,5 +1,6 @@
 /**
- * Which limits a level of pipelines misses: what its places carry, or the ceiling on violations.
+ * Limits that a level of pipelines misses: the capacity of its places, or the ceiling on
+ * violations.
  */
 import {
   type AccordionBundle,

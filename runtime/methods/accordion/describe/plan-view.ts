@@ -1,28 +1,27 @@
 /**
- * The pipelines of an Accordion bundle in the words of its application: models and pools by name, a
- * row for every number of places.
+ * Pipelines of an Accordion bundle with models and pools by name, a row for every number of places.
  */
 import type { AccordionBundle, MalleableVariant } from "../../../bundle/schema.ts";
 
 export interface PlanView {
-  /** By the names of the models. */
+  /** Pipelines by model name. */
   readonly models: Readonly<Record<string, { readonly depths: readonly DepthView[] }>>;
 }
 
-/** A model on so many places. */
+/** A model on a number of places. */
 export interface DepthView {
   readonly executionPlaces: number;
-  /** Layers of each stage; empty, as `stageMs`, where the profile gives speed-ups. */
+  /** Layers of each stage; empty, like `stageMs`, if the profile gives speed-ups. */
   readonly cut: readonly number[];
   readonly stageMs: readonly number[];
-  /** Of one instance. */
+  /** Time of one instance. */
   readonly latencyMs: number;
   readonly speedup: number;
   /** Pool of the place of each stage. */
   readonly pools: readonly string[];
   /** Time between two instances. */
   readonly stepMs: number;
-  /** Of the largest query. */
+  /** Time of the largest query. */
   readonly largestMs: number;
   readonly isMeasured: boolean;
 }
@@ -36,7 +35,7 @@ export function planView(bundle: Frame): PlanView {
   return { models: Object.fromEntries(models) };
 }
 
-/** In the order of the shapes, those alone that the model has a pipeline for. */
+/** Returns the shapes with a pipeline of the model, in their order. */
 export function depthViews(
   { cluster, policy }: Pick<Frame, "cluster" | "policy">,
   { pipelines, latencyMs }: Pick<MalleableVariant, "pipelines" | "latencyMs">,

@@ -1,7 +1,7 @@
-/** Models and levels of malleable pipelines as `inspect --json` tells them. */
+/** Models and levels of malleable pipelines, as in `inspect --json`. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
 import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
-import type { ServingTold } from "../../../describe/serving-told.ts";
+import type { ServingSummary } from "../../../describe/serving-summary.ts";
 import { classOfPlaces } from "../core/pipeline-table.ts";
 import { accordionMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
@@ -11,8 +11,8 @@ export function accordionTasks({ tasks }: AccordionBundle) {
 }
 
 /**
- * Pipelines are told with the levels; latencies by shape and batch less one, null where there is
- * no pipeline.
+ * Reports latencies by shape and batch less one, null without a pipeline; the levels report the
+ * pipelines.
  */
 function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]) {
   return {
@@ -29,9 +29,9 @@ function malleableReport({ variants, ...task }: AccordionBundle["tasks"][number]
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function accordionLevels(bundle: AccordionBundle, solveMs: readonly number[]) {
-  // The same at every load, which says only what comes of it.
+  // The pipelines are the same at every load.
   const plan = planView(bundle);
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
@@ -52,7 +52,7 @@ export function accordionSections({ tasks, shapes }: AccordionBundle): Section[]
 }
 
 /** The execution places of a bundle, as `serve` tells them. */
-export function servingPlaces(bundle: AccordionBundle): ServingTold {
+export function servingPlaces(bundle: AccordionBundle): ServingSummary {
   const places = classOfPlaces(bundle).length;
   const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));
   const workers = places === 1 ? "1 execution place" : `${places} execution places`;

@@ -1,4 +1,4 @@
-/** What each scheduler of malleable pipelines does, in words. */
+/** Texts about the schedulers of malleable pipelines. */
 import type { SchedulerName } from "../../../bundle/schema.ts";
 
 export const SCHEDULER_WORDS: Readonly<Record<SchedulerName, string>> = {

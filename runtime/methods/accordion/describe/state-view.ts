@@ -1,6 +1,6 @@
 /**
- * What the scheduler of an Accordion bundle does with a query when so many places are free, and
- * what each number of places would make of it.
+ * Decision of an Accordion bundle's scheduler about a query with a number of free places, and the
+ * outcome of each number of places.
  */
 
 import { RuntimeError } from "../../../base/errors.ts";
@@ -15,13 +15,13 @@ import { QueryRuns } from "../core/query-runs.ts";
 import { ShapeChoice } from "../core/shape-choice.ts";
 
 interface AskedState {
-  /** Instances. */
+  /** Number of instances. */
   readonly batch: number;
   /** Free places of each pool. */
   readonly free: readonly number[];
-  /** Until the deadline. */
+  /** Time to the deadline. */
   readonly slackMs: number;
-  /** Names; all unless one is asked for. */
+  /** Names of models; all unless one is requested. */
   readonly models: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface StateInspection extends Omit<AskedState, "models"> {
 export interface ModelState {
   readonly model: string;
   readonly decision: PlaceDecision;
-  /** The fewest places that meet the slack, free or not; null if none do. */
+  /** Fewest places that meet the slack, free or not; null if no number does. */
   readonly need: PlaceChoice | null;
   /** Every number of places. */
   readonly alternatives: readonly PlaceChoice[];
@@ -40,14 +40,14 @@ export interface ModelState {
 
 export type PlaceDecision =
   | ({ readonly action: "start" } & PlaceChoice)
-  /** For other queries to end or, where the scheduler does that, to give places up. */
+  /** Waits for other queries to end or, with a malleable scheduler, to give places up. */
   | {
       readonly action: "wait";
-      /** Places that are not free of those that it waits for. */
+      /** Places missing from those it waits for. */
       readonly missing: number;
       /**
-       * Below this slack the query starts on what is free, late as it will be; null: it waits for
-       * its places.
+       * Below this slack the query starts on the free places, even if late; null: it waits for its
+       * places.
        */
       readonly untilSlackMs: number | null;
     };
@@ -55,7 +55,7 @@ export type PlaceDecision =
 /** One way to run the query. */
 export interface PlaceChoice {
   readonly executionPlaces: number;
-  /** Of each pool. */
+  /** Places of each pool. */
   readonly places: readonly number[];
   readonly latencyMs: number;
   readonly meetsSlack: boolean;
@@ -67,7 +67,7 @@ const EXAMPLE = "batch=20,free=3,slack=400ms";
 const KEYS: readonly string[] = ["batch", "free", "slack", "model"];
 
 /**
- * Reads `batch=20,free=3,slack=400ms,model=NAME`, the model being optional; free places of several
+ * Parses `batch=20,free=3,slack=400ms,model=NAME`, with an optional model; free places of several
  * pools as `free=3/1`; slack in ms or s, a bare number is ms. @throws RuntimeError RUNTIME_USAGE.
  */
 export function parseState(text: string, bundle: AccordionBundle): AskedState {
@@ -94,7 +94,7 @@ function fieldsOf(text: string): Map<string, string> {
   for (const part of text.split(",")) {
     const [key = "", value = "", ...rest] = part.split("=").map((side) => side.trim());
     if (!KEYS.includes(key) || rest.length > 0 || fields.has(key)) {
-      refuse(`"${part}"`, "batch=COUNT,free=COUNT,slack=TIME and perhaps model=NAME");
+      refuse(`"${part}"`, "batch=COUNT,free=COUNT,slack=TIME and optionally model=NAME");
     }
     fields.set(key, value);
   }
@@ -131,10 +131,7 @@ function refuse(found: string, allowed: string): never {
   );
 }
 
-/**
- * Decided by the rule that the server follows, as if the other places ran queries that give none
- * up.
- */
+/** Decides by the rule of the server, as if the other places ran queries that keep their places. */
 export function inspectState(
   bundle: AccordionBundle,
   { models, ...state }: AskedState,
@@ -148,10 +145,7 @@ export function inspectState(
   };
 }
 
-/**
- * The driver's names: of the query that is looked at, and of whoever has the places that are not
- * free.
- */
+/** Ids of the query in question, and of the holder of places that are not free. */
 const QUERY = 0;
 const OTHERS = 1;
 
@@ -168,7 +162,7 @@ function modelState(bundle: AccordionBundle, asked: Asked, name: string): ModelS
   const choice = new ShapeChoice(table, ledger, runs);
   const rule = ruleOf(bundle, table, ledger, runs, choice);
   runs.open(QUERY, { model, batch, isHigh: true, deadlineMs: slackMs }, 0);
-  const told = (shape: number): PlaceChoice => ({
+  const placeChoice = (shape: number): PlaceChoice => ({
     executionPlaces: table.sizeOf(shape),
     places: bundle.cluster.pools.map((_, pool) => table.countOf(shape, pool)),
     latencyMs: table.latencyMs(model, shape, batch),
@@ -182,9 +176,9 @@ function modelState(bundle: AccordionBundle, asked: Asked, name: string): ModelS
     decision:
       started === NONE
         ? waiting(table, ledger, rule, slackMs)
-        : { action: "start", ...told(started) },
-    need: least === NONE ? null : told(least),
-    alternatives: Array.from({ length: table.shapeCount }, (_, shape) => told(shape)).filter(
+        : { action: "start", ...placeChoice(started) },
+    need: least === NONE ? null : placeChoice(least),
+    alternatives: Array.from({ length: table.shapeCount }, (_, shape) => placeChoice(shape)).filter(
       ({ latencyMs }) => Number.isFinite(latencyMs),
     ),
   };
@@ -224,7 +218,7 @@ function waiting(
 ): PlaceDecision {
   const startsAtMs = rule.startsAtMs(QUERY);
   const untilSlackMs = Number.isFinite(startsAtMs) ? slackMs - startsAtMs : null;
-  // Its deadline is lost: any place will do, and none is free.
+  // Its deadline is missed: it takes any place, but no place is free.
   if (startsAtMs < 0) return { action: "wait", missing: 1, untilSlackMs };
   const wanted = rule.foretoldShape(QUERY, 0);
   let missing = 0;

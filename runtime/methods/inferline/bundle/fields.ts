@@ -65,7 +65,7 @@ import type {
 import { table } from "../../../bundle/tables.ts";
 import { checkInferlineSemantics } from "./semantics.ts";
 
-/** Standard deviations; no chance reaches as far. */
+/** Standard deviations beyond any random excess. */
 const MAX_TOLERANCE = 100;
 
 /** All workers at the highest price. */
@@ -83,40 +83,36 @@ const task = record<StageTask>({
   ...stageFields,
   variants: [
     listOf([1, MAX_VARIANTS], variant),
-    "The same model for different hardware: at most one has a profile for a pool, and for some " +
-      "pool one has.",
+    "The same model for different hardware: at most one has a profile for a pool, and at least " +
+      "one pool has one.",
   ],
 });
 
 const options = record<InferlineOptions>({
   refine: [
     oneOf(["exact", "none"]),
-    "Whether the greedy plan is improved until it is proven best, or the time is over.",
+    "Whether the greedy plan is improved until it is proven optimal, or the time is over.",
   ],
   downgrade: optional(
     oneOf<"any">(["any"]),
-    "Which cheaper hardware greedy tries for a task: any; left out for the next cheaper.",
+    "Cheaper hardware that greedy tries for a task: any; left out for the next cheaper.",
   ),
   margin: [
     or("auto", properRatio),
-    "Part of the SLO that plans keep free; auto: as little as traces that were not planned with " +
-      "allow.",
+    "Part of the SLO that plans keep free; auto: as little as held-out traces " + "allow.",
   ],
   traces: [integerIn(1, MAX_TRACES), "Sample traces that a plan has to meet the SLO on."],
-  sampleDurationMs: [
-    span,
-    "Length of a sample trace that is drawn; less where it has 50,000 requests.",
-  ],
+  sampleDurationMs: [span, "Length of a drawn sample trace; less if it has 50,000 requests."],
   sampleRequests: optional(
     integerIn(1, MAX_REQUESTS),
-    "Requests that it has at least, in the mean: at a low load it is as long as that takes. Left " +
-      "out where the length was given.",
+    "Smallest mean number of its requests: at a low load it is longer. Left " +
+      "out if the length was stated.",
   ),
-  sampleSeed: [count, "What the random numbers of sample traces begin with."],
+  sampleSeed: [count, "Seed of the random numbers of sample traces."],
   solveLimitMs: [span, "Longest time for one optimisation."],
   betweenBatches: [
     oneOf(["next", "linear"]),
-    "What a batch between two profiled sizes takes: as the next larger one, or linear between " +
+    "Time of a batch between two profiled sizes: that of the next larger one, or linear between " +
       "them.",
   ],
   tuner: [
@@ -137,20 +133,20 @@ const stage = record<StagePlan>({
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, one of the profiled sizes."],
   replicas: [workerCount, "Count."],
-  latencyMs: [span, "What a whole batch takes, the same number as in `serviceTimes`."],
-  throughputQps: [throughput, "What one replica carries: μ = 1000 · `batch` / `latencyMs`."],
+  latencyMs: [span, "Time of a full batch, the same number as in `serviceTimes`."],
+  throughputQps: [throughput, "Throughput of one replica: μ = 1000 · `batch` / `latencyMs`."],
   scaleFactor: [numberIn(0, MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request: s."],
   provisioningRatio: [notNegative, "ρ = `sample.meanQps` · s / (`replicas` · μ)."],
 });
 
 const plan = record<ProvisioningPlan>({
-  costPerHour: [cost, "What all replicas cost."],
+  costPerHour: [cost, "Cost of all replicas."],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
 });
 
 const estimate = record<TrafficSample["estimate"]>({
   p99Ms: [numberIn(0, MAX_SPAN_MS), "99th percentile of the latencies."],
-  missRate: [ratio, "Of the requests, those that miss the SLO."],
+  missRate: [ratio, "Share of requests that miss the SLO."],
 });
 
 const envelope = record<TrafficEnvelope>({
@@ -173,23 +169,23 @@ const sample = record<TrafficSample>({
 
 const heldOut = record<ProvisioningExpected["heldOut"]>({
   traces: [traceCount, "Count."],
-  met: [traceCount, "Those of them on which the plan alone meets the SLO."],
-  missRate: [ratio, "Of the requests of all of them, those that miss the SLO."],
+  met: [traceCount, "Number of those on which the plan alone meets the SLO."],
+  missRate: [ratio, "Share of all their requests that miss the SLO."],
 });
 
 const expected = record<ProvisioningExpected>({
   violationRate: [ratio, "Share of late requests."],
   ...latencyFields,
   ...paceFields,
-  costPerHour: [cost, "Mean over the time of the replicas that run or come up."],
+  costPerHour: [cost, "Mean over the time, of the replicas that run or start."],
   seed,
   durationMs,
-  heldOut: [heldOut, "Traces that were not planned with."],
+  heldOut: [heldOut, "Held-out traces."],
 });
 
 const solve = record<ProvisioningReport>({
   ...planReportFields,
-  greedyCostPerHour: [orNull(cost), "Cost of the greedy plan; nil where it found none."],
+  greedyCostPerHour: [orNull(cost), "Cost of the greedy plan; nil if it found no plan."],
   provenGap: [ratio, "The optimum is at most this part of the cost cheaper; 0 if it is optimal."],
   evaluations,
 });
@@ -200,7 +196,7 @@ const level = record<InferlineLevel>({
     "The load that the plan is for: `loadQps` if it is feasible, else at most that.",
   ),
   plan: [plan, "Plan."],
-  sample: [sample, "What the planner saw, and what the tuner compares the traffic with."],
+  sample: [sample, "Traffic that the planner used, and that the tuner compares the traffic with."],
   expected: [expected, "Simulation of the level at its load, with the tuner."],
   solve: [solve, "Search for the plan."],
 });

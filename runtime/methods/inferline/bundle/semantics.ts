@@ -1,4 +1,4 @@
-/** What an InferLine bundle must say so that its plans can be followed without a look aside. */
+/** Checks an InferLine bundle so that its plans can be followed without further checks. */
 
 import { MAX_PIPELINE_WORKERS, MAX_SPAN_MS } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
@@ -33,7 +33,7 @@ import {
   refuse,
 } from "../../../bundle/table-semantics.ts";
 
-/** The tuner counts requests in every window: so many reach from the shortest to the longest. */
+/** Enough windows to double from the shortest to the longest; the tuner counts requests in each. */
 const MAX_WINDOWS = 64;
 
 /** @throws BundleError BUNDLE_SEMANTICS at the first contradiction. */
@@ -68,7 +68,7 @@ function checkPools(pools: readonly Pool[]): void {
   }
 }
 
-/** Every pool runs one variant at most, and some pool runs one. */
+/** Checks that every pool runs one variant at most, and some pool runs one. */
 function checkVariants(variants: readonly StageVariant[], poolCount: number, path: string): void {
   checkUnique(variants, `${path}.variants`);
   const variantByPool = new Map<number, number>();
@@ -131,7 +131,7 @@ function checkPlan({ plan, sample }: InferlineLevel, bundle: InferlineBundle, at
   checkReplicas(plan, cluster.pools, path);
 }
 
-/** The stage is what the profile of its variant says, at the rate of the sample. */
+/** Checks that a stage matches the profile of its variant, at the rate of the sample. */
 function checkStage(
   stage: StagePlan,
   task: StageTask | undefined,

@@ -1,4 +1,4 @@
-/** Provisioning plans with the names of tasks and hardware, to compare them by. */
+/** Compares provisioning plans, with the names of tasks and hardware. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
 import { planView } from "./plan-view.ts";
@@ -8,7 +8,7 @@ export function inferlineDiffer(before: InferlineBundle, after: InferlineBundle)
     diffPlans(loadQps, stageLevel(before, index.before), stageLevel(after, index.after));
 }
 
-/** A level whose tasks have their names and of what they run on. */
+/** Returns a level with the names of tasks and their hardware. */
 function stageLevel(bundle: InferlineBundle, index: number): object | undefined {
   const level = bundle.levels[index];
   if (level === undefined) return undefined;

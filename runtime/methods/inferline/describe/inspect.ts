@@ -1,6 +1,6 @@
 /**
- * `inspect BUNDLE [--level QPS]` of provisioning plans: tasks, what each runs on, and why it is not
- * cheaper.
+ * `inspect BUNDLE [--level QPS]` for provisioning plans: tasks, their hardware, and why the plan is
+ * not cheaper.
  */
 import type { InferlineBundle, InferlineLevel, StageTask } from "../../../bundle/schema.ts";
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
@@ -12,7 +12,7 @@ import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
 import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { hardwareLetters } from "./letters.ts";
 import { inferlineMissed } from "./missed.ts";
 import { hardwareOf, planView, trafficView } from "./plan-view.ts";
@@ -23,8 +23,8 @@ import {
   taskLimits,
 } from "./task-limits.ts";
 
-/** The plan of a level, the traffic it is for, and what keeps it from being cheaper. */
-export function planTold(bundle: InferlineBundle, index: number): Told {
+/** Describes the plan of a level, its traffic, and why it is not cheaper. */
+export function describePlan(bundle: InferlineBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = {
     index,
@@ -72,7 +72,7 @@ export function inferlineSummary(
   ].join("\n");
 }
 
-/** One row for each pool that can run the task; a letter marks what some plan uses. */
+/** Returns one row for each pool that can run the task; a letter marks hardware in some plan. */
 function hardwareTable(bundle: InferlineBundle, { variants }: StageTask, task: number): string {
   const letters = hardwareLetters(bundle);
   const { cluster } = bundle;
@@ -99,7 +99,7 @@ function hardwareTable(bundle: InferlineBundle, { variants }: StageTask, task: n
   ]);
 }
 
-/** One row per level: what it costs and what it gives. */
+/** Returns one row per level: its cost and its promises. */
 export function levelTable(bundle: InferlineBundle): string {
   const { slo, levels } = bundle;
   return alignColumns([
@@ -143,7 +143,7 @@ function proofText({ status, provenGap }: InferlineLevel["solve"]): string {
   return status === "feasible" ? `gap ${percent(provenGap)}` : status;
 }
 
-/** One level: what runs where, the traffic it is for, and what keeps it from being cheaper. */
+/** Describes one level: its stages, its traffic, and why it is not cheaper. */
 function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
   const { slo } = bundle;
   const { loadQps, feasible, plan, sample, solve } = level;
@@ -250,7 +250,7 @@ function hardwareText(cheaper: CheaperHardware, limitMs: number): string {
     : `${least}, queues not counted`;
 }
 
-/** Which limits the load misses, and what the plan is for instead. */
+/** Describes the limits that the load misses, and the load of the plan. */
 function beyondText(bundle: InferlineBundle, level: InferlineLevel): string {
   return (
     `not feasible: ${missedTexts(inferlineMissed(bundle, level))}; no plan of the pools ` +
@@ -259,7 +259,7 @@ function beyondText(bundle: InferlineBundle, level: InferlineLevel): string {
   );
 }
 
-/** What the plan costs, and what its replicas come to while the tuner follows the traffic. */
+/** Describes the cost of the plan, and the mean cost while the tuner follows the traffic. */
 function costText({ plan, expected }: InferlineLevel): string {
   if (expected.costPerHour === plan.costPerHour) {
     return `cost ${short(plan.costPerHour)} an hour, as planned and in the mean of the simulation`;

@@ -1,11 +1,11 @@
-/** The letters of the hardware that plans use, task by task. */
+/** Letters of the hardware that plans use, task by task. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { type Lettered, lettersByTask } from "../../../describe/letters.ts";
 import { hardwareOf } from "./plan-view.ts";
 
 /**
- * The variant of a letter is the index of a pool, its name the hardware. They are in the order of
- * the tasks, the cheapest hardware first.
+ * Returns letters whose variant is the index of a pool, and whose name is the hardware. They are in
+ * the order of the tasks, the cheapest hardware first.
  */
 export function hardwareLetters({ tasks, cluster, levels }: InferlineBundle): Lettered[] {
   return lettersByTask(

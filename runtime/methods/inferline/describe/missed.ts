@@ -1,5 +1,5 @@
 /**
- * Which limits a provisioned level misses: its plan's load, workers, or the ceiling on violations.
+ * Limits that a provisioned level misses: its plan's load, workers, or the ceiling on violations.
  */
 import {
   type InferlineBundle,
@@ -7,7 +7,7 @@ import {
   violationCeiling,
 } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../describe/missed-limits.ts";
-import { pooledWorkers } from "../../../describe/serving-told.ts";
+import { pooledWorkers } from "../../../describe/serving-summary.ts";
 import { bestThroughputQps } from "./task-limits.ts";
 
 export function inferlineMissed(
@@ -22,7 +22,7 @@ export function inferlineMissed(
   return [...missed, { limit: "workers", found, allowed }];
 }
 
-/** That carry the load in the mean, each task on the hardware of which it takes fewest. */
+/** Returns the workers that carry the mean load, each task on the hardware that needs fewest. */
 function leastWorkers(
   { tasks }: Pick<InferlineBundle, "tasks">,
   { loadQps, plan }: InferlineLevel,

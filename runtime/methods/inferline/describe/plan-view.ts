@@ -1,7 +1,4 @@
-/**
- * The plan of an InferLine level in the words of its application: tasks, variants and hardware by
- * name.
- */
+/** Plan of an InferLine level with tasks, variants and hardware by name. */
 import type {
   InferlineBundle,
   InferlineLevel,
@@ -14,11 +11,11 @@ export interface PlanView {
   readonly costPerHour: number;
   /** In the order of the tasks. */
   readonly stages: readonly StageView[];
-  /** By the estimator, on all sample traces. */
+  /** Figures by the estimator, on all sample traces. */
   readonly estimate: TrafficSample["estimate"];
-  /** Of the greedy plan alone; null where it found none. */
+  /** Cost of the greedy plan alone; null if it found no plan. */
   readonly greedyCostPerHour: number | null;
-  /** The optimum is at most this part of the cost cheaper. */
+  /** The optimum costs at most this fraction less. */
   readonly provenGap: number;
 }
 
@@ -29,9 +26,9 @@ interface StageView {
   readonly replicas: number;
   readonly variant: string;
   readonly pool: string;
-  /** Of a whole batch. */
+  /** Time of a full batch. */
   readonly latencyMs: number;
-  /** Of one replica. */
+  /** Throughput of one replica. */
   readonly throughputQps: number;
   /** Mean queries per request. */
   readonly scaleFactor: number;
@@ -63,7 +60,7 @@ export function planView(
   };
 }
 
-/** A pool that does not say what it is made of goes by its name. */
+/** A pool without stated hardware is called by its name. */
 export function hardwareOf({ name, hardware }: Pool): string {
   return hardware ?? name;
 }
@@ -74,13 +71,13 @@ export interface TrafficView extends Omit<TrafficSample, "envelope" | "estimate"
 
 interface EnvelopeWindow {
   readonly windowMs: number;
-  /** At most in any window of that length. */
+  /** Largest number in any window of that length. */
   readonly requests: number;
   /** Requests over the length of the window. */
   readonly qps: number;
 }
 
-/** A sample with its envelope window by window. */
+/** Returns a sample with its envelope window by window. */
 export function trafficView({ envelope, estimate: _, ...sample }: TrafficSample): TrafficView {
   const requestsByWindow = envelope.requests.data;
   const windows = Array.from(envelope.windowMs.data, (windowMs, window) => {

@@ -1,8 +1,8 @@
-/** Tasks and levels of provisioning plans as `inspect --json` tells them. */
+/** Tasks and levels of provisioning plans, as in `inspect --json`. */
 import type { InferlineBundle } from "../../../bundle/schema.ts";
 import { profileSections, type Section, sectionOf } from "../../../describe/bundle-sections.ts";
 import { measuredReports } from "../../../describe/profile-reports.ts";
-import type { FirstStages } from "../../../describe/serving-told.ts";
+import type { FirstStages } from "../../../describe/serving-summary.ts";
 import { inferlineMissed } from "./missed.ts";
 import { planView, trafficView } from "./plan-view.ts";
 
@@ -10,7 +10,7 @@ export function inferlineTasks({ tasks }: InferlineBundle) {
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function inferlineLevels(bundle: InferlineBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;

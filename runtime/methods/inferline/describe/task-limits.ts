@@ -1,6 +1,6 @@
 /**
- * Why a task of an InferLine plan is not cheaper: what one replica less, a larger batch or cheaper
- * hardware would come to, by the profiles alone.
+ * Explains why a task of an InferLine plan is not cheaper: the effect of one replica less, a larger
+ * batch or cheaper hardware, from the profiles alone.
  */
 import {
   type InferlineBundle,
@@ -16,42 +16,39 @@ import { hardwareOf } from "./plan-view.ts";
 
 export interface TaskLimits {
   readonly task: string;
-  /** Null where there is one replica. */
+  /** Null with one replica. */
   readonly oneReplicaLess: FewerReplicas | null;
-  /** Null where the batch is the largest that was profiled. */
+  /** Null if the batch is the largest profiled one. */
   readonly nextBatch: LargerBatch | null;
-  /** Pools with a lower price that can run the task, the dearest first. */
+  /** Pools with a lower price that can run the task, most expensive first. */
   readonly cheaperHardware: readonly CheaperHardware[];
 }
 
 export interface FewerReplicas {
-  /** Load over what is left of the throughput. */
+  /** Load over the remaining throughput. */
   readonly provisioningRatio: number;
-  /**
-   * Throughput: less than the load. Queues: enough in the mean, so it is the waiting that takes the
-   * SLO.
-   */
+  /** Throughput: below the load. Queues: enough in the mean, but waiting exceeds the SLO. */
   readonly binds: "throughput" | "queues";
 }
 
 export interface LargerBatch {
   readonly batch: number;
   readonly latencyMs: number;
-  /** Longest way through the pipeline with whole batches at every task. */
+  /** Longest path through the pipeline with full batches at every task. */
   readonly pathMs: number;
   readonly binds: "latency" | "queues";
 }
 
 export interface CheaperHardware {
   readonly hardware: string;
-  /** Longest way through the pipeline with single queries at every task. */
+  /** Longest path through the pipeline with single queries at every task. */
   readonly pathMs: number;
-  /** That carry the load of the task in the mean, with the batch of the highest throughput. */
+  /** Replicas that carry the mean load of the task, with the batch of the highest throughput. */
   readonly leastReplicas: number;
   readonly leastCostPerHour: number;
   /**
-   * Latency: single queries miss the SLO. Workers: the pool has too few left. Cost: no cheaper.
-   * Queues: none of these.
+   * Latency: single queries miss the SLO. Workers: the pool has too few left. Cost: not cheaper.
+   * Queues: any other reason.
    */
   readonly binds: "latency" | "workers" | "cost" | "queues";
 }
@@ -127,12 +124,12 @@ function cheaperHardware(
     });
 }
 
-/** Of the variant that runs on a pool; null where none does. */
+/** Returns the profile of the variant that runs on a pool; null if no variant does. */
 function profileOn({ variants }: StageTask, pool: number): PoolProfile | null {
   return variants.map(({ profiles }) => profiles[pool] ?? null).find((one) => one !== null) ?? null;
 }
 
-/** Of one replica, with the batch that gives most. */
+/** Returns the highest throughput of one replica over all batches. */
 export function bestThroughputQps(profile: PoolProfile): number {
   const rates = Array.from(
     profile.batches.data,
@@ -145,7 +142,7 @@ function serviceMs({ serviceTimes }: PoolProfile, batch: number): number {
   return serviceTimes.decisionMs.data[batch - 1] ?? Number.NaN;
 }
 
-/** With other hardware at one task. */
+/** Returns the longest path with other hardware at one task. */
 function singlePathMs(
   bundle: InferlineBundle,
   { plan }: InferlineLevel,
@@ -159,7 +156,7 @@ function singlePathMs(
   return longestPathMs(bundle, latencies.with(task, ms));
 }
 
-/** Beyond the part of the SLO that plans may use. */
+/** Whether a path exceeds the part of the SLO that plans may use. */
 function isLate({ slo }: InferlineBundle, { sample }: InferlineLevel, pathMs: number): boolean {
   return pathMs > slo.latencyMs * (1 - sample.margin);
 }

@@ -89,7 +89,7 @@ const variant = record<PipelineVariant>({
   model,
   fanouts: [
     listOf([0, MAX_TASKS], numberIn(0, MAX_FANOUT)),
-    "Mean queries that a query served sends to each task that has this one as its parent, in " +
+    "Mean queries that a served query sends to each task that has this one as its parent, in " +
       "their order, shares of edges included.",
   ],
   profiles: poolProfiles,
@@ -109,7 +109,7 @@ const task = record<PipelineTask>({
 
 const rank = integerIn(1, MAX_DEPTH);
 
-/** A table whose axes are as many as the tasks of a path. */
+/** A table with an axis for each task of a path. */
 const pathTable: Shape<Table> = {
   words: `float64, 1 to ${MAX_DEPTH} axes`,
   read(value, path) {
@@ -121,7 +121,7 @@ const pathTable: Shape<Table> = {
 
 const leaf = record<Leaf>({
   task: [index, "Index of the task."],
-  weight: [ratio, "Of its accuracy in that of the pipeline; the weights sum to 1."],
+  weight: [ratio, "Weight of its accuracy in that of the pipeline; the weights sum to 1."],
   accuracyByPath: [
     orNull(pathTable),
     "End-to-end accuracy of every path, a ratio: an axis for each task from the entry to the " +
@@ -136,20 +136,20 @@ const options = record<LokiOptions>({
   ],
   headroom: [
     or("auto", numberIn(0, MAX_HEADROOM)),
-    "What plans carry beyond the load of their level, relative to it; auto: as little as a " +
+    "Throughput of plans beyond the load of their level, relative to it; auto: as little as a " +
       "simulation of the level allows.",
   ],
   oneBatchPerVariant: [boolean, "Whether a variant has one batch size in a plan."],
-  solver: [oneOf(["auto", "glpk", "highs"]), "Which solver computes plans."],
+  solver: [oneOf(["auto", "glpk", "highs"]), "Solver of the plans."],
   solveLimitMs: [span, "Longest time for one optimisation."],
   routing: [
     oneOf(["auto", "plan", "most-accurate-first"]),
-    "In the shares of the plan's paths, or to the most accurate server that has room; auto: the " +
-      "plan while the load is near what it was made for.",
+    "In the shares of the plan's paths, or to the most accurate server with capacity; auto: the " +
+      "plan while the load is near the one it was made for.",
   ],
   drop: [
     oneOf(["none", "last-task", "per-task", "reroute", "deadline"]),
-    "When a query is given up, or sent another way.",
+    "When a query is given up, or rerouted.",
   ],
   stagePolicy: [
     oneOf(["fixed", "ramsis"]),
@@ -164,13 +164,13 @@ const instance = record<PlannedInstance>({
   variant: [index, "Index among its variants."],
   pool: [index, "Index of a pool that the variant has a profile for."],
   batch: [batchSize, "The largest batch, at most the largest of the profile."],
-  replicas: [workerCount, "How many servers are alike."],
-  latencyMs: [span, "Time of a whole batch."],
-  throughputQps: [throughput, "What one server carries."],
+  replicas: [workerCount, "Number of such servers."],
+  latencyMs: [span, "Time of a full batch."],
+  throughputQps: [throughput, "Throughput of one server."],
 });
 
 const node = record<PlanNode>({
-  parent: [orNull(index), "Index of an earlier node, of the task before; nil at an entry."],
+  parent: [orNull(index), "Index of an earlier node, of the previous task; nil at an entry."],
   instance: [index, "Index of the servers."],
   ratio: [ratio, "Share of all requests that take the path up to here."],
 });
@@ -181,7 +181,7 @@ const plan = record<PipelinePlan>({
     "Hardware: only the most accurate variants run, on the fewest servers. Accuracy: the most " +
       "accurate mix runs on all of them.",
   ],
-  demandQps: [throughput, "What the plan carries: the load and its headroom, or the capacity."],
+  demandQps: [throughput, "Throughput of the plan: the load and its headroom, or the capacity."],
   servers: [workerCount, "The sum of the replicas."],
   accuracy: [ratio, "Weighted mean over leaves of the accuracy of their paths."],
   instances: [listOf([1, MAX_NODES], instance), "Servers of a pool that run one variant."],
@@ -191,11 +191,11 @@ const plan = record<PipelinePlan>({
 const stage = record<StagePolicy>({
   budgetMs: [
     milliseconds,
-    "Time of the task in the SLO: a query's deadline is its arrival plus this.",
+    "Part of the SLO for the task: a query's deadline is its arrival plus this.",
   ],
   serviceTimes: [serviceTimes, "Time of a batch; a row for each variant."],
   decisionSpace: [decisionSpace, "Axes of the table, with `budgetMs` in the place of the SLO."],
-  actionByState: [actionTable, "As that of a RAMSIS level with the pooled balancer."],
+  actionByState: [actionTable, "Same form as in a RAMSIS level with the pooled balancer."],
 });
 
 const modelLoads = orNull(integerIn(0, MAX_WORKERS));
@@ -203,10 +203,10 @@ const modelLoads = orNull(integerIn(0, MAX_WORKERS));
 const transition = record<Transition>({
   modelLoadsFromBelow: [
     modelLoads,
-    "Servers that have to load another model when the level follows the one below it; nil where " +
-      "there is none.",
+    "Servers that have to load another model when the level follows the one below it; nil " +
+      "without such a level.",
   ],
-  modelLoadsFromAbove: [modelLoads, "The same from the one above it."],
+  modelLoadsFromAbove: [modelLoads, "The same from the level above."],
 });
 
 const expected = record<PipelineExpected>({
@@ -222,7 +222,7 @@ const solve = record<PlanReport>({
   status: [oneOf(["optimal", "feasible"]), "Proof."],
   gap: [
     numberIn(0, MAX_WORKERS),
-    "By how much the optimum is better at most: servers in the hardware step, else accuracy.",
+    "Upper bound on the advantage of the optimum: servers in the hardware step, else accuracy.",
   ],
   rows: [count, "Constraints of the program."],
   columns: [count, "Variables of the program."],
@@ -234,13 +234,13 @@ const level = record<LokiLevel>({
     "Whether some plan carries the load, true only up to `capacityQps`.",
     "The largest load that some plan carries.",
   ),
-  plan: [plan, "What is followed; beyond capacity the plan for the capacity, the rest being shed."],
+  plan: [plan, "Plan to follow; beyond capacity that for the capacity, and the rest is shed."],
   stages: [
     orNull(listOf([1, MAX_TASKS], orNull(stage))),
-    "For each task a RAMSIS policy for its servers, nil where they run their variants; nil where " +
+    "For each task a RAMSIS policy for its servers, nil if they run their variants; nil if " +
       "no task has one.",
   ],
-  transition: [transition, "What a change from a neighbouring level takes."],
+  transition: [transition, "Model loads of a change from a neighbouring level."],
   expected: [expected, "Simulation of the level at its load; a query is a request."],
   solve: [solve, "Search for the plan."],
 });
@@ -248,7 +248,7 @@ const level = record<LokiLevel>({
 const paceLevel = record<LokiPaceLevel>({
   pace,
   loadQps: [rate, "Requests per second."],
-  plan: [plan, "What is followed; its times and rates are those of that machine."],
+  plan: [plan, "Plan to follow; its times and rates are those of that machine."],
 });
 
 export const lokiBundle = record<LokiBundle>({
@@ -258,15 +258,12 @@ export const lokiBundle = record<LokiBundle>({
   arrivals,
   cluster: clusterOf(MAX_POOLS),
   tasks: [listOf([1, MAX_TASKS], task), "The tasks of the pipeline, parents before children."],
-  leaves: [
-    listOf([1, MAX_TASKS], leaf),
-    "One for each task that no other follows, in their order.",
-  ],
+  leaves: [listOf([1, MAX_TASKS], leaf), "One for each task without children, in their order."],
   policy: [options, "Options of the solver and of the runtime that follows its plans."],
   levels: [levelsOf(level), "Levels, strictly ascending in `loadQps`."],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "Plans for slower machines, ascending by `pace` and of one pace by `loadQps`.",
+    "Plans for slower machines, ascending by `pace` and within a pace by `loadQps`.",
   ),
   provenance,
 });

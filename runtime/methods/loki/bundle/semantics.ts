@@ -1,4 +1,4 @@
-/** What a Loki bundle must say so that its plans can be followed without a look aside. */
+/** Checks a Loki bundle so that its plans can be followed without further checks. */
 
 import { MAX_PIPELINE_WORKERS, MAX_QUERIES_PER_REQUEST } from "../../../bundle/limits.ts";
 import { checkProfile } from "../../../bundle/profile-semantics.ts";
@@ -66,7 +66,9 @@ function largestBatchOf(tasks: readonly PipelineTask[]): number {
   return profiles.reduce((most, profile) => Math.max(most, profile?.batches.data.at(-1) ?? 0), 0);
 }
 
-/** What one request comes to at all tasks, where variants send on the most. */
+/**
+ * Checks the queries of one request at all tasks together, with the largest fan-outs of variants.
+ */
 function checkFanouts(tasks: readonly PipelineTask[]): void {
   const ordinals = tasks.map(() => 0);
   const queries: number[] = [];
@@ -85,7 +87,7 @@ function checkFanouts(tasks: readonly PipelineTask[]): void {
   refuse("tasks", `${sum} queries of a request`, `at most ${MAX_QUERIES_PER_REQUEST} at all tasks`);
 }
 
-/** How many tasks have each as their parent. */
+/** Returns the number of children of each task. */
 function childCountsOf(tasks: readonly PipelineTask[]): number[] {
   const counts = tasks.map(() => 0);
   for (const [index, { parent, feed, entryShare }] of tasks.entries()) {
@@ -186,7 +188,10 @@ function checkInstance(
   if (batch > maxBatch) refuse(`${path}.batch`, batch, `at most ${maxBatch}, as profiled`);
 }
 
-/** Every task's nodes carry all requests, and so do the children of a node what it carries. */
+/**
+ * Checks that every task's nodes carry all requests, and the children of a node all of its
+ * requests.
+ */
 function checkNodes({ instances, nodes }: PipelinePlan, { tasks }: LokiBundle, at: string): void {
   const path = `${at}.nodes`;
   const shareByTask = tasks.map(() => 0);

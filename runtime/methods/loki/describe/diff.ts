@@ -1,4 +1,4 @@
-/** Plans with the names of what they place, to compare them by. */
+/** Compares plans, with the names of their tasks, variants and pools. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
 import { planView } from "./plan-view.ts";
@@ -8,7 +8,7 @@ export function lokiDiffer(before: LokiBundle, after: LokiBundle): DiffLevel {
     diffPlans(loadQps, namedLevel(before, index.before), namedLevel(after, index.after));
 }
 
-/** A level whose instances and paths have the names of what they are. */
+/** Returns a level with the names of its instances and paths. */
 function namedLevel(bundle: LokiBundle, index: number): object | undefined {
   const level = bundle.levels[index];
   if (level === undefined) return undefined;

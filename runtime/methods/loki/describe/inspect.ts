@@ -1,4 +1,4 @@
-/** `inspect BUNDLE [--level QPS]` of a pipeline: its plans as tables. */
+/** `inspect BUNDLE [--level QPS]` for a pipeline: its plans as tables. */
 import type { LokiBundle, LokiLevel, PipelineTask } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { type Lettered, letterOf } from "../../../describe/letters.ts";
@@ -7,7 +7,7 @@ import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/p
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";
 import { planView } from "./plan-view.ts";
@@ -41,7 +41,7 @@ export function lokiSummary(
   ].join("\n");
 }
 
-/** A task and its variants, pool by pool; those without a letter are in no plan. */
+/** Describes a task and its variants, pool by pool; variants without a letter are in no plan. */
 function taskLines(
   { tasks, cluster }: LokiBundle,
   { name, parent, variants }: PipelineTask,
@@ -73,7 +73,7 @@ function taskLines(
   ];
 }
 
-/** One row per level: what it takes and what it gives. */
+/** Returns one row per level: its load, plan and promises. */
 export function levelTable(bundle: LokiBundle): string {
   return alignColumns([
     [
@@ -112,13 +112,13 @@ export function levelTable(bundle: LokiBundle): string {
   ]);
 }
 
-export function planTold(bundle: LokiBundle, index: number): Told {
+export function describePlan(bundle: LokiBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const json = { index, loadQps: level.loadQps, plan: planView(bundle, level) };
   return { text: planText(bundle, level), json };
 }
 
-/** One level: what runs where, and what path the requests take. */
+/** Describes one level: its instances, and the paths of requests. */
 function planText(bundle: LokiBundle, level: LokiLevel): string {
   const view = planView(bundle, level);
   const letters = variantLetters(bundle);

@@ -1,8 +1,8 @@
-/** The letters of the variants that plans use. */
+/** Letters of the variants that plans use. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import { type Lettered, lettersByTask } from "../../../describe/letters.ts";
 
-/** Of the variants that the plan of some level uses: by task, and from the least accurate up. */
+/** Returns the variants in the plan of any level: by task, and from the least accurate up. */
 export function variantLetters({
   tasks,
   levels,

@@ -1,6 +1,4 @@
-/**
- * Which limits a level of plans misses: what its servers carry, or the ceiling in its simulation.
- */
+/** Limits that a level of plans misses: its capacity, or the ceiling in its simulation. */
 import { type LokiBundle, type LokiLevel, violationCeiling } from "../../../bundle/schema.ts";
 import { type MissedLimit, missedByRates } from "../../../describe/missed-limits.ts";
 

@@ -1,7 +1,4 @@
-/**
- * The plan of a pipeline's level in the words of its application: tasks, variants and pools by
- * name.
- */
+/** Plan of a pipeline's level with tasks, variants and pools by name. */
 import { pathAccuracy } from "../../../bundle/path-accuracy.ts";
 import type { LokiBundle, LokiLevel, PlanNode } from "../../../bundle/schema.ts";
 
@@ -11,11 +8,12 @@ export interface PlanView {
   readonly servers: number;
   readonly accuracy: number;
   readonly instances: readonly InstanceView[];
-  /** Of every leaf all the paths that requests take to it. */
+  /** All paths that requests take to each leaf. */
   readonly paths: readonly PathView[];
   /**
-   * By the variants so far, joined by `|`, and by the task that is next: the share of the queries
-   * for each of its variants.
+   * Share of the queries for each variant of the next task, keyed by the variants so far, joined by
+   * `
+   * `, and by that task.
    */
   readonly routing: Readonly<
     Record<string, Readonly<Record<string, Readonly<Record<string, number>>>>>
@@ -34,10 +32,10 @@ interface InstanceView {
 
 export interface PathView {
   readonly variants: Readonly<Record<string, string>>;
-  /** Of the requests. */
+  /** Share of the requests. */
   readonly ratio: number;
   readonly accuracy: number;
-  /** Of whole batches, without waiting. */
+  /** Time of full batches, without waiting. */
   readonly latencyMs: number;
 }
 
@@ -62,7 +60,7 @@ export function planView(bundle: LokiBundle, { plan }: Pick<LokiLevel, "plan">):
 
 type Plan = LokiLevel["plan"];
 
-/** One line for every sequence of variants to a leaf, whatever batches serve it. */
+/** Returns one line for every sequence of variants to a leaf, whatever batches serve it. */
 function pathsOf(bundle: LokiBundle, plan: Plan): PathView[] {
   const paths = new Map<string, PathView>();
   for (const leaf of bundle.leaves) {
@@ -95,7 +93,7 @@ interface Step {
   readonly latencyMs: number;
 }
 
-/** From the entry task to the node, both included. */
+/** Returns the steps from the entry task to the node, both included. */
 function stepsTo({ tasks }: LokiBundle, { instances, nodes }: Plan, last: PlanNode): Step[] {
   const steps: Step[] = [];
   for (let node: PlanNode | undefined = last; node !== undefined; ) {

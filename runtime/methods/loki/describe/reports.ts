@@ -1,4 +1,4 @@
-/** Tasks and levels of plans as `inspect --json` tells them. */
+/** Tasks and levels of plans, as in `inspect --json`. */
 import type { LokiBundle } from "../../../bundle/schema.ts";
 import {
   profileSections,
@@ -14,7 +14,7 @@ export function lokiTasks({ tasks }: LokiBundle) {
   return tasks.map(({ variants, ...task }) => ({ ...task, variants: measuredReports(variants) }));
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function lokiLevels(bundle: LokiBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected, transition } = level;

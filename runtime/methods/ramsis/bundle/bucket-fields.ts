@@ -1,4 +1,4 @@
-/** What a RAMSIS bundle has where requests are padded up to buckets. */
+/** Fields of a RAMSIS bundle whose requests are padded to buckets. */
 import {
   accuracyFields,
   actionTable,
@@ -11,7 +11,7 @@ import { optional, record } from "../../../bundle/record.ts";
 import type { Bucket, ClassExpected } from "../../../bundle/schema.ts";
 
 const BUCKET_COUNT = [2, MAX_BUCKETS] as const;
-/** Names stand in parameters of answers, in labels of metrics and in profiles. */
+/** Names appear in parameters of answers, labels of metrics and profiles. */
 const BUCKET_NAME = /^[1-9]\d{0,9}(x[1-9]\d{0,9}){0,15}$/;
 
 const bucket = record<Bucket>({
@@ -20,24 +20,24 @@ const bucket = record<Bucket>({
     "Its sizes in the order of the axes, unique among the buckets.",
   ],
   share: [numberBetween(0, 1), "Its share of the load."],
-  serviceTimes: [serviceTimes, "How long a batch of the bucket takes; a row for each variant."],
+  serviceTimes: [serviceTimes, "Times of batches of the bucket; a row for each variant."],
   ...axisFields,
 });
 
 export const buckets = optional(
   listOf(BUCKET_COUNT, bucket),
   "Sizes that open axes of the inputs are padded up to, each with the axes of its tables; only " +
-    "rows of one bucket are batched together. The last is the largest, of which `tasks` and " +
-    "`decisionSpace` are. Left out where there are none.",
+    "rows of one bucket are batched together. The last is the largest, to which `tasks` and " +
+    "`decisionSpace` belong. Left out without buckets.",
 );
 
 export const bucketTables = optional(
   listOf(BUCKET_COUNT, actionTable),
-  "Of each bucket in its axes what to do with its own queue, as `actionByState`, which is that " +
-    "of the last one. There if and only if there are `buckets`.",
+  "Actions for the queue of each bucket, on its axes, like `actionByState`, which is that " +
+    "of the last bucket. Present if and only if `buckets` are.",
 );
 
 export const byBucket = optional(
   listOf(BUCKET_COUNT, record<ClassExpected>(accuracyFields)),
-  "The same of each bucket, if and only if there are `buckets`.",
+  "The same for each bucket, if and only if there are `buckets`.",
 );

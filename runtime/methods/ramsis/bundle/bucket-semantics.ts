@@ -1,4 +1,4 @@
-/** What a RAMSIS bundle must say of buckets, of each other and of the rest. */
+/** Checks the buckets of a RAMSIS bundle against each other and the rest of the bundle. */
 
 import { isDeepStrictEqual } from "node:util";
 import { MAX_SEATS } from "../../../bundle/limits.ts";
@@ -57,7 +57,7 @@ export function checkBuckets(bundle: RamsisBundle): void {
   }
 }
 
-/** A model whose axes have several sizes takes those that the tables are for. */
+/** Checks that the bucket sizes of the models are those of the tables. */
 function checkModels({ tasks, buckets = [] }: RamsisBundle): void {
   const names = buckets.map(({ name }) => name).join(", ");
   for (const [taskIndex, { variants }] of tasks.entries()) {
@@ -76,7 +76,7 @@ function axesOf({ maxQueue, queued, slackMs }: Bucket): object {
   return { ...(queued === undefined ? {} : { queued }), maxQueue, slackMs };
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless a level says of every bucket what it has to. */
+/** @throws BundleError BUNDLE_SEMANTICS unless a level has all figures of every bucket. */
 export function checkBucketLevel(
   bundle: RamsisBundle,
   level: RamsisLevel,
@@ -89,7 +89,7 @@ export function checkBucketLevel(
   checkBucketTables(bundle, level, around);
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless a level has a sound table for each bucket. */
+/** @throws BundleError BUNDLE_SEMANTICS unless a level has a valid table for each bucket. */
 export function checkBucketTables(
   { buckets = [], decisionSpace }: RamsisBundle,
   { actionByState, bucketTables = [], mixture }: BucketedTables,

@@ -1,4 +1,4 @@
-/** What a RAMSIS bundle has where queries are of several classes. */
+/** Fields of a RAMSIS bundle whose queries are of several classes. */
 import {
   accuracyFields,
   actionTable,
@@ -18,7 +18,7 @@ import type {
 } from "../../../bundle/schema.ts";
 
 const CLASS_COUNT = [2, 16] as const;
-/** Names stand in URLs, labels of metrics and lists of the command line. */
+/** Names appear in URLs, labels of metrics and lists of the command line. */
 const CLASS_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
 const sloClass = record<SloClass>({
@@ -30,7 +30,7 @@ const sloClass = record<SloClass>({
     ),
     "Unique among the classes.",
   ],
-  latencyMs: [milliseconds, "What a query of the class may take."],
+  latencyMs: [milliseconds, "Latency allowed for a query of the class."],
   share: [numberBetween(0, 1), "Its share of the load."],
 });
 
@@ -38,7 +38,7 @@ export const sloWithClasses = record<Slo>({
   ...sloFields,
   classes: optional(
     listOf(CLASS_COUNT, sloClass),
-    "Queries that have an SLO of their own; left out where all queries have the same.",
+    "Queries with an SLO of their own; left out if all queries have the same.",
   ),
 });
 
@@ -46,19 +46,19 @@ const classSpace = record<ClassSpace>(axisFields);
 
 export const classSpaces = optional(
   listOf(CLASS_COUNT, classSpace),
-  "The axes of tables that are for one class alone, of the queue of the class and up to its " +
+  "Axes of the tables of single classes: for the queue of the class, and slacks up to its " +
     "`latencyMs`, for each class in their order. Actions are those of `decisionSpace`.",
 );
 
 const classTable = record<ClassTable>({
-  workers: [workerCount, "How many serve the class; those of all classes are the cluster's."],
+  workers: [workerCount, "Workers of the class; those of all classes sum to the cluster's."],
   actionByState: [actionTable, "As `actionByState` of the level, over the class's `classSpaces`."],
 });
 
 export const classTables = optional(
   listOf(CLASS_COUNT, classTable),
-  "How each class is served by workers of its own, in their order; left out where one queue is " +
-    'followed, as always if `policy.classes` is `"shared"`, never if it is `"separate"`.',
+  "Tables of classes with workers of their own, in their order; left out if one queue is " +
+    'used: always if `policy.classes` is `"shared"`, never if it is `"separate"`.',
 );
 
 export const classExpected = record<ClassExpected>(accuracyFields);

@@ -1,4 +1,4 @@
-/** What a RAMSIS bundle must say of classes, of each other and of the rest. */
+/** Checks the classes of a RAMSIS bundle against each other and the rest of the bundle. */
 
 import {
   type RamsisBundle,
@@ -15,12 +15,11 @@ import {
   type TableRule,
 } from "../../../bundle/table-semantics.ts";
 
-/** How far from 1 the shares may sum up. */
+/** Largest distance of the sum of shares from 1. */
 const SHARE_TOLERANCE = 1e-6;
 
 /**
- * @throws BundleError BUNDLE_SEMANTICS unless all that says something of classes is there, or
- * nothing.
+ * @throws BundleError BUNDLE_SEMANTICS unless either all fields about classes are present, or none.
  */
 export function checkClasses(bundle: RamsisBundle): void {
   const { slo, policy, classSpaces } = bundle;
@@ -46,7 +45,7 @@ export function checkClasses(bundle: RamsisBundle): void {
   checkSpaces(bundle, classes);
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless shares are those of a whole. */
+/** @throws BundleError BUNDLE_SEMANTICS unless the shares sum to 1. */
 export function checkShares(kinds: readonly { readonly share: number }[], path: string): void {
   const sum = kinds.reduce((total, { share }) => total + share, 0);
   if (Math.abs(sum - 1) > SHARE_TOLERANCE) refuse(path, `shares of ${sum}`, "a sum of 1");
@@ -71,7 +70,7 @@ export interface Surroundings {
   readonly path: string;
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless a level says of every class what it has to. */
+/** @throws BundleError BUNDLE_SEMANTICS unless a level has all figures of every class. */
 export function checkClassLevel(
   bundle: RamsisBundle,
   level: RamsisLevel,
@@ -94,7 +93,9 @@ export function checkClassLevel(
   checkClassTables(bundle, level, around);
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless a level has sound tables of classes, or none. */
+/**
+ * @throws BundleError BUNDLE_SEMANTICS unless a level has valid tables of classes, or no tables.
+ */
 export function checkClassTables(
   bundle: RamsisBundle,
   { classTables }: Pick<RamsisLevel, "classTables">,

@@ -79,23 +79,23 @@ const task = record<Task>({
 const discretization = tagged<"kind", Discretization>("kind", {
   fixed: record<Extract<Discretization, { kind: "fixed" }>>({
     kind: [oneOf(["fixed"]), "Slacks are equally far apart."],
-    steps: [integerIn(1, MAX_STEPS), "How many steps the SLO has."],
+    steps: [integerIn(1, MAX_STEPS), "Number of steps up to the SLO."],
   }),
   "model-based": record<Extract<Discretization, { kind: "model-based" }>>({
-    kind: [oneOf(["model-based"]), "There is a slack for each service time."],
+    kind: [oneOf(["model-based"]), "One slack for each service time."],
   }),
 });
 
 const options = record<RamsisOptions>({
-  objective: [oneOf(["per-query", "per-decision"]), "What the mean accuracy is taken over."],
+  objective: [oneOf(["per-query", "per-decision"]), "Unit over which the mean accuracy is taken."],
   discretization: [discretization, "How slacks were chosen."],
   batching: [
     oneOf(["maximal", "variable"]),
-    "Maximal: a batch is all that wait. Variable: any number of them.",
+    "Maximal: a batch takes all waiting queries. Variable: any number of them.",
   ],
   maxQueue: [
     batchSize,
-    "Queries that wait for one worker and are a state of their own at most; with the pooled " +
+    "Largest number of waiting queries per worker that is a state of its own; with the pooled " +
       "balancer, the largest batch.",
   ],
   balancer: [
@@ -104,23 +104,23 @@ const options = record<RamsisOptions>({
   ],
   serviceTimes: [
     oneOf(["p95", "quantiles"]),
-    "What a batch takes in the decision problem: `decisionMs`, or atoms of `quantiles`.",
+    "Time of a batch in the decision problem: `decisionMs`, or atoms of `quantiles`.",
   ],
-  drop: [boolean, "Whether a query that no variant can serve in time any more is given up."],
+  drop: [boolean, "Whether a query that no variant can serve in time is given up."],
   lateMs: optional(
     notNegative,
-    "How long after its deadline a late query is answered at most, ms; where that is not " +
+    "Longest time after its deadline at which a late query is answered, ms; if that is not " +
       "possible " +
-      "it is dropped. Without it there is no bound.",
+      "it is dropped. If left out, there is no bound.",
   ),
   classes: optional(
     oneOf(["auto", "shared", "separate"]),
-    "How classes are served: in one queue, each by workers of its own, or by level whichever is " +
-      "better. There if and only if there are `slo.classes`.",
+    "How classes are served: in one queue, each by workers of its own, or per level the " +
+      "better of the two. Present if and only if `slo.classes` are.",
   ),
   latencyPrice: optional(
     ratio,
-    "Accuracy per query that lowering the mean latency by one SLO is worth. Left out where the " +
+    "Accuracy per query that a mean latency lower by one SLO is worth. Left out if the " +
       "compiler chose it: latency then costs at most 0.0001 of accuracy at any level.",
   ),
 });
@@ -129,18 +129,18 @@ const sample = record<NonNullable<Expected["sample"]>>({
   queries: [integerIn(1, MAX_COUNT), "Queries that were simulated."],
   violations: [
     dependent<{ readonly queries: number }, number>(count, ({ queries }) => integerIn(0, queries)),
-    "Those that were late, at most `queries`.",
+    "Late ones, at most `queries`.",
   ],
 });
 
 const accuracyByBatch = record<BatchDistribution["accuracy"]>({
-  median: [ratio, "What at least half of the batches have; a late batch has 0."],
-  p99: [ratio, "What at least 99 % of the batches have."],
+  median: [ratio, "Reached by at least half of the batches; a late batch has 0."],
+  p99: [ratio, "Reached by at least 99 % of the batches."],
 });
 
 const violationsByBatch = record<BatchDistribution["violationRate"]>({
-  median: [ratio, "What at least half of the batches do not exceed."],
-  p99: [ratio, "What at least 99 % of the batches do not exceed."],
+  median: [ratio, "Not exceeded by at least half of the batches."],
+  p99: [ratio, "Not exceeded by at least 99 % of the batches."],
 });
 
 const byBatch = record<BatchDistribution>({
@@ -154,21 +154,21 @@ const expectedFields: Fields<ExpectedOfAll> = {
   ...accuracyFields,
   upperBoundAccuracy: [
     ratio,
-    "What no policy exceeds per query that violates no more than what is allowed, or than this " +
-      "one where it violates more.",
+    "Upper bound per query for any policy whose violation rate is at most the allowed one, or " +
+      "this policy's if that is higher.",
   ],
   servedBoundAccuracy: optional(
     ratio,
-    "What no policy exceeds per query that serves every query in time.",
+    "Upper bound per query for any policy that serves every query in time.",
   ),
   sample: optional(
     sample,
-    "What was counted, where the figures are from a simulation; `violationRate` is then what the " +
-      "true rate hardly exceeds.",
+    "Counts of the simulation, if the figures are from one; `violationRate` is then an upper " +
+      "confidence bound of the true rate.",
   ),
   latencyMs: expectedLatency,
   ...paceFields,
-  byBatch: [byBatch, "The same over batches instead of in the mean."],
+  byBatch: [byBatch, "Distribution over batches."],
   byBucket,
 };
 
@@ -181,20 +181,20 @@ const solve = record<SolveReport>({
 
 const mixture = record<Mixture>({
   share: [numberBetween(0, 1), "Its share of the decisions."],
-  actionByState: [actionTable, "As that of the level."],
+  actionByState: [actionTable, "Same form as that of the level."],
 });
 
 function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
   return record<RamsisLevel>({
     ...levelFields(
       "True only if `loadQps` is at most `capacityQps` and the expected violation rate, of every " +
-        "class, and the expected latencies are within what the SLO allows.",
+        "class, and the expected latencies are within the SLO.",
       "The rate that the fastest variant carries when every batch just meets the SLO; 0 if none " +
         "does.",
     ),
     marginMs: optional(
       notNegative,
-      "What the tables of this level leave to the serving path of a query, ms; left out where " +
+      "Time that the tables of this level leave to the serving path of a query, ms; left out if " +
         "that " +
         "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the " +
         "slack.",
@@ -219,7 +219,7 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
 const paceLevel = record<RamsisPaceLevel>({
   pace: [numberBetween(1, MAX_PACE), "Service times over the profile's."],
   loadQps: [rate, "Queries per second of the whole cluster."],
-  marginMs: optional(notNegative, "As in a level."),
+  marginMs: optional(notNegative, "Same as in a level."),
   actionByState: [actionTable, "As in a level."],
   classTables,
   bucketTables,
@@ -229,10 +229,10 @@ const paceLevel = record<RamsisPaceLevel>({
 const expected: Shape<Expected> = { ...record<ExpectedOfAll>(expectedFields) };
 const levels = levelsOf(levelWith(expected));
 
-/** Figures of each class besides. */
+/** Adds the figures of each class. */
 function levelsOfClasses(names: readonly string[]): Shape<readonly RamsisLevel[]> {
   const byClass = mapOf(names, classExpected);
-  const meaning = "The same by the names of the classes, if and only if there are any.";
+  const meaning = "The same by class name, if and only if there are classes.";
   const fields = { ...expectedFields, byClass: optional(byClass, meaning) };
   return levelsOf(levelWith(record<Expected>(fields, ["byClass"])));
 }
@@ -243,7 +243,7 @@ export const ramsisBundle = record<RamsisBundle>({
   slo: [sloWithClasses, "Objective of the policy."],
   arrivals,
   cluster: clusterOf(1),
-  tasks: [listOf([1, 1], task), "The one model endpoint that is decided for."],
+  tasks: [listOf([1, 1], task), "The one model endpoint."],
   policy: [options, "Options of the solver."],
   decisionSpace: [decisionSpace, "The axes that the tables of all levels share."],
   classSpaces,
@@ -258,7 +258,7 @@ export const ramsisBundle = record<RamsisBundle>({
   ],
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
-    "What to do on slower machines, ascending by `pace`, and of one pace by `loadQps`.",
+    "Levels for slower machines, ascending by `pace`, and within a pace by `loadQps`.",
   ),
   provenance,
 });

@@ -1,15 +1,15 @@
 /**
- * A bundle whose queries are of several kinds, classes or buckets, as one queue sees it: of one
+ * Views of a bundle with several kinds of queries, classes or buckets, as seen by one queue: of one
  * kind, or of all; and pace levels as levels.
  */
 import type { ClassSpace, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 
-/** What the levels of a bundle share. */
+/** The part of a bundle that its levels share. */
 type Frame = Omit<RamsisBundle, "levels" | "provenance">;
 
 /**
- * The same bundle with one queue for all queries at every level, without classes and buckets: those
- * of buckets are padded to the largest one.
+ * Returns the same bundle with one queue for all queries at every level, without classes and
+ * buckets: queries of buckets are padded to the largest one.
  */
 export function withoutKinds(bundle: RamsisBundle): RamsisBundle {
   const { classSpaces: _spaces, buckets: _buckets, slo, policy, levels, ...rest } = bundle;
@@ -25,9 +25,9 @@ function levelWithoutKinds(level: RamsisLevel): RamsisLevel {
 }
 
 /**
- * One kind of queries at one level as a bundle of its own: its share of the load and its table; of
- * a class its SLO and workers.
- * @param level one that has a table for each kind. @param index of the class or bucket.
+ * Returns one kind of queries at one level as a bundle of its own: its share of the load and its
+ * table; for a class its SLO and workers.
+ * @param level a level with a table for each kind. @param index index of the class or bucket.
  */
 export function kindBundle(bundle: RamsisBundle, level: RamsisLevel, index: number): RamsisBundle {
   const table = level.classTables?.[index];
@@ -48,13 +48,13 @@ export function kindBundle(bundle: RamsisBundle, level: RamsisLevel, index: numb
 }
 
 /**
- * What the levels of one kind by itself share. @param index of the class or bucket. @param workers
- * that serve it; left out for all.
+ * Returns the frame of the levels of one kind. @param index index of the class or bucket. @param
+ * workers workers that serve it; left out for all.
  */
 export function kindFrame(frame: Frame, index: number, workers?: number): Frame {
   const { classSpaces, buckets, slo, policy, cluster, tasks, decisionSpace, ...rest } = frame;
   const { latencyMs, share, serviceTimes } = kindAt(frame, index);
-  // Whether a queue length has a row is a matter of the kind.
+  // Rows of queue lengths are specific to the kind.
   const { actions, maxQueue, slackMs } = decisionSpace;
   const axes = buckets?.[index] ?? classSpaces?.[index] ?? { maxQueue, slackMs };
   const { classes: _classes, ...oneSlo } = slo;
@@ -85,7 +85,7 @@ function kindAt({ slo, buckets }: Pick<Frame, "slo" | "buckets">, index: number)
 }
 
 /**
- * Arrivals of which each is kept with a probability: their counts vary less for their mean, down to
+ * Thins arrivals: each is kept with a probability. Their counts vary less for their mean, down to
  * those of a Poisson process.
  */
 function thinned(arrivals: Frame["arrivals"], share: number): Frame["arrivals"] {
@@ -96,8 +96,8 @@ function thinned(arrivals: Frame["arrivals"], share: number): Frame["arrivals"] 
 }
 
 /**
- * The levels, and then the pace levels, of which nothing but tables and loads is their own. Indices
- * of levels that decide are indices here.
+ * Returns the bundle with the pace levels after the levels; they differ only in tables and loads.
+ * Indices of deciding levels are indices here.
  */
 export function withPaceLevels({ paceLevels = [], ...bundle }: RamsisBundle): RamsisBundle {
   const { levels } = bundle;
@@ -106,7 +106,7 @@ export function withPaceLevels({ paceLevels = [], ...bundle }: RamsisBundle): Ra
   return { ...bundle, levels: [...levels, ...paceLevels.map((level) => ({ ...first, ...level }))] };
 }
 
-/** Queue lengths that have a row, ascending from 1: by default each up to a full queue. */
+/** Returns queue lengths that have a row, ascending from 1: by default each up to a full queue. */
 export function rowLengths({
   queued,
   maxQueue,

@@ -1,4 +1,4 @@
-/** What a RAMSIS bundle must say so that no lookup of the runtime leaves a table. */
+/** Checks a RAMSIS bundle so that no lookup of the runtime leaves a table. */
 import type { RamsisBundle, RamsisOptions } from "../../../bundle/schema.ts";
 import { checkLevelMargin, checkMargin, checkSlackOf } from "../../../bundle/serving-semantics.ts";
 import { checkSeats, checkWorkers } from "../../../bundle/size-semantics.ts";
@@ -33,9 +33,9 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
       checkModel(model, at, true);
       const state = model?.state;
       if (model === null || state === undefined) continue;
-      // The parts of a sequence may be of any size, and what it goes on with is of one.
+      // Requests of a sequence may have any size, but its state has one size.
       if (model.buckets !== undefined) refuse(`${at}.buckets`, "some", "none beside state");
-      // A variant cannot go on where another has left off.
+      // A variant cannot continue a sequence of another variant.
       if (variants.length > 1) refuse(`${at}.state`, "some", "none where a task has variants");
       checkState(model, state, `${at}.state`);
     }
@@ -72,7 +72,7 @@ export function checkRamsisSemantics(bundle: RamsisBundle): void {
   checkPaceLevels(bundle, rule, batchByAction);
 }
 
-/** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are whole. */
+/** @throws BundleError BUNDLE_SEMANTICS unless pace levels ascend and their tables are complete. */
 function checkPaceLevels(bundle: RamsisBundle, rule: TableRule, batchByAction: Uint16Array): void {
   const { decisionSpace, paceLevels = [] } = bundle;
   for (const [index, level] of paceLevels.entries()) {

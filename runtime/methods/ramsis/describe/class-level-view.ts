@@ -1,19 +1,16 @@
-/**
- * What a level of a bundle with classes says of each class, as data, and the bundle whose table
- * answers for a class.
- */
+/** Figures of each class at a level, as data, and the bundle whose table decides for a class. */
 
 import { RuntimeError } from "../../../base/errors.ts";
 import type { ClassExpected, RamsisBundle, RamsisLevel, SloClass } from "../../../bundle/schema.ts";
 import { kindBundle, withPaceLevels } from "../bundle/kind-views.ts";
 
 export interface ClassView extends SloClass {
-  /** Null where one queue is followed. */
+  /** Null if one queue serves all classes. */
   readonly workers: number | null;
   readonly expected: ClassExpected | null;
 }
 
-/** Each class or bucket, in the order of the bundle; none where all queries are alike. */
+/** Returns each class or bucket, in the order of the bundle; empty without classes and buckets. */
 export function classViews(
   { slo, buckets = [] }: Pick<RamsisBundle, "slo" | "buckets">,
   { classTables, expected }: RamsisLevel,
@@ -31,19 +28,19 @@ export interface DecidingTable {
   readonly bundle: RamsisBundle;
   /** Index of the level in that bundle. */
   readonly level: number;
-  /** Whose table it is; left out where it is that of all queries. */
+  /** Class of the table; left out for the table of all queries. */
   readonly sloClass?: string;
-  /** Likewise. */
+  /** Bucket of the table, likewise. */
   readonly bucket?: string;
 }
 
-/** Whose table is asked for; of neither the first class, or the largest bucket. */
+/** Requested class or bucket; by default the first class, or the largest bucket. */
 export interface AskedKind {
   readonly sloClass?: string | undefined;
   readonly bucket?: string | undefined;
 }
 
-/** Whose table a log names; undefined for a class or bucket that there is not. */
+/** Returns the kind that a log names; undefined for an unknown class or bucket. */
 export function kindNamed(
   { slo, buckets }: RamsisBundle,
   kind: string,
@@ -54,9 +51,9 @@ export function kindNamed(
 }
 
 /**
- * The table that decides for a class or a bucket at a level, which may be one of a pace: its own,
- * or that of all.
- * @throws RuntimeError RUNTIME_USAGE if there is no such class or bucket.
+ * Returns the table that decides for a class or a bucket at a level, which may be a pace level: its
+ * own, or that of all.
+ * @throws RuntimeError RUNTIME_USAGE for an unknown class or bucket.
  */
 export function decidingTable(
   whole: RamsisBundle,
@@ -79,7 +76,7 @@ export function decidingTable(
   return { bundle: kindBundle(bundle, decides, index), level: 0, sloClass };
 }
 
-/** @param usual the index where none is asked for, -1 for the last. */
+/** @param usual default index, -1 for the last. */
 function indexIn(
   kinds: readonly { readonly name: string }[],
   field: "class" | "bucket",

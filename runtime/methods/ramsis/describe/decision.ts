@@ -1,4 +1,4 @@
-/** What a level says to do in a state, for programs that ask in their own words. */
+/** Decision of a level in a state, for programs. */
 
 import { RuntimeError } from "../../../base/errors.ts";
 import type { RamsisBundle } from "../../../bundle/schema.ts";
@@ -7,17 +7,15 @@ import type { AskedState } from "../../../describe/asked-state.ts";
 import { type AskedKind, type DecidingTable, decidingTable } from "./class-level-view.ts";
 import { type Decision, decisionIn } from "./state-view.ts";
 
-/** A queue as the tables know it. */
+/** State of a queue. */
 interface QueueState extends AskedState {
-  /** Queries that wait, at least one. */
+  /** Number of waiting queries, at least one. */
   readonly queued: number;
-  /** Until the deadline of the query that has least time left; negative once it has passed. */
+  /** Time to the earliest deadline; negative once it has passed. */
   readonly slackMs: number;
-  /**
-   * Name of the class whose table decides, where the bundle has classes; left out for the first.
-   */
+  /** Name of the class whose table decides, with classes; left out for the first. */
   readonly sloClass?: string;
-  /** Sizes of the bucket, where the bundle has buckets; left out for the largest. */
+  /** Sizes of the bucket, with buckets; left out for the largest. */
   readonly bucket?: string;
 }
 
@@ -25,10 +23,10 @@ export interface OpenTable extends DecidingTable {
   readonly table: PolicyTable;
 }
 
-/** Tables that were looked into before, by level and class. */
+/** Opened tables, by level and class. */
 const openTables = new WeakMap<RamsisBundle, Map<string, OpenTable>>();
 
-/** @throws RuntimeError RUNTIME_USAGE for a state that there cannot be. */
+/** @throws RuntimeError RUNTIME_USAGE for an impossible state. */
 export function tableDecision(bundle: RamsisBundle, level: number, state: QueueState): Decision {
   const { queued, slackMs, sloClass, bucket } = state ?? {};
   if (!Number.isInteger(queued) || queued < 1) refuse("queued", "a whole number from 1", queued);
@@ -37,7 +35,9 @@ export function tableDecision(bundle: RamsisBundle, level: number, state: QueueS
   return decisionIn(deciding.bundle, table, deciding.level, queued, slackMs);
 }
 
-/** The table that decides for a class or bucket, opened once. @throws as `decidingTable`. */
+/**
+ * Returns the table that decides for a class or bucket, opened once. @throws as `decidingTable`.
+ */
 export function openTable(bundle: RamsisBundle, level: number, asked: AskedKind): OpenTable {
   const tables = openTables.get(bundle) ?? new Map<string, OpenTable>();
   openTables.set(bundle, tables);

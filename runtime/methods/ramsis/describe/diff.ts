@@ -1,4 +1,7 @@
-/** Levels of tables state by state, in variants and batches instead of the indices of actions. */
+/**
+ * Compares levels of tables state by state, in variants and batches instead of the indices of
+ * actions.
+ */
 import type { RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 import {
@@ -29,7 +32,7 @@ function policyOf(bundle: RamsisBundle): Policy {
   return { bundle, table: PolicyTable.fromBundle(bundle), variantNames };
 }
 
-/** @param index of the level in each bundle. */
+/** @param index index of the level in each bundle. */
 function diffTables(
   loadQps: number,
   { before, after }: Pair<Policy>,
@@ -42,7 +45,7 @@ function diffTables(
     scalarsOf(before.bundle, levelBefore),
     scalarsOf(after.bundle, levelAfter),
   );
-  // The table of a bundle with buckets is the last one's.
+  // The bundle's own table is that of the last bucket, if it has buckets.
   const isDivided = [before, after].every(({ bundle }) => bundle.buckets !== undefined);
   const tables = [
     ...(isDivided ? [] : [diffStates(before, after, index)]),
@@ -61,7 +64,7 @@ function diffTables(
   return { loadQps, change: "changed", fields, changedStates, states, examples };
 }
 
-/** One table of a level in both bundles. */
+/** Compares one table of a level in both bundles. */
 function diffStates(
   before: Policy,
   after: Policy,
@@ -85,7 +88,7 @@ function diffStates(
   return { changedStates, states: lengths.length * slacks.length, examples };
 }
 
-/** The tables of classes, or buckets, that have one of their own at the level in both bundles. */
+/** Returns the classes, or buckets, with a table of their own at the level in both bundles. */
 function sharedKinds(before: RamsisBundle, after: RamsisBundle, index: Pair<number>) {
   const isPadded = after.buckets !== undefined;
   const kindsOf = ({ slo, buckets }: RamsisBundle) => (isPadded ? buckets : slo.classes) ?? [];
@@ -100,7 +103,9 @@ function sharedKinds(before: RamsisBundle, after: RamsisBundle, index: Pair<numb
   });
 }
 
-/** A level without its tables, which are compared state by state; of classes the workers. */
+/**
+ * Returns a level without its tables, which are compared state by state; for classes the workers.
+ */
 function scalarsOf(bundle: RamsisBundle, { actionByState: _, ...level }: RamsisLevel): object {
   const { classTables, bucketTables: _tables, ...scalars } = level;
   if (classTables === undefined) return scalars;

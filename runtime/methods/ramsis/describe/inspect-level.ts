@@ -1,11 +1,11 @@
-/** `inspect BUNDLE --level QPS` of tables: which variant runs in which states. */
+/** `inspect BUNDLE --level QPS` for tables: the variant of each state. */
 import type { ExpectedLatency, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { missedTexts } from "../../../describe/missed-limits.ts";
 import { promiseByPace } from "../../../describe/paces.ts";
 import { alignColumns, percent, promisedViolations, short } from "../../../describe/text.ts";
-import type { Told } from "../../method.ts";
+import type { Description } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
 import { mapPolicy, type PolicyMap } from "./policy-map.ts";
@@ -14,8 +14,8 @@ import { mapPolicy, type PolicyMap } from "./policy-map.ts";
 const MAP_SIZE = [40, 20] as const;
 const WAIT = -1;
 
-/** The map of a level, or of each class or bucket that has a table of its own there. */
-export function tableMap(bundle: RamsisBundle, index: number): Told {
+/** Returns the map of a level, or of each class or bucket with a table of its own. */
+export function tableMap(bundle: RamsisBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const { loadQps } = level;
   const promise = promiseText(bundle, level);
@@ -37,14 +37,14 @@ export function tableMap(bundle: RamsisBundle, index: number): Told {
   const map = mapPolicy(bundle, index, MAP_SIZE);
   const all = mapText(bundle, { loadQps, map });
   if (own.length === 0) return { text: `${promise}\n\n${all}`, json: { index, loadQps, map } };
-  const note = "while a class brings more than its share, one queue is followed:";
+  const note = "while a class exceeds its share, one queue is used:";
   return {
     text: [promise, ...texts, `${note}\n${all}`].join("\n\n"),
     json: { index, loadQps, map, classes: own },
   };
 }
 
-/** What the level promises, and which limits it misses. */
+/** Describes the promises of the level, and the limits that it misses. */
 function promiseText(bundle: RamsisBundle, level: RamsisLevel): string {
   const { accuracyPerQuery, latencyMs, ...expected } = level.expected;
   const missed = ramsisMissed(bundle, level);

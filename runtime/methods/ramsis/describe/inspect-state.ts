@@ -1,18 +1,18 @@
-/** `inspect BUNDLE --state STATE` of tables: the decision, and why the others lose. */
+/** `inspect BUNDLE --state STATE` for tables: the decision, and why it was chosen. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { parseState } from "../../../describe/asked-state.ts";
 import { percent, rounded, short } from "../../../describe/text.ts";
-import type { StateRequest, Told } from "../../method.ts";
+import type { Description, StateRequest } from "../../method.ts";
 import { decidingTable } from "./class-level-view.ts";
 import { namedValues } from "./named-values.ts";
 import { alternativeLines } from "./state-alternatives.ts";
 import { briefText, type Decision, inspectState, type StateInspection } from "./state-view.ts";
 
-/** @throws RuntimeError RUNTIME_USAGE if the state is no good. */
+/** @throws RuntimeError RUNTIME_USAGE for an invalid state. */
 export async function tableState(
   bundle: RamsisBundle,
   { text, loadQps, level, actionValuesOf }: StateRequest,
-): Promise<Told> {
+): Promise<Description> {
   const query = parseState(text);
   const state = inspectState(bundle, { ...query, loadQps, level });
   const table = decidingTable(bundle, state.level.index, query);
@@ -33,7 +33,7 @@ export async function tableState(
   return { text: lines.join("\n"), json: { ...state, values } };
 }
 
-/** Reason why action values are missing; null if the solver computed them. */
+/** Returns why action values are missing; null if the solver computed them. */
 function noValuesOf({ levels }: RamsisBundle, { bucket, level }: StateInspection): string | null {
   if (bucket !== undefined) {
     return "what other buckets take of the workers is weighed where tables are solved";
@@ -41,7 +41,7 @@ function noValuesOf({ levels }: RamsisBundle, { bucket, level }: StateInspection
   return level.index < levels.length ? null : "a level for a slower machine decides";
 }
 
-/** What is done, and by which state of which table. */
+/** Describes the decision, with the state and table it was looked up in. */
 function decisionLines(state: StateInspection, loadQps: number | null): string[] {
   const { level, decision, tableState: found, afterWaiting, otherTable } = state;
   const asked = loadQps === null ? "no --level given: the top one" : `for ${short(loadQps)} qps`;
@@ -84,18 +84,18 @@ function decisionText(decision: Decision, slackMs: number): string {
   return `run ${briefText(decision)}: takes ${rounded(serviceMs)} ms, ends ${ends}`;
 }
 
-/** @param leftMs until the deadline; negative after it. */
+/** @param leftMs time to the deadline; negative after it. */
 function deadlineText(leftMs: number): string {
   const side = leftMs >= 0 ? "before" : "after";
   return `${rounded(Math.abs(leftMs))} ms ${side} the deadline`;
 }
 
-/** What the table says beside this state. */
+/** Describes the decisions in neighbouring states. */
 function neighbourLines({ withOneMoreQueued, withOneSlackStepLess: less }: StateInspection) {
   return [
     `one query more: ${briefText(withOneMoreQueued)}`,
     less === null
-      ? "one slack step less: there is none"
+      ? "one slack step less: no such step"
       : `one slack step less (${short(less.slackMs)} ms): ${briefText(less)}`,
   ];
 }

@@ -1,4 +1,4 @@
-/** `inspect BUNDLE` of tables: what they are for, and what each level promises. */
+/** `inspect BUNDLE` for tables: purpose, variants, and the promises of each level. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { feasibleText } from "../../../describe/missed-limits.ts";
@@ -42,7 +42,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
   ].join("\n");
 }
 
-/** One row per variant, with the letter that it has in maps and in reports. */
+/** Returns one row per variant, with its letter in maps and reports. */
 function variantTable({ variants, serviceTimes }: RamsisBundle["tasks"][number]): string {
   const positions = positionsOf(variants);
   return alignColumns([
@@ -77,8 +77,8 @@ function sloLines({ slo, policy }: RamsisBundle, violations: string): string[] {
 }
 
 /**
- * One row per level and class, or bucket: what the level promises it; of a class its SLO, and its
- * workers where it has some of its own. None where all queries are alike.
+ * Returns one row per level and class, or bucket: the promises for it; for a class also its SLO,
+ * and its own workers if any. Empty without classes and buckets.
  */
 export function kindTables(bundle: RamsisBundle): string[] {
   const { slo, buckets, levels } = bundle;
@@ -102,13 +102,13 @@ export function kindTables(bundle: RamsisBundle): string[] {
   return [alignColumns([[...heads, ...promised], ...rows])];
 }
 
-/** Median and 99th percentile; a dash where an older bundle does not state them. */
+/** Returns median and 99th percentile; a dash for an older bundle that does not state them. */
 function latencyCells({ latencyMs }: RamsisBundle["levels"][number]["expected"]): string[] {
   if (latencyMs === undefined) return ["-", "-"];
   return [latencyMs.p50, latencyMs.p99].map((ms) => ms.toFixed(1));
 }
 
-/** One row per level: its load and what it promises. */
+/** Returns one row per level: its load and its promises. */
 export function levelTable(bundle: RamsisBundle): string {
   return alignColumns([
     [

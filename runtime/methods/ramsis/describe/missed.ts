@@ -1,6 +1,6 @@
 /**
- * Which limits a level of tables misses: the ceiling, which holds for each class, or targets of the
- * latency.
+ * Limits that a level of tables misses: the ceiling, which applies to each class, or latency
+ * limits.
  */
 import { type Expected, type RamsisBundle, violationCeiling } from "../../../bundle/schema.ts";
 import {

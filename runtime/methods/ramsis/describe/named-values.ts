@@ -1,4 +1,4 @@
-/** What the actions of a state are worth, by the names of the variants. */
+/** Values of the actions of a state, by the names of the variants. */
 import type { ActionValues, RamsisBundle } from "../../../bundle/schema.ts";
 
 export interface NamedValues {

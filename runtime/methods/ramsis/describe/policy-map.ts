@@ -1,4 +1,4 @@
-/** One level's table as a map of variants. */
+/** A level's table as a map of variants. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { GIVE_UP, PolicyTable, WAIT } from "../../../core/policy-table.ts";
 
@@ -13,8 +13,8 @@ export interface PolicyMap {
 }
 
 /**
- * The policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the first
- * and last included.
+ * Returns the policy of a level at no more than `maxRows` × `maxColumns` states, evenly spread, the
+ * first and last included.
  */
 export function mapPolicy(
   bundle: RamsisBundle,
@@ -35,7 +35,7 @@ export function mapPolicy(
   return { queued, slackMs, variantByState };
 }
 
-/** Up to `maxCount` of the indices below `count`. */
+/** Returns up to `maxCount` of the indices below `count`. */
 function spread(count: number, maxCount: number): number[] {
   const length = Math.min(count, maxCount);
   const step = length > 1 ? (count - 1) / (length - 1) : 0;

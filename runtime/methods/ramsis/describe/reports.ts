@@ -19,7 +19,7 @@ function taskReport({ name, variants, serviceTimes }: RamsisBundle["tasks"][numb
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function ramsisLevels(bundle: RamsisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, expected } = level;
@@ -31,7 +31,7 @@ export function ramsisLevels(bundle: RamsisBundle, solveMs: readonly number[]) {
   });
 }
 
-/** Where each class has workers of its own. */
+/** Returns the workers of each class; null for classes without workers of their own. */
 function workersByClass(bundle: RamsisBundle, level: RamsisLevel): Record<string, number | null> {
   return Object.fromEntries(classViews(bundle, level).map(({ name, workers }) => [name, workers]));
 }

@@ -1,4 +1,4 @@
-/** What tables say of a batch that a server started in a state, and what came second. */
+/** Reviews a batch that a server started in a state against the tables, with the runner-up. */
 
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { RATIO_GRID } from "../../../core/ratio-tracker.ts";
@@ -17,8 +17,9 @@ import { onlyTask, serviceMsOf } from "./service-ms.ts";
 import { briefText, choiceOf, type Decision, decisionIn, isMade } from "./state-view.ts";
 
 /**
- * By the table of the level that decided, its mixture's other one, and the rule for late queries.
- * @returns undefined of a level that the bundle has not: it was made while it was served.
+ * Uses the table of the level that decided, its mixture's second table, and the rule for late
+ * queries.
+ * @returns undefined if the bundle does not have the level: it was computed while serving.
  */
 export function reviewedByTables(
   bundle: RamsisBundle,
@@ -39,7 +40,7 @@ export function reviewedByTables(
   if (made.isNamed) {
     return { agrees: null, says: `${says}; its client named the variant`, runnerUp };
   }
-  // The log has the largest of the corrections, and not by which of them a slack was divided.
+  // The log has only the largest of the corrections, not the one by which a slack was divided.
   const isCorrected = RATIO_GRID.some((factor) => {
     return (
       factor > 1 && factor <= made.correction && saidAt(factor).some((one) => isMade(one, made))
@@ -60,7 +61,7 @@ function paceText(pace: number): string {
   return pace === 1 ? "" : ` on a worker at pace ${short(pace)}`;
 }
 
-/** One, or two where a level follows two tables by chance. */
+/** Returns the decision, or two if a level chooses between two tables at random. */
 function decisionsIn(
   { bundle, table, level }: OpenTable,
   queued: number,
@@ -77,7 +78,7 @@ function rescueOf(bundle: RamsisBundle, { queued, slackMs }: MadeDecision): Deci
   return choiceOf(bundle, actions[2 * action] ?? 0, actions[2 * action + 1] ?? 1, slackMs);
 }
 
-/** Of the other variants on the same batch the most accurate in time, or else the fastest. */
+/** Returns the most accurate other variant on the same batch that is in time, else the fastest. */
 function runnerUpOf(bundle: RamsisBundle, made: MadeDecision): OtherChoice | null {
   const { variants, serviceTimes } = onlyTask(bundle);
   const { batch, slackMs, pace } = made;
@@ -91,7 +92,7 @@ function runnerUpOf(bundle: RamsisBundle, made: MadeDecision): OtherChoice | nul
   return best;
 }
 
-/** Ties go to the variant that is named first. */
+/** Ties go to the variant listed first. */
 function isBetter(one: OtherChoice, other: OtherChoice): boolean {
   if (one.meetsSlack !== other.meetsSlack) return one.meetsSlack;
   if (!one.meetsSlack) return one.serviceMs < other.serviceMs;

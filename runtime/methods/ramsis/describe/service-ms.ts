@@ -1,4 +1,4 @@
-/** Times of batches in the table of a task. */
+/** Looks up times of batches in the table of a task. */
 import type { RamsisBundle, Table } from "../../../bundle/schema.ts";
 
 /** @param table float64 [variantCount, maxBatch], ms. @returns NaN outside of it. */
@@ -6,7 +6,7 @@ export function serviceMsOf({ data, shape }: Table, variant: number, batch: numb
   return data[variant * (shape[1] ?? 0) + batch - 1] ?? Number.NaN;
 }
 
-/** The only task that a bundle of tables has. */
+/** Returns the only task of a bundle of tables. */
 export function onlyTask({ tasks }: RamsisBundle): RamsisBundle["tasks"][number] {
   const [task] = tasks;
   if (task === undefined) throw new RangeError("a validated bundle has a task");

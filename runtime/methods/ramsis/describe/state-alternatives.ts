@@ -1,21 +1,21 @@
 /**
- * The ways to serve a state beside the one that is chosen, and why they lose: by facts that can be
- * checked (deadlines, accuracies, times) and, where a solver is at hand, by right answers.
+ * Alternatives to the decision in a state, and why they are worse: by verifiable facts (deadlines,
+ * accuracies, times) and, with a solver, by right answers.
  */
 import type { NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
-import { pooledWorkers } from "../../../describe/serving-told.ts";
+import { pooledWorkers } from "../../../describe/serving-summary.ts";
 import { alignColumns, counted, percent, rounded, short, wrapped } from "../../../describe/text.ts";
 import type { NamedValue, NamedValues } from "./named-values.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 import type { Choice, StateInspection } from "./state-view.ts";
 
-/** Batches of other sizes that are shown, those that lose least. */
+/** Maximum number of batches of other sizes in the table, those with the smallest loss. */
 const MAX_OTHER_BATCHES = 3;
-/** Right answers that a difference has at least, to be told. */
+/** Smallest difference of right answers that is reported. */
 const LEAST_TOLD = 5e-5;
 
-/** The table of alternatives, and what its numbers mean. */
+/** Returns the table of alternatives, and the meaning of its numbers. */
 export function alternativeLines(
   bundle: RamsisBundle,
   state: StateInspection,
@@ -40,7 +40,10 @@ interface Row {
   readonly why: string;
 }
 
-/** Every variant at the chosen batch size and the best batches of other sizes, the best last. */
+/**
+ * Returns every variant at the chosen batch size and the best batches of other sizes, the best
+ * last.
+ */
 function rowsOf(
   bundle: RamsisBundle,
   state: StateInspection,
@@ -76,7 +79,7 @@ function choiceNamed(
   return { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
 }
 
-/** What a batch has less or more than the chosen one. */
+/** Compares a batch with the chosen one. */
 function whyText(
   bundle: RamsisBundle,
   { slackMs, level }: StateInspection,
@@ -99,7 +102,7 @@ function whyText(
   return parts.length === 0 ? "as good" : parts.join(", ");
 }
 
-/** What a longer batch means for those that come meanwhile. */
+/** Describes the effect of a longer batch on queries that arrive meanwhile. */
 function timeText(bundle: RamsisBundle, longerMs: number, loadQps: number): string {
   if (longerMs < 0) return `${rounded(-longerMs)} ms sooner`;
   const comers = (loadQps * longerMs) / 1000 / pooledWorkers(bundle);
@@ -111,7 +114,8 @@ function meanText(mean: number): string {
 }
 
 /**
- * The choices with their figures. @param answers those of the solver, and whose they differ from.
+ * Returns the choices with their figures. @param answers values of the solver, and the choice they
+ * are relative to.
  */
 function choiceTable(
   bundle: RamsisBundle,
@@ -144,7 +148,7 @@ function choiceTable(
   ]);
 }
 
-/** Right answers more than with the chosen batch: in this one, later, in all. */
+/** Returns the right answers beyond those of the chosen batch: in this batch, later, in all. */
 function answerCells(choice: Choice, chosen: Choice, values: NamedValues): string[] {
   const inAll = differenceOf(choice, chosen, values);
   if (inAll === null) return ["-", "-", "-"];
@@ -161,7 +165,7 @@ function differenceOf(choice: Choice, chosen: Choice, { actions }: NamedValues):
   return own === undefined || reference === undefined ? null : own.advantage - reference.advantage;
 }
 
-/** What the right answers of the table are, and what they do not settle. */
+/** Explains the right answers of the table and their limits. */
 function meaningLines(values: NamedValues, chosen: Choice): string[] {
   const [best] = values.actions;
   const lead = best === undefined ? null : differenceOf(choiceLike(best, chosen), chosen, values);
@@ -170,12 +174,12 @@ function meaningLines(values: NamedValues, chosen: Choice): string[] {
       ? "right decisions (the paper's measure: a decision counts with the accuracy of its " +
         "variant, however many queries it serves)"
       : "right answers (a query counts with the accuracy of the variant that answers it)";
-  const told =
+  const paragraph =
     `${unit}, more or less than with the chosen batch: now, in this batch; later, since other ` +
     "queries are left and a worker is free sooner or later; in all, as the solver's model " +
     "expects them if only this decision were another, a late query counting against it";
   return [
-    wrapped(told),
+    wrapped(paragraph),
     ...(best === undefined || lead === null || lead < LEAST_TOLD
       ? []
       : [
@@ -189,7 +193,9 @@ function choiceLike({ variant, batch }: NamedValue, chosen: Choice): Choice {
   return { ...chosen, variant, batch };
 }
 
-/** Where no batch starts: what could, variant by variant, each with all that it ends in time. */
+/**
+ * Returns, for a decision to start no batch, the largest batch of each variant that ends in time.
+ */
 function unservedLines(bundle: RamsisBundle, state: StateInspection): string[] {
   const { queued, slackMs, decision } = state;
   const { variants, serviceTimes } = onlyTask(bundle);
@@ -224,7 +230,7 @@ function unservedLines(bundle: RamsisBundle, state: StateInspection): string[] {
   ];
 }
 
-/** Of a batch that does not start: whom it would leave, or that it ends too late. */
+/** Describes a batch that does not start: the queries it would leave, or how late it would end. */
 function unservedText({ meetsSlack, batch, serviceMs }: Choice, state: StateInspection): string {
   const { queued, slackMs, decision } = state;
   if (!meetsSlack) return `${rounded(serviceMs - slackMs)} ms too late even alone`;
@@ -241,7 +247,7 @@ function isSame(
   return a.variant === b.variant && a.batch === b.batch;
 }
 
-/** Four decimals, or three significant digits, with a sign; what is next to nothing is nothing. */
+/** Formats with four decimals, or three significant digits, and a sign; tiny values become 0. */
 function signed(answers: number): string {
   if (Math.abs(answers) < LEAST_TOLD) return "0";
   const digits = Math.abs(answers) < 1 ? answers.toFixed(4) : answers.toPrecision(3);

@@ -1,4 +1,4 @@
-/** The decision of a table in one state, and what else could have been done. */
+/** The decision of a table in one state, and its alternatives. */
 
 import type { RamsisBundle } from "../../../bundle/schema.ts";
 import { levelForLoad } from "../../../core/level-choice.ts";
@@ -19,13 +19,13 @@ export interface Choice {
   readonly meetsSlack: boolean;
 }
 
-/** No batch yet: a later one will be better. */
+/** No batch yet: a later one is expected to be better. */
 interface Wait {
   /** Waiting ends when the slack falls below this, or another query comes. */
   readonly waitUntilSlackMs: number;
 }
 
-/** The earliest query is not served in time, for the sake of the others. */
+/** The earliest query is not served in time, in favour of the others. */
 interface GiveUp {
   readonly givesUp: true;
 }
@@ -35,24 +35,24 @@ export type Decision = Choice | Wait | GiveUp;
 export interface StateInspection extends StateQuery {
   /** The level that answered. */
   readonly level: { readonly index: number; readonly loadQps: number };
-  /** The class whose table it was; left out where the level has one for all. */
+  /** Class of the table; left out if the level has one table for all. */
   readonly sloClass?: string;
-  /** The bucket whose table it was; left out where there are none. */
+  /** Bucket of the table; left out without buckets. */
   readonly bucket?: string;
   /**
-   * The state as the table knows it: the queue cut to its capacity, the slack rounded down to the
+   * The state as the table has it: the queue cut to its capacity, the slack rounded down to the
    * grid.
    */
   readonly tableState: StateQuery;
   readonly decision: Decision;
   /**
-   * Every variant at the decided batch size, the decided one included; where the decision is to
-   * wait, at that of all that wait.
+   * Every variant at the decided batch size, including the decided one; if the decision is to wait,
+   * at the size of all waiting queries.
    */
   readonly alternatives: readonly Choice[];
-  /** What is done when the waiting ends and no other query has come; only where it waits. */
+  /** Decision when the waiting ends without another query; only if it waits. */
   readonly afterWaiting?: Decision;
-  /** Only where a share of the decisions, drawn at random, follows another table. */
+  /** Only if a share of the decisions, drawn at random, uses another table. */
   readonly otherTable?: { readonly share: number; readonly decision: Decision };
   readonly withOneMoreQueued: Decision;
   /** Null in the first column. */
@@ -60,9 +60,9 @@ export interface StateInspection extends StateQuery {
 }
 
 /**
- * The decision in a state, and what else could have been done. @param asked with `loadQps` null
- * when unknown; `level` is the index of the level that decides, left out for that of the load.
- * @throws RuntimeError RUNTIME_USAGE for a class that there is not.
+ * Returns the decision in a state, and its alternatives. @param asked `loadQps` null if unknown;
+ * `level` index of the deciding level, left out for that of the load.
+ * @throws RuntimeError RUNTIME_USAGE for an unknown class.
  */
 export function inspectState(
   whole: RamsisBundle,
@@ -105,7 +105,7 @@ export function inspectState(
   };
 }
 
-/** @param table of the bundle, which has no classes at the level. */
+/** @param table table of the bundle, which has no classes at the level. */
 export function decisionIn(
   bundle: RamsisBundle,
   table: PolicyTable,
@@ -122,12 +122,12 @@ export function decisionIn(
   return choiceOf(bundle, table.variant(action), table.batch(action), slackMs);
 }
 
-/** The entry of the grid before one. */
+/** Returns the entry of the grid before a slack. */
 function below(grid: ArrayLike<number>, slackMs: number): number {
   return Array.from(grid).findLast((ms) => ms < slackMs) ?? 0;
 }
 
-/** A batch of a variant, by its index, and whether it is in time. */
+/** Returns a batch of a variant, by its index, and whether it is in time. */
 export function choiceOf(
   bundle: RamsisBundle,
   variant: number,
@@ -140,7 +140,7 @@ export function choiceOf(
   return { variant: name, batch, serviceMs, accuracy, meetsSlack: serviceMs <= slackMs };
 }
 
-/** A decision in a few words. */
+/** Describes a decision in a few words. */
 export function briefText(decision: Decision): string {
   if ("givesUp" in decision) return "give the earliest query up";
   if ("waitUntilSlackMs" in decision) {
@@ -150,9 +150,7 @@ export function briefText(decision: Decision): string {
   return `${variant} on ${counted(batch, "query", "queries")}`;
 }
 
-/**
- * Whether a decision is what a worker ran, of a queue that may have been shorter than its batch.
- */
+/** Whether a worker ran this decision, for a queue that may have been shorter than its batch. */
 export function isMade(
   decision: Decision,
   { variant, batch, queued }: { variant: string; batch: number; queued: number },

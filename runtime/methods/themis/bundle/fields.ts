@@ -100,12 +100,12 @@ const latency = record<LatencyByCores>({
   ],
   points: [
     table("float64", ["pointCount", "3"], true),
-    "What was measured: batch, cores and time, within the axes of `ms`, strictly ascending by " +
+    "Measurements: batch, cores and time, within the axes of `ms`, strictly ascending by " +
       "cores and then batch; pointCount may be 0.",
   ],
   quantiles: optional(
     timesOf(["pointCount", "4"]),
-    "Of each of the `points`: p50, p95, p99 and mean, the first three of which do not descend. " +
+    "For each of the `points` p50, p95, p99 and mean, the first three non-decreasing. " +
       "Left out unless there are points, all were measured so, and `cluster` has `serving`.",
   ),
 });
@@ -117,16 +117,16 @@ const variant = record<ScaledVariant>({
   profile: [profileReference, "Source of the latencies."],
   pool: optional(
     integerIn(1, MAX_POOLS),
-    "Index of the pool whose times these are; left out for the first. A variant that runs in " +
-      "several pools is there once for each.",
+    "Index of the pool of these times; left out for the first. A variant that runs in " +
+      "several pools has an entry for each.",
   ),
-  latency: [latency, "What a batch takes on any number of cores."],
+  latency: [latency, "Time of a batch on any number of cores."],
 });
 
 const task = record<ScaledTask>({
   ...stageFields,
   scaleFactor: [positive(MAX_QUERIES_PER_REQUEST), "Mean queries of the task per request."],
-  variants: [listOf([1, MAX_VARIANTS], variant), "The models of which a plan chooses one."],
+  variants: [listOf([1, MAX_VARIANTS], variant), "Models; a plan chooses one of them."],
 });
 
 const options = record<ThemisOptions>({
@@ -134,26 +134,26 @@ const options = record<ThemisOptions>({
   maxCores: [batchSize, "Most cores of one instance."],
   queueing: [
     oneOf(["stochastic", "paper"]),
-    "What a query waits: for its batch, as in the paper, or at a quantile of random arrivals.",
+    "Waiting time of a query: for its batch, as in the paper, or at a quantile of random arrivals.",
   ],
   quantile: [
     or("auto", properRatio),
-    "Which of the waiting times of the stochastic model is taken; auto: as low as a simulation " +
+    "Quantile of the waiting times of the stochastic model; auto: as low as a simulation " +
       "of the plan allows.",
   ],
-  solver: [oneOf(["exact", "paper"]), "How plans are searched."],
+  solver: [oneOf(["exact", "paper"]), "Search for plans."],
   scaling: [
     oneOf(["joint", "themis", "horizontal", "vertical"]),
-    "Which plans are followed: of any kind, as in the paper, of instances only, or of cores only.",
+    "Plans to follow: of any kind, as in the paper, of instances only, or of cores only.",
   ],
   predictor: [
     oneOf(["last-max", "ewma", "holt", "poisson-peak", "lstm"]),
-    "What foretells the highest rate of the next 100 SLOs.",
+    "Predictor of the highest rate of the next 100 SLOs.",
   ],
-  tickMs: [numberIn(MIN_MS, MAX_MS), "Time between two looks at the traffic."],
+  tickMs: [numberIn(MIN_MS, MAX_MS), "Interval between two decisions."],
   stableTicks: [
     integerIn(1, MAX_STABLE_TICKS),
-    "Looks in a row that have to agree before instances follow the load.",
+    "Consecutive decisions that have to agree before instances follow the load.",
   ],
   resizeMs: [millisecondsOr0, "Time to change an instance's cores, in simulations."],
   coldStartMs: [millisecondsOr0, "Start time of an instance, in simulations."],
@@ -161,7 +161,7 @@ const options = record<ThemisOptions>({
   extraCores: [oneOf(["same", "one"]), "Cores of the instances that a burst adds."],
   dropAfterSlos: [
     slosOrNever,
-    "The age in times the SLO at which a query is given up when its turn comes; nil for never.",
+    "Age, in SLOs, at which a query is given up when its turn comes; nil for never.",
   ],
   dropRule: optional(
     oneOf<"rest">(["rest"]),
@@ -190,7 +190,7 @@ const expected = record<ScaleExpected>({
     numberIn(0, MAX_POOL_CORES),
     "Cores held at the load of the level, in the mean, of the plan that is followed.",
   ),
-  costPerHour: optional(notNegative, "What they cost; left out where a pool has no price."),
+  costPerHour: optional(notNegative, "Their cost; left out if a pool has no price."),
 });
 
 const plan = record<ScalePlan>({
@@ -200,7 +200,7 @@ const plan = record<ScalePlan>({
   ],
   latencyMs: [
     numberIn(MIN_MS, MAX_SPAN_MS),
-    "What the longest path takes by the model: processing, queueing and hops.",
+    "Latency of the longest path by the model: processing, queueing and hops.",
   ],
   stages: [listOf([1, MAX_TASKS], stage), "One for each task, in their order."],
   expected: [expected, "Simulation of random arrivals at the load of the plan."],
@@ -221,7 +221,7 @@ const solve = record<ScaleReport>({
 
 const level = record<ThemisLevel>({
   ...levelFields(
-    "Whether there is a plan for the load.",
+    "Whether the load has a plan.",
     "The load that `steady` is for: `loadQps` if and only if it is feasible, else less.",
   ),
   horizontal: [orNull(plan), "Plan of one-core instances, if any."],
@@ -256,8 +256,7 @@ export const themisBundle = record<ThemisBundle>({
   paceLevels: optional(
     listOf([1, MAX_LEVELS], paceLevel),
     "Plans for slower machines, strictly ascending in `loadQps` × `pace`, all above the highest " +
-      "level. In `transitions` they follow the levels, and count in levelCount. Left out where " +
-      "there are none.",
+      "level. In `transitions` they follow the levels, and count in levelCount. Optional.",
   ),
   provenance,
 });

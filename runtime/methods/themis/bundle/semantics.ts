@@ -1,4 +1,4 @@
-/** What a Themis bundle must say so that its plans can be followed without a look aside. */
+/** Checks a Themis bundle so that its plans can be followed without further checks. */
 
 import { MAX_MS, MIN_MS } from "../../../bundle/limits.ts";
 import {
@@ -68,7 +68,9 @@ function largestBatchOf({ variants }: ScaledTask): number {
   return Math.max(...variants.map(({ latency }) => latency.ms.shape[1] ?? 0));
 }
 
-/** Each is once in a pool that there is, on no more cores than a machine of it has. */
+/**
+ * Checks that each variant is once in an existing pool, on no more cores than its machines have.
+ */
 function checkVariants(
   variants: readonly ScaledVariant[],
   pools: readonly Pool[],
@@ -90,8 +92,9 @@ function checkVariants(
 }
 
 /**
- * Of a join it depends on how often several edges are taken together: at least the most that come
- * by one, at most all. What comes of a gather may be anything up to what is gathered.
+ * Checks the scale factor. For a join it depends on how often several edges are taken together: at
+ * least the most over one edge, at most the sum. A gather passes on anything up to what is
+ * gathered.
  */
 function checkScaleFactor(
   tasks: readonly ScaledTask[],
@@ -137,7 +140,7 @@ function checkLatency(
   if (quantiles !== undefined) checkQuantiles(quantiles, points, `${path}.quantiles`);
 }
 
-/** Of each point, in their order. */
+/** Checks the quantiles of each point, in their order. */
 function checkQuantiles(quantiles: Table, points: Table, path: string): void {
   checkShape(quantiles, [points.shape[0] ?? 0, 4], path);
   for (let at = 0; at < quantiles.data.length; at += 4) {
@@ -147,7 +150,7 @@ function checkQuantiles(quantiles: Table, points: Table, path: string): void {
   }
 }
 
-/** Each once, by ascending cores and batch, where the table has a cell. */
+/** Checks that points are unique, by ascending cores and batch, within the table. */
 function checkPoints(
   points: Table,
   [maxCores, maxBatch]: readonly [number, number],
@@ -195,7 +198,9 @@ function checkLevel(level: ThemisLevel, bundle: ThemisBundle, path: string): voi
   if (bundle.cluster.pools.length === 1) checkJoint(level, bundle.policy, path);
 }
 
-/** Each for more than the one before, as a machine as profiled would have to carry it. */
+/**
+ * Checks that each pace level is for a higher load than the one before, relative to the profile.
+ */
 function checkPaceLevels(bundle: ThemisBundle): void {
   let beforeQps = bundle.levels.at(-1)?.loadQps ?? 0;
   for (const [index, level] of (bundle.paceLevels ?? []).entries()) {
@@ -232,8 +237,7 @@ function checkFeasible(level: ThemisLevel, { tasks, policy }: ThemisBundle, path
 }
 
 /**
- * Each stage within its table and fast enough for its part of the load, all of them within the
- * pool.
+ * Checks that each stage is within its table and fast enough for its load, and all within the pool.
  */
 function checkPlan(
   { cores, stages }: ScalePlan,
@@ -263,7 +267,7 @@ function checkPlan(
   }
 }
 
-/** Rates differ from each other in their last bits, depending on how they were computed. */
+/** Rates may differ in their last bits, depending on how they were computed. */
 function checkStage(
   { batch, cores, instances, variant: index = 0 }: ScaledStage,
   { variants, scaleFactor }: ScaledTask,
@@ -286,8 +290,8 @@ function checkStage(
 }
 
 /**
- * Without random waiting the exact solver's plan of any kind is the cheapest of all; by quantiles
- * that simulations choose each kind has its own.
+ * The exact solver's plan of any kind is the cheapest if waiting is not random; with quantiles
+ * chosen by simulations each kind has a quantile of its own.
  */
 function checkJoint(
   { horizontal, vertical, joint }: ThemisLevel,
@@ -329,8 +333,9 @@ function checkTransitions(bundle: ThemisBundle): void {
 }
 
 /**
- * @param most of each task; null where the row repeats its plan.
- * @returns instances of all tasks. There are as many rows as pairs of levels, so nothing is made.
+ * Checks a row of transitions.
+ * @param most limit for each task; null if the row repeats its plan.
+ * @returns instances of all tasks; a number, since there are as many rows as pairs of levels.
  */
 function checkRow(
   cells: Table["data"],
@@ -365,7 +370,7 @@ function checkCell(
   refuse(`transitions.data[${at}]`, value, `${what} ${range}`);
 }
 
-/** Of all workers; one that does not say how many it has counts as one. */
+/** Returns the cores of all workers; a worker without stated cores counts as one. */
 function poolCores(pools: readonly Pool[]): number {
   return pools.reduce((sum, { workers, cores }) => sum + workers * (cores ?? 1), 0);
 }

@@ -1,13 +1,13 @@
 /**
- * What becomes of a level's plan when a higher load comes at once, in words: the transitions of a
+ * Describes the changes of a level's plan when a higher load arrives at once: the transitions of a
  * Themis bundle.
  */
 import { followedLevels, type ThemisBundle } from "../../../bundle/schema.ts";
 
 export interface Burst {
-  /** The load that comes. */
+  /** Load of the burst. */
   readonly loadQps: number;
-  /** Of all instances, those to add included. */
+  /** Cores of all instances, those to add included. */
   readonly cores: number;
   /** In the order of the tasks. */
   readonly stages: readonly BurstStage[];
@@ -17,20 +17,23 @@ export interface BurstStage {
   readonly task: string;
   readonly batch: number;
   readonly cores: number;
-  /** Those that run already. */
+  /** Instances that run already. */
   readonly instances: number;
-  /** More of them, of `extraCores` cores each. */
+  /** Instances to add, of `extraCores` cores each. */
   readonly extras: number;
   readonly extraCores: number;
 }
 
-/** To every level above, ascending. @param level index of the level whose plan runs. */
+/**
+ * Returns the bursts to every higher level, ascending. @param level index of the level whose plan
+ * runs.
+ */
 export function burstsFrom(bundle: ThemisBundle, level: number): Burst[] {
   const { levels } = bundle;
   return levels.slice(level + 1).map((_, offset) => burstTo(bundle, level, level + 1 + offset));
 }
 
-/** Loads that make the same of the plan are one burst, that of the highest of them. */
+/** Merges loads with the same changes into one burst, that of the highest of them. */
 export function distinctBursts(bursts: readonly Burst[]): Burst[] {
   const keys = bursts.map(({ stages }) => JSON.stringify(stages));
   return bursts.filter((_, index) => keys[index] !== keys[index + 1]);

@@ -1,4 +1,4 @@
-/** Plans of cores and instances with the names of tasks, to compare them by. */
+/** Compares plans of cores and instances, with tasks by name. */
 import type { ScalePlan, ThemisBundle } from "../../../bundle/schema.ts";
 import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
 import { burstsFrom } from "./burst-view.ts";
@@ -12,8 +12,8 @@ export function themisDiffer(before: ThemisBundle, after: ThemisBundle): DiffLev
 }
 
 /**
- * A level whose tasks have their names, and its transitions to the loads that the
- * other bundle has too.
+ * Returns a level with tasks by name, and its transitions to the loads that the other bundle has
+ * too.
  */
 function scaleLevel(bundle: ThemisBundle, index: number, other: ThemisBundle): object | undefined {
   const level = bundle.levels[index];

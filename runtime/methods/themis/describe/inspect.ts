@@ -1,6 +1,6 @@
 /**
- * `inspect BUNDLE [--level QPS]` of plans of cores and instances: what each load takes, and what a
- * burst makes of it.
+ * `inspect BUNDLE [--level QPS]` for plans of cores and instances: the plan of each load, and its
+ * changes in a burst.
  */
 import type {
   LatencyFit,
@@ -19,7 +19,7 @@ import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
 import { alignColumns, latenciesText, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
 import { taskLetters } from "./letters.ts";
@@ -29,8 +29,8 @@ import { chosenText, plansView, planView } from "./plan-view.ts";
 /** More rows than these do not fit a terminal. */
 const MAX_BURSTS = 24;
 
-/** The plans of a level, and what a burst makes of the one that is followed. */
-export function planTold(bundle: ThemisBundle, index: number): Told {
+/** Describes the plans of a level, and the changes of its followed plan in a burst. */
+export function describePlan(bundle: ThemisBundle, index: number): Description {
   const level = levelAt(bundle.levels, index);
   const bursts = burstsFrom(bundle, index);
   const plan = plansView(bundle, level);
@@ -80,7 +80,7 @@ export function themisSummary(
   ].join("\n");
 }
 
-/** What leads to a task, its model of latency, and how far that is from what was measured. */
+/** Describes a task: its sources, its model of latency, and the error of the fit. */
 function taskLines(bundle: ThemisBundle, task: ScaledTask, index: number): string[] {
   return [
     `${letterOf(taskLetters(bundle), index, 0)} ${taskTitle(bundle, task)}`,
@@ -114,7 +114,7 @@ function variantLines(
   ];
 }
 
-/** The latency of a batch of b on c cores. */
+/** Returns the formula of the latency of a batch of b on c cores. */
 function fitText({ gamma, epsilon, delta, eta }: LatencyFit): string {
   return (
     `l(b, c) = ${short(gamma)} b / c + ${short(epsilon)} / c + ${short(delta)} b + ` +
@@ -122,7 +122,7 @@ function fitText({ gamma, epsilon, delta, eta }: LatencyFit): string {
   );
 }
 
-/** Worst first. */
+/** Sorted worst first. */
 function pointTable(points: readonly FittedPoint[]): string {
   const sorted = [...points].sort((a, b) => Math.abs(b.error ?? 0) - Math.abs(a.error ?? 0));
   return alignColumns([
@@ -137,7 +137,7 @@ function pointTable(points: readonly FittedPoint[]): string {
   ]);
 }
 
-/** One row per level: the cores that each kind of plan takes, and the plan that is followed. */
+/** Returns one row per level: the cores of each kind of plan, and the plan that is followed. */
 export function levelTable(bundle: ThemisBundle): string {
   const { slo, levels } = bundle;
   return alignColumns([
@@ -193,8 +193,8 @@ function coresText(plan: ScalePlan | null): string {
 }
 
 /**
- * One level: what runs, how busy it is, what the other kinds of plan would take, and what a burst
- * makes of it.
+ * Describes one level: its plan, the load of each task, the other kinds of plan, and the changes in
+ * a burst.
  */
 function scaleLevelText(
   bundle: ThemisBundle,
@@ -257,7 +257,7 @@ function scaleLevelText(
   ].join("\n");
 }
 
-/** Which limits the load misses, which task makes it so, and what the plan is for instead. */
+/** Describes the limits that the load misses, the task responsible, and the load of the plan. */
 function beyondText(bundle: ThemisBundle, level: ThemisLevel): string {
   const { bindingTask } = level.solve;
   const binding = bindingTask === null ? undefined : bundle.tasks[bindingTask]?.name;
@@ -269,7 +269,7 @@ function beyondText(bundle: ThemisBundle, level: ThemisLevel): string {
   );
 }
 
-/** The three kinds of plan for the load. */
+/** Compares the three kinds of plan for the load. */
 function planTable(bundle: ThemisBundle, level: ThemisLevel): string {
   const kinds = Object.entries({
     horizontal: level.horizontal,
@@ -296,7 +296,7 @@ function planTable(bundle: ThemisBundle, level: ThemisLevel): string {
   ]);
 }
 
-/** Loads that make the same of the plan are one row. */
+/** Returns one row for loads with the same changes. */
 function burstLines({ loadQps }: ThemisLevel, bursts: readonly Burst[]): string[] {
   if (bursts.length === 0) return ["the top level: a burst beyond it finds this plan"];
   const rows = distinctBursts(bursts);

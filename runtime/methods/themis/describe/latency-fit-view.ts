@@ -1,4 +1,4 @@
-/** How well l(b, c) says what was measured, point by point. */
+/** Error of the fit l(b, c), point by point. */
 import { fittedMs, type LatencyByCores } from "../../../bundle/schema.ts";
 
 export interface FittedPoint {
@@ -12,12 +12,12 @@ export interface FittedPoint {
 }
 
 export interface FitError {
-  /** Of the absolute errors. */
+  /** Statistics of the absolute errors. */
   readonly mean: number;
   readonly worst: number;
 }
 
-/** In the order of the bundle: ascending cores, then batch. */
+/** Returns the points in the order of the bundle: ascending cores, then batch. */
 export function fittedPoints({ fit, points }: LatencyByCores): FittedPoint[] {
   const [pointCount = 0] = points.shape;
   return Array.from({ length: pointCount }, (_, point) => {
@@ -31,7 +31,7 @@ export function fittedPoints({ fit, points }: LatencyByCores): FittedPoint[] {
   });
 }
 
-/** Null where there is nothing to compare. */
+/** Returns null without points to compare. */
 export function fitError(points: readonly FittedPoint[]): FitError | null {
   const errors = points.flatMap(({ error }) => (error === null ? [] : [Math.abs(error)]));
   if (errors.length === 0) return null;

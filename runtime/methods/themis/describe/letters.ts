@@ -1,8 +1,8 @@
-/** The letters of the tasks. */
+/** Letters of the tasks. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Lettered, lettersByTask } from "../../../describe/letters.ts";
 
-/** One for each task, in their order, whatever its variants. */
+/** Returns one letter for each task, in their order, regardless of variants. */
 export function taskLetters({ tasks }: Pick<ThemisBundle, "tasks">): Lettered[] {
   return lettersByTask(
     tasks.map(({ name, variants }) => ({

@@ -1,6 +1,5 @@
 /**
- * Which limits a level of scaled plans misses: its plan's load, cores, or the ceiling on
- * violations.
+ * Limits that a level of scaled plans misses: its plan's load, cores, or the ceiling on violations.
  */
 import {
   type LatencyByCores,
@@ -27,8 +26,8 @@ export function themisMissed(
 }
 
 /**
- * That carry the load with whole batches and no waiting, each task on instances of the best
- * variant and size.
+ * Returns the cores that carry the load with full batches and no waiting, each task on instances of
+ * the best variant and size.
  */
 function leastCores(
   { tasks }: Pick<ThemisBundle, "tasks">,

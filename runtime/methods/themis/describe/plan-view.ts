@@ -1,7 +1,4 @@
-/**
- * The plans of a Themis level in the words of its application: tasks by name, and what each task
- * does with its part of the load and of the SLO.
- */
+/** Plans of a Themis level with tasks by name, and each task's part of the load and of the SLO. */
 import type {
   LatencyByCores,
   ScaledStage,
@@ -14,50 +11,50 @@ import type {
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { hasChoice, planAccuracy } from "../core/plan-accuracy.ts";
 
-/** Each null where there is no plan of the kind. */
+/** Each null without a plan of its kind. */
 export interface PlansView {
   /** Instances of one core. */
   readonly horizontal: PlanView | null;
   /** One instance for each task. */
   readonly vertical: PlanView | null;
   readonly joint: PlanView | null;
-  /** The one that is followed. */
+  /** The plan that is followed. */
   readonly steady: PlanView;
 }
 
 interface PlanView {
   readonly cores: number;
-  /** Of the longest path by the model: processing, queueing and hops. */
+  /** Latency of the longest path by the model: processing, queueing and hops. */
   readonly latencyMs: number;
-  /** Of the longest path if nothing waits, hops included. */
+  /** Latency of the longest path without queueing, hops included. */
   readonly processingMs: number;
   /** In the order of the tasks. */
   readonly stages: readonly TaskView[];
-  /** Of the answers, by the variants; left out where there are none to choose among. */
+  /** Accuracy of the answers, by the variants; left out without alternatives. */
   readonly accuracy?: number;
   readonly expected: ScaleExpected;
 }
 
 export interface TaskView extends Omit<ScaledStage, "variant"> {
   readonly task: string;
-  /** By name; left out where the task has one. */
+  /** Name of the variant; left out if the task has only one. */
   readonly variant?: string;
-  /** By name; left out where there is one. */
+  /** Name of the pool; left out if there is only one. */
   readonly pool?: string;
-  /** Of a whole batch. */
+  /** Time of a full batch. */
   readonly latencyMs: number;
-  /** Of all instances, with whole batches. */
+  /** Throughput of all instances, with full batches. */
   readonly throughputQps: number;
-  /** Of the load, what reaches the task. */
+  /** Load of the task. */
   readonly loadQps: number;
   /** Load over throughput. */
   readonly utilisation: number;
-  /** Of a whole batch's processing, in the SLO. */
+  /** Share of the SLO for processing a full batch. */
   readonly sloShare: number;
 }
 
 interface SolveView extends Omit<ScaleReport, "bindingTask"> {
-  /** By name. */
+  /** Name of the task. */
   readonly bindingTask: string | null;
 }
 
@@ -75,7 +72,7 @@ export function plansView(
   };
 }
 
-/** @param loadQps what the plan is for. */
+/** @param loadQps load that the plan is for. */
 export function planView(
   bundle: Frame,
   { cores, latencyMs, stages, expected }: ScalePlan,
@@ -116,7 +113,7 @@ function stageView(
   };
 }
 
-/** The variant of a stage, and its pool, where there are others. */
+/** Returns the variant of a stage, and its pool, if there are several. */
 export function chosenOf(
   variants: ThemisBundle["tasks"][number]["variants"],
   { variant = 0 }: { readonly variant?: number | undefined },
@@ -130,7 +127,7 @@ export function chosenOf(
   };
 }
 
-/** The same in one text: nothing where there are no others. */
+/** Returns the same as text: empty if there is only one. */
 export function chosenText(
   variants: ThemisBundle["tasks"][number]["variants"],
   stage: Pick<ScaledStage, "variant">,
@@ -141,7 +138,7 @@ export function chosenText(
   return parts.length === 0 ? "" : `${parts.join(" ")} `;
 }
 
-/** Of a batch on so many cores, ms; NaN outside the table. */
+/** Returns the time of a batch on so many cores, ms; NaN outside the table. */
 export function latencyAt(
   latency: LatencyByCores | undefined,
   batch: number,

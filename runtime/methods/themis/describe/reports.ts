@@ -1,7 +1,7 @@
-/** Tasks and levels of plans of cores and instances as `inspect --json` tells them. */
+/** Tasks and levels of plans of cores and instances, as in `inspect --json`. */
 import type { ThemisBundle } from "../../../bundle/schema.ts";
 import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
-import type { FirstStages } from "../../../describe/serving-told.ts";
+import type { FirstStages } from "../../../describe/serving-summary.ts";
 import { fitError, fittedPoints } from "./latency-fit-view.ts";
 import { themisMissed } from "./missed.ts";
 import { chosenOf, plansView, solveView } from "./plan-view.ts";
@@ -10,9 +10,7 @@ export function themisTasks({ tasks }: ThemisBundle) {
   return tasks.map(scaledReport);
 }
 
-/**
- * Latencies by cores less one and batch less one, and how far the fit is from what was measured.
- */
+/** Reports latencies by cores less one and batch less one, and the error of the fit. */
 function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   return {
     ...task,
@@ -27,7 +25,7 @@ function scaledReport({ variants, ...task }: ThemisBundle["tasks"][number]) {
   };
 }
 
-/** As `compile` reports levels. @param solveMs wall time of each, where it is known. */
+/** Reports levels as `compile` does. @param solveMs wall time of each, if known. */
 export function themisLevels(bundle: ThemisBundle, solveMs: readonly number[]) {
   return bundle.levels.map((level, index) => {
     const { loadQps, feasible, capacityQps, steady } = level;

@@ -20,7 +20,7 @@ const ALL: MachineState = {
   lost: { workers: 4, atMs: 10_000 },
 };
 
-test("every way in which a machine differs from its profile is said", () => {
+test("describes every difference of the machine from its profile", () => {
   expect(machineText({ ...AS_PROFILED, pace: 1.5, slow: SLOW }, true)).toBe(
     "machine: pace 1.5, slow 50 % of the time by 2 for 200 ms on average; the policy adapts",
   );

@@ -140,7 +140,7 @@ describe("baselines", () => {
   });
 });
 
-test("service times that are to be drawn are refused where there are no quantiles", () => {
+test("refuses sampled service times without quantiles", () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   expect(() => simulateAccordionCommand(BUNDLE, options, null, watch())).toThrow(
     expect.objectContaining({
@@ -211,7 +211,7 @@ describe("the command", () => {
     await expect(run({ bundle, baseline: "bbs" })).rejects.toThrow(message);
   });
 
-  test("names its baselines where there is none of a name", async () => {
+  test("names its baselines for an unknown name", async () => {
     await expect(run({ baseline: "fastes" })).rejects.toThrow(
       "for malleable pipelines one of slo-conforming, fastest, bbs, one-stage",
     );

@@ -76,7 +76,7 @@ test("one size is no bucket: the same frame as of rows that are all as large", (
   expect(bucketFrame({ sizes: [4] })).toEqual(plain);
 });
 
-test("shares that nobody has stated are equal, and that is said", () => {
+test("assumes equal shares if none are stated, and warns of it", () => {
   const stated = bucketApplication(OPTIONS);
   const open = bucketApplication({ sizes: SIZES });
   const frame = bucketFrame({ sizes: SIZES });

@@ -118,7 +118,7 @@ describe("targets of latency", () => {
   });
 });
 
-test("what a level promises of its latencies is what gates are told, and holds", () => {
+test("gates read the promised latencies of a level, which hold", () => {
   const frame = frameOf("letters");
   const level = ramsis.solveLevel(frame, 1300);
   const { p50, p95, p99, max } = latenciesOf(level);

@@ -96,7 +96,7 @@ describe("the answer", () => {
   });
 });
 
-test("service times that are to be drawn are refused where there are no quantiles", async () => {
+test("refuses sampled service times without quantiles", async () => {
   const options = { ...OPTIONS, serviceTimes: "sampled" } as const;
   await expect(simulateThemisCommand(BUNDLE, options, null, watch())).rejects.toThrow(
     expect.objectContaining({

@@ -10,7 +10,7 @@ function looksOf(tookMs: readonly number[]): PaceLooks {
 
 const steady = (count: number, ms = 0.05) => Array.from({ length: count }, () => ms);
 
-test("slow spells are told by their share, factor and mean length", () => {
+test("reports slow periods by share, factor and mean length", () => {
   // Three spells of 0.4, 0.2 and 0.6 s in 8 s; one look of five in a window says nothing.
   const looks = looksOf([
     ...steady(50),
@@ -32,7 +32,7 @@ test("a look that was interrupted makes its window no slower than it can be", ()
   expect(looks.slow(0, 20 * 199)).toMatchObject({ share: 0.025, factor: 4 });
 });
 
-test("where all that was asked for is slow, it is told against what is usual", () => {
+test("compares an interval that is slow throughout with the typical time", () => {
   const looks = looksOf([...steady(100), ...steady(100, 0.075)]);
   expect(looks.slow(20 * 100, 20 * 199)).toEqual({
     ...{ share: 0.95, factor: 1.5, spellMs: 2000 },
@@ -40,7 +40,7 @@ test("where all that was asked for is slow, it is told against what is usual", (
   });
 });
 
-test("each who works has spells of its own", () => {
+test("separates the slow periods of workers", () => {
   const looks = new PaceLooks();
   for (let look = 0; look < 200; look++) {
     looks.add(20 * look, look < 100 ? 1.5 : 1, 0);

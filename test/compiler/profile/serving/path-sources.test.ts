@@ -143,7 +143,7 @@ test("a request says its shape and has its bytes behind its header", () => {
   expect(body.length - length).toBe(24);
 });
 
-test("an input of any length needs somebody who knows what it may be", () => {
+test("an input of variable length needs a source of rows", () => {
   const [input] = MODEL.inputs;
   const inputs = [{ name: "page", datatype: "BYTES", rowShape: [], rowBytes: null }];
   const send = () => servedRequest({ ...MODEL, inputs }, 1, () => null, null);

@@ -139,7 +139,7 @@ test("more bytes take what the same request without them does not", () => {
   expect(servingRows({ ...SAMPLES, large }).perMiBMs).toBeCloseTo(6, 4);
 });
 
-test("without a system that tells of steal, no row says anything of it", () => {
+test("leaves the steal share out if the system does not report it", () => {
   const unknown = { ...QUIET, steal: null, neighbours: null };
   const blind = (windows: readonly PathWindow[]) =>
     windows.map((one) => ({ ...one, machine: unknown }));

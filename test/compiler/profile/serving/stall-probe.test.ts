@@ -21,7 +21,7 @@ function jumpsOf(count: number, ms: (index: number) => number): Map<number, numb
   return new Map(Array.from({ length: count }, (_, index) => [100 * (index + 1), ms(index)]));
 }
 
-test("gaps are what the clock jumps by, and the system's own switches are none", async () => {
+test("counts jumps of the clock, but not the system's own switches", async () => {
   const jumps = jumpsOf(40, (index) => (index < 20 ? 2 : 9));
   const theirs = probeOn(jumps, new Set());
   await theirs.look(1000);
@@ -34,7 +34,7 @@ test("gaps are what the clock jumps by, and the system's own switches are none",
   expect(ours.form()?.p99).toBeCloseTo(2.01, 6);
 });
 
-test("what is shorter than the loop can tell is none, and few have no quantiles", async () => {
+test("ignores gaps below the loop's resolution, and has no quantiles for few gaps", async () => {
   const short = probeOn(
     jumpsOf(100, () => 0.15),
     new Set(),

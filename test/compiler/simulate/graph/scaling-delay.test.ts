@@ -37,7 +37,7 @@ describe("an autoscaler", () => {
     },
   );
 
-  test("acts at the same time on all that was decided between two looks", () => {
+  test("acts at once on all decisions between two polls", () => {
     const clock = new ScalerClock(HPA_DELAY, 3);
     const firstMs = clock.actsMs(0);
     expect(clock.actsMs(firstMs)).toBe(firstMs);
@@ -102,7 +102,7 @@ describe("compile says", () => {
     return scalingWarnings(bundle, delay, (options) => simulateInferline(bundle, options));
   };
 
-  test("between which levels a plan does not hold", () => {
+  test("warns of levels between which a plan does not hold", () => {
     const [line = "none", ...more] = warned(0.05, KEDA_DELAY);
     expect(more).toEqual([]);
     expect(line).toMatch(/^levels 50 to 400 qps: with KEDA at 30 s polling the plan does not hold/);

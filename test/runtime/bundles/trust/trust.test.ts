@@ -197,9 +197,9 @@ describe("keys", () => {
     ["a private key", ours.key.export({ type: "pkcs8", format: "pem" }), "got a private key"],
     ["a block that is cut", readFileSync(ours.pub, "utf8").slice(0, 60), "a file that ends before"],
     [
-      "a block that is no key",
+      "a block that is not a key",
       "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
-      "got a block that is no key",
+      "got a block that is not a key",
     ],
   ])("of a file with %s are refused", async (name, content, message) => {
     const path = join(folder, `${name}.pub`.replaceAll(" ", "-"));
@@ -299,7 +299,7 @@ describe("a serial", () => {
     expect(await codeOf(trust.expect(BUNDLE, signed(8)))).toBe("RUNTIME_SERIALS");
   });
 
-  test("that cannot be remembered is told when the site starts", async () => {
+  test("that cannot be stored is reported when the site starts", async () => {
     const memory = join(folder, "a-file", "serials");
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "a-file"), "");

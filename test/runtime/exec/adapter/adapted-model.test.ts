@@ -131,27 +131,27 @@ test("tells classes, probabilities and text instead of numbers", async () => {
     ],
   ];
   const tensor = new Tensor("float32", Float32Array.from(rows.flat(2)), [2, 4, 3]);
-  const told = (as: ModelAdapter["outputs"][number]["as"], more = {}) => {
+  const formed = (as: ModelAdapter["outputs"][number]["as"], more = {}) => {
     const output = { ...PLAIN, name: "y", batchAxis: 0, as, ...more };
     const model = adapted({ maxRows: null, inputs: [], outputs: [output] }, []);
     const [first] = model.outputs(2, { y: tensor }, false);
     return first ?? { shape: [], bytes: new Uint8Array() };
   };
   const ctc = { labels: ["a", "b"], blank: 0 };
-  const text = told("ctc", ctc);
+  const text = formed("ctc", ctc);
   expect(text.shape).toEqual([2]);
   expect(decodeStrings(text.bytes, stringOf)).toEqual(["ab", "aa"]);
-  expect(numbersIn(told("ctc-confidence", ctc).bytes)).toEqual([8, 2]);
-  const best = told("argmax");
+  expect(numbersIn(formed("ctc-confidence", ctc).bytes)).toEqual([8, 2]);
+  const best = formed("argmax");
   expect(best.shape).toEqual([2, 4]);
   expect([...new BigInt64Array(best.bytes.buffer)]).toEqual([1n, 1n, 0n, 2n, 0n, 1n, 0n, 1n]);
-  const top = told("top-k", { k: 2, labels: ["x", "y", "z"] });
+  const top = formed("top-k", { k: 2, labels: ["x", "y", "z"] });
   expect(top.shape).toEqual([2, 4, 2]);
   expect(decodeStrings(top.bytes, stringOf).slice(0, 2)).toEqual(["9.000000:1:y", "1.000000:2:z"]);
-  const soft = numbersIn(told("softmax").bytes);
+  const soft = numbersIn(formed("softmax").bytes);
   expect(soft.slice(0, 3).reduce((sum, value) => sum + value, 0)).toBeCloseTo(1, 6);
   expect(soft[1]).toBeCloseTo(Math.exp(9) / (Math.exp(9) + Math.exp(1) + 1), 6);
-  expect(() => told("ctc", { labels: ["a"], blank: 0 })).toThrow(
+  expect(() => formed("ctc", { labels: ["a"], blank: 0 })).toThrow(
     'output "y" has 3 classes, expected 2: 1 labels and a blank',
   );
 });

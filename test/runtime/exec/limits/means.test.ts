@@ -1,4 +1,4 @@
-/** What workers want of a machine, and what it has: from files like those of Linux. */
+/** Resources that workers need and that a machine has left, read from files like those of Linux. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -96,9 +96,9 @@ describe("workers", () => {
   });
 
   test.each([
-    [{ count: 1e6 }, {}, "1000000 workers want 12000000 threads, this machine has 32768 left"],
-    [{ count: 50 }, { files: { left: 100, of: "RLIMIT_NOFILE" } }, "want 114 open files"],
-    [{ modelBytes: 1024 * MIB, count: 100 }, {}, "100 workers want 108000 MiB of memory"],
+    [{ count: 1e6 }, {}, "1000000 workers need 12000000 threads, but this machine has 32768 left"],
+    [{ count: 50 }, { files: { left: 100, of: "RLIMIT_NOFILE" } }, "need 114 open files"],
+    [{ modelBytes: 1024 * MIB, count: 100 }, {}, "100 workers need 108000 MiB of memory"],
     [{ threads: 64 }, { threads: { left: 50, of: "pids.max" } }, "75 threads"],
     [{}, { files: { left: -3, of: "RLIMIT_NOFILE" } }, "has 0 left (RLIMIT_NOFILE)"],
   ])("%o are refused beyond %o", (wanted, means, message) => {
@@ -113,10 +113,10 @@ describe("workers", () => {
     const each = { count: 30, threads: 1, modelBytes: 100 * MIB };
     const means = { ...PLENTY, files: { left: 100, of: "RLIMIT_NOFILE" } };
     expect(lackOf([each], means)).toBeNull();
-    expect(lackOf([each, each], means)).toContain("60 workers want 124 open files");
+    expect(lackOf([each, each], means)).toContain("60 workers need 124 open files");
   });
 
-  test("of more threads than cores are told of", () => {
+  test("with more threads than cores are warned about", () => {
     const wanted = { count: 9, threads: 1, modelBytes: 0 };
     expect(sharedCores(wanted, PLENTY)).toContain("9 workers of 1 thread share 8 cores");
     expect(sharedCores({ ...wanted, count: 8 }, PLENTY)).toBeNull();

@@ -15,7 +15,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse, body: Buffer
 let server: Server;
 let url: string;
 let onInfer: Handler;
-let told: unknown;
+let served: unknown;
 const sockets = new Set<unknown>();
 
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
     sockets.add(request.socket);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    if (request.url === "/base/v2/models/a%2Fb") response.end(JSON.stringify(told));
+    if (request.url === "/base/v2/models/a%2Fb") response.end(JSON.stringify(served));
     else if (request.url === "/base/v2/models/a%2Fb/infer") {
       onInfer(request, response, Buffer.concat(chunks));
     } else response.writeHead(404).end(JSON.stringify({ error: "unknown model" }));
@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(() => {
-  told = TOLD;
+  served = TOLD;
   onInfer = (_, response) => response.writeHead(500).end();
 });
 
@@ -82,21 +82,21 @@ test("what it takes and gives is read from the server", async () => {
 
 test.each([
   [{ ...TOLD, inputs: [{ ...X, shape: [4, 2] }] }, /first axis is the rows, −1, got \[4, 2\]/],
-  [{ ...TOLD, inputs: [{ ...X, datatype: "BF16" }] }, /elements of type BF16 are not sent on/],
+  [{ ...TOLD, inputs: [{ ...X, datatype: "BF16" }] }, /element type BF16 is not supported/],
   [{ ...TOLD, outputs: "many" }, /expected outputs to be a list/],
   [[], /expected its description to be an object/],
   [{ ...TOLD, inputs: [{ ...X, name: 5 }] }, /expected inputs\[0\] to have a name/],
 ])("a description that is none is refused: %#", async (description, message) => {
-  told = description;
+  served = description;
   await expect(readHost(source(), 5000)).rejects.toThrow(message);
 });
 
-test("a model that is not there is told with what the server says", async () => {
-  const expected = `remote ${url}/v2/models/other said 404: unknown model`;
+test("a missing model is reported with the server's message", async () => {
+  const expected = `remote ${url}/v2/models/other answered 404: unknown model`;
   await expect(readHost(source("other"), 5000)).rejects.toThrow(expected);
 });
 
-test("a server that is not there is told", async () => {
+test("an unreachable server is reported", async () => {
   const nobody = { ...source(), url: "http://127.0.0.1:9" };
   await expect(readHost(nobody, 5000)).rejects.toThrow(
     /^remote http:\/\/127\.0\.0\.1:9\/v2\/models\/a%2Fb: .+/,
@@ -129,9 +129,9 @@ test.each([
   [
     "says no",
     (_, response) => response.writeHead(503).end('{"error":"no\\n room"}'),
-    "said 503: no room",
+    "answered 503: no room",
   ],
-  ["says nothing", (_, response) => response.writeHead(502).end(), "said 502: nothing"],
+  ["says nothing", (_, response) => response.writeHead(502).end(), "answered 502: nothing"],
   ["hangs up", (request) => request.socket.destroy(), /\/infer: .+/],
   ["answers no JSON", (_, response) => response.end("<html>"), /\/infer: .*JSON/],
   [
@@ -145,7 +145,7 @@ test.each([
     answering([{ ...SIZED, parameters: {} }]),
     'output "y": expected binary data',
   ],
-  ["answers something else", answering([{ ...SIZED, name: "z" }]), "that nobody asked for"],
+  ["answers something else", answering([{ ...SIZED, name: "z" }]), "that was not requested"],
   ["cuts it short", answering([{ ...SIZED, shape: [2] }]), 'output "y": its data are cut short'],
   [
     "answers another type",
@@ -179,10 +179,10 @@ test("what it refuses of one row is that row's fault, and of several nobody's", 
   const one = model.run(1, [BYTES.subarray(0, 8)]);
   await expect(one).rejects.toMatchObject({
     rows: [0],
-    message: expect.stringMatching(/said 400: no image$/),
+    message: expect.stringMatching(/answered 400: no image$/),
   });
   const two = model.run(2, [BYTES]);
-  await expect(two).rejects.toThrow(/said 400: no image$/);
+  await expect(two).rejects.toThrow(/answered 400: no image$/);
   await expect(two).rejects.not.toHaveProperty("rows");
 });
 
@@ -193,7 +193,7 @@ test("a server that does not answer is given up", async () => {
 });
 
 test("a model that has become another is refused at the start", async () => {
-  told = { ...TOLD, inputs: [{ ...X, shape: [-1, 3] }] };
+  served = { ...TOLD, inputs: [{ ...X, shape: [-1, 3] }] };
   const expected = "expected the inputs x FP32 [rows, 2]; has x FP32 [rows, 3]";
   await expect(load()).rejects.toThrow(expected);
   await expect(load()).rejects.toThrow(/^far \(http:\/\/127/);

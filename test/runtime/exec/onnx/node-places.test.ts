@@ -37,7 +37,7 @@ test.each([[null], [{}], [[]], [[{ cat: "Session", name: "model_run" }]]])(
   },
 );
 
-test("nodes that fall back are told by operator, and refused by name", () => {
+test("nodes that fall back are listed by operator, and refused by name", () => {
   const facts = { ...nodePlaces(PROFILE), hasFallback: true };
   const known = { nodes: null, cpuNodes: [], ...facts };
   expect(fallbackText(known)).toBe("3 of 4 nodes run on the CPU: Transpose (2), NonZero");
@@ -46,14 +46,14 @@ test("nodes that fall back are told by operator, and refused by name", () => {
       "/NonZero (NonZero), /Transpose (Transpose), /Transpose (Transpose)",
   );
   const many = Array.from({ length: 9 }, (_, index) => ({ name: `n${index}`, op: `Op${index}` }));
-  const told = fallbackText({ nodes: 9, cpuNodes: many, hasFallback: true });
-  expect(told).toBe("9 of 9 nodes run on the CPU: Op0, Op1, Op2, Op3, Op4, Op5, …");
+  const reported = fallbackText({ nodes: 9, cpuNodes: many, hasFallback: true });
+  expect(reported).toBe("9 of 9 nodes run on the CPU: Op0, Op1, Op2, Op3, Op4, Op5, …");
 });
 
-test("that nothing falls back is not told, and that something unknown does is", () => {
+test("reports a fallback of unknown nodes, and nothing without a fallback", () => {
   expect(fallbackText({ nodes: 4, cpuNodes: [], hasFallback: false })).toBeNull();
   const unknown = { nodes: null, cpuNodes: [], hasFallback: true };
-  expect(fallbackText(unknown)).toBe("some nodes run on the CPU, and nothing tells which");
+  expect(fallbackText(unknown)).toBe("some nodes run on the CPU; which ones is not known");
   expect(refusalText(unknown)).toMatch(/some would run on the CPU$/);
 });
 

@@ -102,7 +102,7 @@ test("what readers of protobuf may take for different things is refused", () => 
     /expected an ONNX model, found at byte \d+ a field/,
   );
   const endless = new Uint8Array(12).fill(0xff);
-  expect(() => checkSelfContained(endless)).toThrow("a number without an end");
+  expect(() => checkSelfContained(endless)).toThrow("a number that does not end");
 });
 
 test("graphs in graphs are followed only so deep", () => {

@@ -34,19 +34,19 @@ test.each<[Provider, ProviderOptions, string]>([
   ],
   ["webgpu", { validationMode: true }, "expected disabled, wgpuOnly, basic, full, got true"],
   ["webgpu", { enableRobustness: "yes" }, 'expected true or false, got "yes"'],
-  ["webgpu", { forceCpuNodeNames: [] }, "expected names of nodes, at least one, got []"],
+  ["webgpu", { forceCpuNodeNames: [] }, "expected at least one node name, got []"],
   [
     "cuda",
     { gpu_mem_limit: "1" },
-    'cuda has no option "gpu_mem_limit"; the binding of onnxruntime hands none on to cuda',
+    'cuda has no option "gpu_mem_limit"; the onnxruntime binding passes no options to cuda',
   ],
   ["cpu", { preferredLayout: "NHWC" }, 'cpu has no option "preferredLayout", webgpu has; the '],
   ["webgpu", { ["a".repeat(5000)]: "1" }, 'webgpu has no option "aaa'],
   ["webgpu", { toString: "x" }, 'webgpu has no option "toString"'],
 ])("%s refuses %o", (provider, options, message) => {
-  const told = checkProviderOptions(provider, options);
-  expect(told).toContain(message);
-  expect(told?.length).toBeLessThan(400);
+  const reported = checkProviderOptions(provider, options);
+  expect(reported).toContain(message);
+  expect(reported?.length).toBeLessThan(400);
 });
 
 test("options come from a line of text", () => {
@@ -69,7 +69,7 @@ test.each([
 
 const NO_MODEL = new Uint8Array();
 
-test("a session is told of the one accelerator that its process sees", () => {
+test("a session selects the one accelerator that its process sees", () => {
   const providersOf = (provider: Provider, id: string | null, options: ProviderOptions = {}) => {
     return sessionOptions({ on: { provider, id, options } }, 2, NO_MODEL).executionProviders;
   };

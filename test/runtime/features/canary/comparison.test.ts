@@ -1,4 +1,4 @@
-/** The tests by which a bundle on trial is taken or given up: how often they err, and how soon. */
+/** Sequential tests that promote or roll back a canary: their error rates and delays. */
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
 import { BelowTest } from "../../../../runtime/features/canary/below-test.ts";
@@ -82,7 +82,7 @@ test.each([
   ["0.4 % in bursts of its own", (s) => inBursts(s, 1, 0.004), (s) => inBursts(s, 2, 0.004)],
   ["5 % at the same time", (s) => together(s, 0.05), (s) => together(s, 0.05)],
 ] as [string, (seed: number) => Draw | 0, (seed: number) => Draw | 0][])(
-  "one that is as good is seldom given up: %s",
+  "a canary that is as good is rarely rolled back: %s",
   (_, stableOf, canaryOf) => {
     const drawOf = (draw: Draw | 0): Draw => (draw === 0 ? () => 0 : draw);
     const given = SEEDS.filter((seed) => {
@@ -92,7 +92,7 @@ test.each([
   },
 );
 
-test("one that is worse by twice the tolerance is seldom taken", () => {
+test("a canary worse by twice the tolerance is rarely promoted", () => {
   const taken = SEEDS.filter((seed) => {
     const stable = independent(seed, 1, 0.01);
     return compared(stable, independent(seed, 2, 0.02)).asGoodMs !== undefined;
@@ -104,20 +104,20 @@ test.each([
   [1, 20_000],
   [0.2, 30_000],
   [0.05, 120_000],
-])("one of whose requests a share of %d fails is given up within %d ms", (share, mostMs) => {
+])("a canary with a failure rate of %d is rolled back within %d ms", (share, mostMs) => {
   for (const seed of SEEDS.slice(0, 50)) {
     const { worseMs } = compared(() => 0, independent(seed, 2, share));
     expect(worseMs).toBeLessThanOrEqual(mostMs);
   }
 });
 
-test("one that becomes bad after it was well for an hour is found as soon", () => {
+test("a canary that turns bad after a good hour is rolled back as soon", () => {
   const lateBad: Draw = (count, nowMs) => (nowMs > 3_600_000 ? count : 0);
   const { worseMs = 0 } = compared(() => 0, lateBad, 3_660_000);
   expect(worseMs - 3_600_000).toBeLessThanOrEqual(20_000);
 });
 
-test("what disturbed both at the start does not hide what the canary does after it", () => {
+test("an early disturbance of both bundles does not hide later failures of the canary", () => {
   const disturbed: Draw = (count, nowMs) => (nowMs <= 20_000 ? Math.ceil(count / 2) : 0);
   for (const seed of SEEDS.slice(0, 50)) {
     const fails = independent(seed, 2, 0.1);
@@ -126,7 +126,7 @@ test("what disturbed both at the start does not hide what the canary does after 
   }
 });
 
-test("one without a failure is taken for as good as soon as its requests allow", () => {
+test("a canary without failures is accepted as soon as its number of requests allows", () => {
   // Each multiplies the boldest bet by 1 + 0.9 * 0.01 / 0.99, of which a fourth of 400 is needed.
   const needed = Math.log(4 / MISTAKE) / Math.log(1 + (0.9 * 0.01) / 0.99);
   const { asGoodMs = 0 } = compared(
@@ -137,7 +137,7 @@ test("one without a failure is taken for as good as soon as its requests allow",
   expect(asGoodMs).toBeGreaterThan(60_000);
 });
 
-test("a bet against what is true gains nothing in the mean", () => {
+test("a bet against a true hypothesis gains nothing on average", () => {
   const means = [0.01, 0.1].map((share) => {
     const ends = Array.from({ length: 4000 }, (_, seed) => {
       const bet = new BelowTest();

@@ -1,10 +1,10 @@
-/** Bundles on trial as settings have them. */
+/** Settings of canaries. */
 import { describe, expect, test } from "vitest";
 import { RuntimeError } from "../../../../runtime/base/errors.ts";
 import { serveCommand, servedSettings } from "../../../../runtime/commands/serve.ts";
 import { askedCanary } from "../../../../runtime/features/canary/feature.ts";
 
-describe("a bundle on trial", () => {
+describe("settings of canaries", () => {
   test.each([
     ["new.msgpack=5%", { policy: "new.msgpack", shares: [0.05] }],
     ["a=b/new=0.5%,25%,50%", { policy: "a=b/new", shares: [0.005, 0.25, 0.5] }],
@@ -31,14 +31,14 @@ describe("a bundle on trial", () => {
     );
   });
 
-  test("several are with semicolons between them where commas are shares", async () => {
+  test("several canaries are separated by semicolons, because commas separate shares", async () => {
     const { values } = await servedSettings({}, { STRATAGEM_CANARY: "a=5%,25%;b=10%" }, undefined);
     expect(values).toMatchObject({
       ...{ canary: ["a=5%,25%", "b=10%"], canaryTime: 600_000, canaryTolerance: 0.005 },
     });
   });
 
-  test("a gate is asked for where there is none only of the other package, by name", async () => {
+  test("a gate without the compiler's package is rejected with its name", async () => {
     const flags = { policy: ["a"], canary: ["b=5%"], limit: ["canaryGate=none"] };
     const settings = await servedSettings(flags, {}, undefined);
     const around = { onReady: () => {}, environment: {}, onReload: () => {} };

@@ -1,4 +1,4 @@
-/** When a bundle on trial is taken, and when it is given up. */
+/** Promotion and rollback of a canary. */
 import { expect, test } from "vitest";
 import { Judgement, type Seen } from "../../../../runtime/features/canary/judgement.ts";
 import type { PromiseState } from "../../../../runtime/server/measures/facts.ts";
@@ -29,20 +29,21 @@ function judged(seconds: number, changes: (second: number) => Partial<Seen> = ()
   return undefined;
 }
 
-test("it is taken after its time and with enough evidence, not before", () => {
+test("a canary is promoted after its time and with enough evidence", () => {
   expect(judged(59)).toBeUndefined();
   expect(judged(60)).toEqual({
     kind: "as good",
     second: 60,
-    because: "0.0 % of its 3000 requests are late or failed, against 0.0 % of the stable bundle's 3000",
+    because:
+      "0.0 % of its 3000 requests are late or failed, against 0.0 % of the stable bundle's 3000",
   });
 });
 
-test("without requests it waits, however long that takes", () => {
+test("a canary without requests is never promoted", () => {
   expect(judged(3600, () => ({ arms: NONE }))).toBeUndefined();
 });
 
-test("it waits while its workers are not ready, or a promise that both break is broken", () => {
+test("a canary waits while its workers are not ready or both bundles break a promise", () => {
   expect(judged(600, () => ({ isReady: false }))).toBeUndefined();
   const both = () => ({
     canaryPromises: [promise(false, 1)],
@@ -51,14 +52,14 @@ test("it waits while its workers are not ready, or a promise that both break is 
   expect(judged(600, both)).toBeUndefined();
 });
 
-test("it waits while a promise of its own is in doubt", () => {
+test("a canary waits while one of its promises is in doubt", () => {
   const doubted = (second: number) => ({
     canaryPromises: [promise(true, second < 90 ? 0.6 : 0.4)],
   });
   expect(judged(600, doubted)?.second).toBe(90);
 });
 
-test("a promise that it breaks alone gives it up; of one that both are about to, it waits", () => {
+test("breaking a promise alone rolls a canary back, and one in doubt for both does not", () => {
   const alone = { canaryPromises: [promise(false, 1)], stablePromises: [promise(true, 0.2)] };
   expect(judged(10, (second) => (second < 5 ? {} : alone))).toEqual({
     kind: "worse",
@@ -69,7 +70,7 @@ test("a promise that it breaks alone gives it up; of one that both are about to,
   expect(judged(600, () => shared)).toBeUndefined();
 });
 
-test("requests that are late or fail give it up before its time", () => {
+test("late and failed requests roll a canary back before its time", () => {
   const bad = (second: number) => ({
     arms: {
       stable: { kept: 950 * second, violated: 0 },
@@ -82,7 +83,7 @@ test("requests that are late or fail give it up before its time", () => {
   expect(told?.because).toMatch(/^50\.0 % of its \d+ requests are late or failed, against /);
 });
 
-test("tells how far it is", () => {
+test("reports the progress", () => {
   const judgement = new Judgement({ timeMs: 60_000, tolerance: 0.005 }, NONE, 0);
   expect(judgement.progress(0)).toMatchObject({
     evidenceFor: 0,

@@ -16,7 +16,7 @@ async function answering(status: number, body: string): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test("a front end serves where one of its name says that it is ready", async () => {
+test("a front end serves if one with its id reports ready at its URL", async () => {
   const told = (frontEnd: string, ready: boolean) => JSON.stringify({ ready, frontEnd });
   expect(await servesAs(await answering(200, told("a-1", true)), "a-1")).toBe(true);
   // Another one has its address by now, or it was started again.
@@ -27,7 +27,7 @@ test("a front end serves where one of its name says that it is ready", async () 
   expect(await servesAs("http://127.0.0.1:1", "a-1")).toBe(false);
 });
 
-test("a beat says where its front end answers, if it says it as a URL of a server", () => {
+test("a beat has the URL of its front end if it is a valid one", () => {
   const load = { qps: 1, variance: 1 };
   expect(urlOfBeat(beatText(1, load, {}, "http://10.0.0.7:8000"))).toBe("http://10.0.0.7:8000");
   expect(urlOfBeat(beatText(1, load, {}, "https://[::1]:8000"))).toBe("https://[::1]:8000");

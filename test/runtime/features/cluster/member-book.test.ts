@@ -1,4 +1,4 @@
-/** Who is a member, by what is heard and when. */
+/** Membership by beats and their times. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -26,7 +26,7 @@ function look(book: MemberBook, fromMs: number, toMs: number): number {
   return changes;
 }
 
-test("three beats that are missing put a worker out, and the next one in again", () => {
+test("three missing beats exclude a worker, and the next beat includes it again", () => {
   const book = new MemberBook();
   book.onBack(0);
   expect(book.onBeat(state("a"), 0)).toBe("changed");
@@ -38,7 +38,7 @@ test("three beats that are missing put a worker out, and the next one in again",
   expect(names(book)).toEqual(["a"]);
 });
 
-test("what a beat says anew is a change, and what it says again is none", () => {
+test("a beat with a new state is a change, and a repeated one is not", () => {
   const book = new MemberBook();
   book.onBack(0);
   book.onBeat(state("b"), 0);
@@ -53,7 +53,7 @@ test("what a beat says anew is a change, and what it says again is none", () => 
   expect(book.onBeat(state("a", "1", { isLeaving: true }), 3500)).toBe("same");
 });
 
-test("while nothing can be heard nobody is silent, and then each has its time again", () => {
+test("no worker is silent during an outage, and each gets a full grace period after it", () => {
   const book = new MemberBook();
   book.onBack(0);
   book.onBeat(state("a"), 0);
@@ -68,7 +68,7 @@ test("while nothing can be heard nobody is silent, and then each has its time ag
   expect(names(book)).toEqual(["b"]);
 });
 
-test("who was stopped itself has not heard anybody, and waits before it judges", () => {
+test("a front end that was suspended waits before it excludes workers", () => {
   const book = new MemberBook();
   book.onBack(0);
   book.onBeat(state("a"), 0);
@@ -78,7 +78,7 @@ test("who was stopped itself has not heard anybody, and waits before it judges",
   expect(look(book, 60_000 + SILENT_MS + 1, 64_000)).toBe(1);
 });
 
-test("an answer is as good as a beat for a member, and makes nobody one", () => {
+test("an answer counts as a beat of a member but does not admit a worker", () => {
   const book = new MemberBook();
   book.onBack(0);
   book.onBeat(state("a"), 0);
@@ -90,7 +90,7 @@ test("an answer is as good as a beat for a member, and makes nobody one", () => 
   expect(names(book)).toEqual(["a"]);
 });
 
-test("who misses beats may be asked, and nobody is asked while nothing can be heard", () => {
+test("workers with missing beats are checked, except during an outage", () => {
   const book = new MemberBook();
   book.onBack(0);
   book.onBeat(state("a"), 0);
@@ -114,7 +114,7 @@ test("of two workers with one name the later one keeps it until it is silent", (
   expect(book.onBeat(state("a", "old"), 5000)).toBe("changed");
 });
 
-test("what was kept of a worker is believed for as long as it may be silent", () => {
+test("a stored state admits a worker for the time of allowed silence", () => {
   const book = new MemberBook();
   book.onBack(0);
   expect(book.onKept(state("a"), 0)).toBe(true);
@@ -128,7 +128,7 @@ test("what was kept of a worker is believed for as long as it may be silent", ()
   expect(book.onKept(state("a"), 11_000)).toBe(true);
 });
 
-test("whatever happens, a member was heard of lately or nothing could be heard", () => {
+test("a member was heard recently unless there was an outage", () => {
   const event = fc.record({
     afterMs: fc.integer({ min: 0, max: 900 }),
     name: fc.constantFrom("a", "b", "c"),

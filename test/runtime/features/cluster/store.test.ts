@@ -1,4 +1,4 @@
-/** The in-memory store of tests behaves as a cluster's store does, and keys keep their parts. */
+/** Checks the in-memory store of tests against the interface of a cluster store, and keys. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { partsOfKey, storeKey } from "../../../../runtime/features/cluster/store.ts";
@@ -21,7 +21,7 @@ for (const [name, run] of Object.entries(STORE_CASES)) {
   });
 }
 
-test("a key is of signs that NATS takes, and has its parts", () => {
+test("a key has only characters that NATS allows, and its parts can be read back", () => {
   const part = fc.string({ unit: "grapheme", minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 4 }), (parts) => {

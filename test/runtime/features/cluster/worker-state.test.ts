@@ -1,4 +1,4 @@
-/** What is read of what anybody may have sent. */
+/** Decoding of worker states from untrusted texts. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { clusterUrlOf } from "../../../../runtime/features/cluster/cluster-url.ts";
@@ -14,7 +14,7 @@ const STATE: WorkerState = {
   models: [{ name: "large", sha256: "0f".repeat(32), state: "loading" }],
 };
 
-test("a state is read as it was written", () => {
+test("a state is decoded as it was encoded", () => {
   expect(readState(textOfState(STATE))).toEqual(STATE);
   expect(readState(textOfState({ ...STATE, models: [] }))?.models).toEqual([]);
   // As workers say it that know of no epochs.
@@ -22,7 +22,7 @@ test("a state is read as it was written", () => {
   expect(readState(JSON.stringify({ v: 1, ...older }))).toEqual({ ...STATE, epoch: 0 });
 });
 
-test("of what is no state nothing is read", () => {
+test("an invalid state is rejected", () => {
   const whole: object = JSON.parse(textOfState(STATE));
   const others: object[] = [
     ...[{ v: 2 }, { name: "" }, { name: "n".repeat(513) }, { cores: 0 }, { cores: "2" }],
@@ -38,7 +38,7 @@ test("of what is no state nothing is read", () => {
   fc.assert(fc.property(fc.json(), (text) => readState(text) === null));
 });
 
-test("a cluster is some servers, and a name for what is its own there", () => {
+test("a cluster URL has servers and a name", () => {
   expect(clusterUrlOf("nats://a,b:4223,[::1]:4222")).toEqual({
     text: "nats://a,b:4223,[::1]:4222",
     servers: ["a", "b:4223", "[::1]:4222"],

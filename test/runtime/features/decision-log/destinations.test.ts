@@ -1,4 +1,4 @@
-/** Where batches go: files that survive a crash, and a receiver of HTTP. */
+/** Destinations of batches: files that survive a crash, and an HTTP receiver. */
 import { once } from "node:events";
 import {
   appendFileSync,
@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const NEVER = new AbortController().signal;
 
-test("a file has the batches one after the other, zipped", async () => {
+test("a file has the batches as consecutive gzip members", async () => {
   const path = join(folder, "zipped.gz");
   const destination = new FileDestination(path);
   await destination.prepare();
@@ -31,7 +31,7 @@ test("a file has the batches one after the other, zipped", async () => {
   expect(gunzipSync(readFileSync(path)).toString()).toBe("one\ntwo\n");
 });
 
-test("a batch that a crash has cut is taken off at the next start, whatever is left", async () => {
+test("a batch truncated by a crash is removed at the next start, at any length", async () => {
   const path = join(folder, "cut.gz");
   await new FileDestination(path).send("one\n");
   const whole = readFileSync(path);
@@ -50,7 +50,7 @@ test("a batch that a crash has cut is taken off at the next start, whatever is l
   expect(readFileSync(path)).toEqual(both);
 });
 
-test("a file of lines has them as they are, and a cut line is ended", async () => {
+test("a plain file has the lines unchanged, and a truncated line is ended", async () => {
   const path = join(folder, "plain.jsonl");
   appendFileSync(path, "one\ntw");
   const destination = new FileDestination(path);
@@ -59,7 +59,7 @@ test("a file of lines has them as they are, and a cut line is ended", async () =
   expect(readFileSync(path, "utf8")).toBe("one\ntw\nthree\n");
 });
 
-test("what cannot be written is away, and at the start it is refused", async () => {
+test("an unwritable file is an outage, and an error at the start", async () => {
   const missing = new FileDestination(join(folder, "missing", "log.gz"));
   await expect(missing.prepare()).rejects.toThrow("ENOENT");
   expect(await missing.send("one\n")).toEqual({ kind: "away", reason: "ENOENT" });
@@ -86,7 +86,7 @@ async function receiver(answers: readonly (readonly [number, Record<string, stri
   return { got, port, close };
 }
 
-test("batches are posted zipped, with who asks; what may be taken later is away", async () => {
+test("batches are posted as gzip with credentials; some statuses are retried", async () => {
   const { got, port, close } = await receiver([[503, { "retry-after": "2" }], [429], [200], [413]]);
   const url = new URL(`http://me:s%20x@127.0.0.1:${port}/logs`);
   const destination = new HttpDestination(url);
@@ -111,7 +111,7 @@ test("batches are posted zipped, with who asks; what may be taken later is away"
   expect(await destination.send("4\n", NEVER)).toEqual({ kind: "away", reason: "ECONNREFUSED" });
 });
 
-test("a token is sent as one, and a redirection is not followed with it", async () => {
+test("a token is sent as a bearer token, and redirects are not followed", async () => {
   const { got, port, close } = await receiver([[302, { location: "/elsewhere" }]]);
   const destination = new HttpDestination(new URL(`http://127.0.0.1:${port}/`), "secret");
   expect((await destination.send("one\n", NEVER)).kind).toBe("away");

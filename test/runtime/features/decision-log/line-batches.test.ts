@@ -34,7 +34,7 @@ function batches(answers: readonly Delivery[], maxWaiting?: number) {
   return { log, taken, tried, notices, pauses };
 }
 
-test("lines go in batches, in order, each whole", async () => {
+test("lines are sent in batches, in order and undivided", async () => {
   const { log, taken } = batches([]);
   const lines = Array.from({ length: 20 }, (_, index) => `${index} ${"x".repeat(50_000)}`);
   for (const line of lines) log.write(line);
@@ -44,7 +44,7 @@ test("lines go in batches, in order, each whole", async () => {
   expect([log.writtenCount, log.lostCount]).toEqual([20, 0]);
 });
 
-test("a destination that is away is tried again, later and later, and told of once", async () => {
+test("an unreachable destination is retried with backoff and reported once", async () => {
   const { log, taken, notices, pauses } = batches([AWAY, AWAY, { ...AWAY, waitMs: 7000 }]);
   log.write("one");
   await log.flush();
@@ -56,7 +56,7 @@ test("a destination that is away is tried again, later and later, and told of on
   ]);
 });
 
-test("while it is away memory is bounded, and the log says where lines are missing", async () => {
+test("memory stays bounded during an outage, and the log marks missing lines", async () => {
   const { log, taken } = batches([AWAY], 10);
   expect(["aaaa", "bbbb", "cccc", "d"].map((line) => log.write(line))).toEqual([
     ...[true, true, false, false],
@@ -68,7 +68,7 @@ test("while it is away memory is bounded, and the log says where lines are missi
   expect([log.writtenCount, log.lostCount]).toEqual([3, 2]);
 });
 
-test("what a destination refuses is lost, and the next batch says how much", async () => {
+test("rejected lines are lost, and the next batch has their number", async () => {
   const { log, taken, tried } = batches([REFUSED]);
   log.write("one");
   log.write("two");
@@ -80,7 +80,7 @@ test("what a destination refuses is lost, and the next batch says how much", asy
   expect([log.writtenCount, log.lostCount]).toEqual([1, 2]);
 });
 
-test("lost lines of a batch that told of others are told of together", async () => {
+test("marks of lost lines in a rejected batch are added up", async () => {
   const { log, taken } = batches([REFUSED, REFUSED]);
   for (const line of ["one", "two", "three"]) {
     log.write(line);

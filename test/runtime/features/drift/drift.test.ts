@@ -1,4 +1,4 @@
-/** Promises of a server: what breaks each, how that is told, and that they hold again. */
+/** Promises of a server: what breaks each, the notices, and recovery. */
 import { expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
 import { Drift } from "../../../../runtime/features/drift/drift.ts";
@@ -68,7 +68,7 @@ class Scene {
 
 const WELL = { satisfied: 50, late: 0 };
 
-test("a promise that is kept is told so, and nothing is noticed", () => {
+test("a promise that is kept is exported as such and causes no notice", () => {
   const scene = new Scene();
   scene.seconds(3600, { satisfied: 99, late: 1 });
   expect(scene.notices).toEqual([]);
@@ -78,7 +78,7 @@ test("a promise that is kept is told so, and nothing is noticed", () => {
   expect(text).not.toContain('promise="cost"');
 });
 
-test("rows that come too late break it; the notice says since when and how many; it heals", () => {
+test("late rows break the promise with a notice, and it holds again afterwards", () => {
   const scene = new Scene();
   scene.seconds(600, WELL);
   scene.seconds(120, { satisfied: 48, late: 2 });
@@ -95,7 +95,7 @@ test("rows that come too late break it; the notice says since when and how many;
   expect(scene.holds).toBe(true);
 });
 
-test("nothing is promised above the highest level, nor where a level is not feasible", () => {
+test("no promise applies above the highest level or at an infeasible level", () => {
   for (const changes of [
     { loadQps: 101 },
     { promised: { violationRate: 0.01, feasible: false } },
@@ -107,7 +107,7 @@ test("nothing is promised above the highest level, nor where a level is not feas
   }
 });
 
-test("another bundle makes other promises: what was broken is forgotten", () => {
+test("another bundle starts with unbroken promises", () => {
   const scene = new Scene();
   scene.seconds(120, { satisfied: 40, late: 10 });
   expect(scene.holds).toBe(false);
@@ -116,7 +116,7 @@ test("another bundle makes other promises: what was broken is forgotten", () => 
   expect(scene.holds).toBe(true);
 });
 
-test("more rows than the highest level is for are told", () => {
+test("a load above the highest level breaks the promise of arrivals", () => {
   const scene = new Scene();
   scene.seconds(120, WELL, () => 15);
   expect(scene.notices[0]).toContain(
@@ -125,7 +125,7 @@ test("more rows than the highest level is for are told", () => {
   expect(scene.notices[0]).toContain("00, since 12:00:00 UTC");
 });
 
-test("Poisson arrivals are as compiled for five hours; rows that come in tens are not", () => {
+test("five hours of Poisson arrivals keep the promise, and arrivals in tens break it", () => {
   const scene = new Scene();
   scene.seconds(5 * 3600, WELL, poissonCounts(1, 5));
   expect(scene.notices).toEqual([]);
@@ -139,14 +139,14 @@ test("Poisson arrivals are as compiled for five hours; rows that come in tens ar
   expect(compiled.notices).toEqual([]);
 });
 
-test("the dispersion of counts is their variance over their mean, whatever the rate does", () => {
+test("the dispersion is the variance of counts over their mean, also at a changing rate", () => {
   expect(dispersionOf([5, 5, 5, 5])).toBe(0);
   expect(dispersionOf([0, 2, 0, 2])).toBe(2);
   expect(dispersionOf(Array.from({ length: 1000 }, (_, at) => at))).toBeLessThan(0.01);
   expect(dispersionOf([0, 0])).toBeNaN();
 });
 
-test("a variant that is wrong more often than stated is found by what is fed back", () => {
+test("feedback reveals a variant that is wrong more often than stated", () => {
   const scene = new Scene();
   const feedBack = (asked: number, correct: number) => {
     const [before = { variant: "one", asked: 0, correct: 0 }] = scene.counts;
@@ -163,13 +163,11 @@ test("a variant that is wrong more often than stated is found by what is fed bac
     scene.second(WELL);
   }
   const [told = ""] = scene.notices;
-  expect(told).toMatch(
-    /^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers with /,
-  );
+  expect(told).toMatch(/^promise broken: accuracy: one is right in 7\d\.\d % of \d+ answers with /);
   expect(told).toMatch(/ feedback since 12:16:\d\d UTC; the bundle states 90\.0 %/);
 });
 
-test("variants that the levels should not let answer break the promise of accuracy", () => {
+test("answers of less accurate variants than promised break the promise of accuracy", () => {
   const scene = new Scene({
     promised: { violationRate: 0.01, accuracyPerSatisfied: 0.95, feasible: true },
   });
@@ -179,7 +177,7 @@ test("variants that the levels should not let answer break the promise of accura
   );
 });
 
-test("more that is held than the plan promises breaks the promise of cost", () => {
+test("a cost above the plan breaks the promise of cost", () => {
   const scene = new Scene({ cost: { held: 4, promised: 4, most: 16, unit: "cores" } });
   scene.seconds(3600, WELL);
   expect(scene.notices).toEqual([]);
@@ -192,7 +190,7 @@ test("more that is held than the plan promises breaks the promise of cost", () =
   expect(text).toContain('stratagem_promise_holds{promise="cost"} 0');
 });
 
-test("slow service times that the policy follows are told with what it promises now", () => {
+test("the notice of slow service times has the promises of the adapted policy", () => {
   const scene = new Scene({ pace: 1.5, promised: { violationRate: 0.01, feasible: true } });
   for (let second = 0; second < 120; second++) {
     for (let batch = 0; batch < 20; batch++) {

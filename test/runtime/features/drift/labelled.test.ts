@@ -1,4 +1,4 @@
-/** Labels are what the promise of accuracy is watched by. */
+/** Labels as evidence for the promise of accuracy. */
 import { expect, test } from "vitest";
 import { Drift } from "../../../../runtime/features/drift/drift.ts";
 import { VariantCounts } from "../../../../runtime/features/feedback/variant-counts.ts";
@@ -35,13 +35,13 @@ function watched(rightOf25: number) {
   return { accuracy: drift.states().find(({ promise }) => promise === "accuracy"), notices };
 }
 
-test("labels that say what was profiled leave the promise as it is", () => {
+test("labels that match the profile keep the promise", () => {
   const { accuracy, notices } = watched(20);
   expect(accuracy?.holds).toBe(true);
   expect(notices).toEqual([]);
 });
 
-test("labels that say much less break it, and the log says which variant", () => {
+test("labels far below the profile break the promise, and the notice names the variant", () => {
   const { accuracy, notices } = watched(10);
   expect(accuracy?.holds).toBe(false);
   expect(accuracy?.because).toContain("large is right in 40");

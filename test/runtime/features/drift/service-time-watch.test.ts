@@ -1,4 +1,4 @@
-/** Service times that drift: how soon that is found, and how seldom what has not drifted is. */
+/** Drift of service times: detection delay and false alarms. */
 import { expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
 import { BLOCKS_PER_HOUR } from "../../../../runtime/features/drift/drift.ts";
@@ -51,7 +51,7 @@ const BATCHES_PER_HOUR = 3_600_000 / EVERY_MS;
 test.each([
   ["independent", independentRatios],
   ["bursty", burstyRatios],
-])("30 hours of %s batches that take what they should raise no alarm", (_, streamOf) => {
+])("30 hours of %s batches with profiled service times raise no alarm", (_, streamOf) => {
   const scene = new Scene();
   expect(scene.run(streamOf(1), 1, 30 * BATCHES_PER_HOUR)).toBeUndefined();
   expect(scene.watch.isBroken).toBe(false);
@@ -60,7 +60,7 @@ test.each([
 test.each([
   ["independent", independentRatios],
   ["bursty", burstyRatios],
-])("1.4 times as slow, after an hour of %s batches, is found within 240 of them", (_, streamOf) => {
+])("a slowdown to 1.4x after an hour of %s batches is found within 240 batches", (_, streamOf) => {
   for (let seed = 0; seed < 10; seed++) {
     const scene = new Scene();
     const stream = streamOf(seed);
@@ -77,7 +77,7 @@ test.each([
   }
 });
 
-test("it is told to hold again two minutes after it does", () => {
+test("the promise holds again two minutes after the slowdown ends", () => {
   const scene = new Scene();
   const stream = independentRatios(3);
   scene.run(stream, 2, BATCHES_PER_HOUR);
@@ -89,14 +89,14 @@ test("it is told to hold again two minutes after it does", () => {
   expect((batches * EVERY_MS) / 1000).toBeLessThan(140);
 });
 
-test("what neighbours at work explain is no drift", () => {
+test("slowdowns caused by busy neighbours are no drift", () => {
   const alone = new Scene();
   expect(alone.run(independentRatios(4), 1.5, BATCHES_PER_HOUR, 1)).toBeDefined();
   const beside = new Scene();
   expect(beside.run(independentRatios(4), 1.5, BATCHES_PER_HOUR, 2)).toBeUndefined();
 });
 
-test("quantiles, sums and counts of batches are told by size; old ones leave the quantiles", () => {
+test("quantiles, sums and counts are exported by batch size; quantiles forget", () => {
   const scene = new Scene();
   const steady: RatioStream = { next: () => 1 };
   scene.run(steady, 1, 400);
@@ -112,7 +112,7 @@ test("quantiles, sums and counts of batches are told by size; old ones leave the
   expect(median(slow())).toBeNaN();
 });
 
-test("batches that no profile knows are told, and break nothing", () => {
+test("batches without a profile are exported and break no promise", () => {
   const scene = new Scene();
   for (let count = 0; count < 10_000; count++) {
     scene.nowMs += EVERY_MS;

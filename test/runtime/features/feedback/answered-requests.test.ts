@@ -1,11 +1,11 @@
-/** What is remembered of answers: the latest, for a time, and no more than fits. */
+/** Retention of answered requests, bounded in time and number. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { AnsweredRequests } from "../../../../runtime/features/feedback/answered-requests.ts";
 
 const [MAX_ROWS, KEPT_MS] = [6, 50];
 
-test("remembers what a list of all answers says it should", () => {
+test("keeps the same requests as a list of all answers", () => {
   const step = fc.record({
     id: fc.integer({ min: 0, max: 9 }),
     client: fc.constantFrom("", "ci"),

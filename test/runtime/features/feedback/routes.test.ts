@@ -1,4 +1,4 @@
-/** Feedback over HTTP: what is counted, what is refused, and what is told of it. */
+/** Feedback over HTTP: counts, rejections and reports. */
 import { afterEach, expect, test } from "vitest";
 import { closeClients, rawRequest, serveGrpc } from "../../server/grpc/client.ts";
 import {
@@ -85,7 +85,7 @@ test("takes a list of labels for a request of several rows, and lists of request
   });
 });
 
-test("says which field is wrong, and counts nothing then", async () => {
+test("names an invalid field and counts nothing", async () => {
   const harness = await serve();
   await asked(harness, "a", [[1, 0]]);
   const errors: readonly (readonly [unknown, string])[] = [
@@ -118,7 +118,7 @@ test("says which field is wrong, and counts nothing then", async () => {
   expect(variants.small.labels).toEqual({ correct: 0, wrong: 0 });
 });
 
-test("knows no request that it has not answered, nor one a second time", async () => {
+test("rejects feedback on unknown requests and repeated feedback", async () => {
   const harness = await serve();
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
     404,
@@ -138,7 +138,7 @@ test("knows no request that it has not answered, nor one a second time", async (
   expect(lines).toMatch(/stratagem_refused_total\{[^}]*reason="repeated"\} 1/);
 });
 
-test("forgets requests after a time, and the oldest where there are too many", async () => {
+test("forgets requests after the feedback time, and the oldest beyond the limit", async () => {
   const harness = await serve({ settings: { feedbackRows: 2, feedbackTime: 1000 } });
   for (const id of ["a", "b", "c"]) await asked(harness, id, [[1, 0]]);
   expect((await fed(harness, { id: "a", label: 0 }))[0]).toBe(404);
@@ -148,7 +148,7 @@ test("forgets requests after a time, and the oldest where there are too many", a
   expect((await fed(harness, { id: "c", label: 0 }))[0]).toBe(404);
 });
 
-test("takes the id of the header before that of the body, as answers repeat it", async () => {
+test("prefers the id of the header to that of the body, as answers do", async () => {
   const harness = await serve();
   const headers = { "x-request-id": "header" };
   await call(harness, INFER, { body: inferJson([[1, 0]], { id: "body" }), headers });
@@ -156,7 +156,7 @@ test("takes the id of the header before that of the body, as answers repeat it",
   expect((await fed(harness, { id: "header", label: 0 }))[0]).toBe(200);
 });
 
-test("tells counts and intervals at /metrics", async () => {
+test("exposes counts and intervals at /metrics", async () => {
   const harness = await serve();
   const variant = await asked(harness, "a", [[1, 0]]);
   await fed(harness, { id: "a", label: 0 });
@@ -168,7 +168,7 @@ test("tells counts and intervals at /metrics", async () => {
   expect(text).toContain(`stratagem_observed_accuracy_ratio{${labels},bound="upper"} 1`);
 });
 
-test("takes no feedback where nothing is to be kept", async () => {
+test("responds with 501 if feedback is disabled", async () => {
   const harness = await serve({ settings: { feedbackRows: 0 } });
   await asked(harness, "a", [[1, 0]]);
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
@@ -177,7 +177,7 @@ test("takes no feedback where nothing is to be kept", async () => {
   ]);
 });
 
-test("refuses other methods, unknown models, and bodies that are too long", async () => {
+test("rejects other methods, unknown models, and oversized bodies", async () => {
   const harness = await serve();
   expect((await call(harness, FEEDBACK, { method: "DELETE" })).status).toBe(405);
   const unknown = await call(harness, "/v2/models/none/feedback", { body: "{}" });
@@ -186,7 +186,7 @@ test("refuses other methods, unknown models, and bodies that are too long", asyn
   expect(long.status).toBe(413);
 });
 
-test("requests by gRPC get their feedback by HTTP", async () => {
+test("gRPC requests accept feedback over HTTP", async () => {
   const { client, ...harness } = await serveGrpc();
   await client.infer(rawRequest([[1, 0]], { id: "g" }));
   expect((await fed(harness, { id: "g", label: 0 }))[1]).toMatchObject({ correct: 1, wrong: 0 });

@@ -1,4 +1,4 @@
-/** Intervals of accuracy: they hold under continuous looking. */
+/** Confidence intervals of accuracy under continuous monitoring. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Rng } from "../../../../runtime/core/rng.ts";
@@ -23,7 +23,7 @@ function tail(misses: number, runs: number, alpha: number): number {
 }
 
 test.each([0.5, 0.9, 0.985])(
-  "leaves out a chance of %d no more often than stated, with a look after every trial",
+  "excludes a probability of %d no more often than stated, checked after every trial",
   (chance) => {
     const random = uniform(22);
     const [runs, trials] = [250, 2000];
@@ -42,7 +42,7 @@ test.each([0.5, 0.9, 0.985])(
   },
 );
 
-test("an interval is the chances that are not refuted, to the last bits", () => {
+test("an interval contains exactly the probabilities that are not refuted", () => {
   fc.assert(
     fc.property(fc.nat(5000), fc.nat(5000), (right, wrong) => {
       const { lower, upper } = shareInterval(right, wrong, ALPHA);
@@ -62,7 +62,7 @@ test("an interval is the chances that are not refuted, to the last bits", () => 
   );
 });
 
-test("evidence is what bets with the odds of what came so far have made of 1", () => {
+test("evidence is the wealth of bets at the odds observed so far", () => {
   const random = uniform(3);
   let [right, wrong, log] = [0, 0, 0];
   for (let trial = 0; trial < 500; trial++) {
@@ -76,7 +76,7 @@ test("evidence is what bets with the odds of what came so far have made of 1", (
   }
 });
 
-test("knows nothing without trials, and ever more with them", () => {
+test("the interval is 0..1 without trials and narrows with them", () => {
   expect(shareInterval(0, 0, ALPHA)).toEqual({ lower: 0, upper: 1 });
   const widths = [10, 100, 1000, 10_000].map((trials) => {
     const { lower, upper } = shareInterval(0.9 * trials, 0.1 * trials, ALPHA);
@@ -86,7 +86,7 @@ test("knows nothing without trials, and ever more with them", () => {
   expect(widths.at(-1)).toBeLessThan(0.025);
 });
 
-test("evidence of a variant is its labels, and none of paths", () => {
+test("a variant's evidence is its labels, and paths have none", () => {
   const profiledByVariant = new Map([
     ["small", 0.6],
     ["large", 0.8],

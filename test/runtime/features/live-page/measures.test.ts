@@ -1,4 +1,4 @@
-/** What the page works out of snapshots in the browser. */
+/** Measures that the page computes from snapshots in the browser. */
 import { describe, expect, test } from "vitest";
 import { History } from "../../../../runtime/features/live-page/client/history.ts";
 import {
@@ -46,7 +46,7 @@ function historyOf(applications: readonly LiveApplication[]): History {
 }
 
 describe("measures", () => {
-  test("are of the rows between two snapshots, or of all", () => {
+  test("cover the rows between two snapshots, or all", () => {
     const between = measuresOf(application(200, 10), application(100, 0, 0.8));
     expect(between).toMatchObject({ rows: 110, violations: 10, meanMs: 20, shares: [0, 1] });
     expect(between.accuracy).toBeCloseTo((200 * 0.9 - 100 * 0.8) / 100);
@@ -57,7 +57,7 @@ describe("measures", () => {
     });
   });
 
-  test("interpolate quantiles within a bucket, and know no more beyond the last", () => {
+  test("interpolate quantiles within a bucket, and give the last bound beyond it", () => {
     const histogram = { bounds: [10, 20], counts: [50, 50, 0] };
     expect([quantile(histogram, 0.5), quantile(histogram, 0.75)]).toEqual([10, 15]);
     const beyond = { bounds: [10, 20], counts: [0, 0, 5] };
@@ -80,7 +80,7 @@ describe("the history", () => {
     expect(history.before(300, 10_000)?.atMs).toBe(390_000);
   });
 
-  test("begins anew with a server that was started anew", () => {
+  test("starts again after a restart of the server", () => {
     const history = historyOf([application(5, 0), application(9, 0)]);
     const trends = new Trends();
     trends.update(history);
@@ -100,14 +100,14 @@ describe("a verdict", () => {
     expect(verdictsOf(historyOf(applications).snapshots).violations).toBe(verdict);
   });
 
-  test("on accuracy holds each second against the level that decided then", () => {
+  test("on accuracy compares each second with the level that decided then", () => {
     const kept = historyOf([application(0, 0), application(500, 0, 0.899)]);
     expect(verdictsOf(kept.snapshots).accuracy).toBe("kept");
     const broken = historyOf([application(0, 0), application(500, 0, 0.88)]);
     expect(verdictsOf(broken.snapshots).accuracy).toBe("broken");
   });
 
-  test("says nothing of loads that nothing is promised of", () => {
+  test("ignores loads above the highest level", () => {
     const beyond = [application(0, 0), application(900, 100)].map((one) => ({
       ...one,
       pace: null,

@@ -1,4 +1,4 @@
-/** The page as it is sent: who gets it, how large it is, and what it may load. */
+/** The page as served: its clients, size and content security policy. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { Script } from "node:vm";
@@ -42,7 +42,7 @@ function partOf(html: string, name: string): string {
 }
 
 describe("GET /", () => {
-  test("is the page for those who ask for HTML, else what KServe asks for", async () => {
+  test("is the page for clients that accept HTML, and KServe's response for others", async () => {
     const { url } = await serving();
     const page = await get(url, BROWSER);
     expect(page.reply.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -60,7 +60,7 @@ describe("GET /", () => {
     expect((await get(url, BROWSER, "POST")).reply.status).toBe(405);
   });
 
-  test("is the same for everybody where no page is wanted, and there is no document", async () => {
+  test("is the same for all clients if the page is off, and there is no document", async () => {
     const { url } = await serving({ settings: { page: false } });
     expect(JSON.parse((await get(url, BROWSER)).text)).toMatchObject({ status: "alive" });
     expect((await get(`${url}/v2/stratagem/live`)).reply.status).toBe(404);
@@ -68,7 +68,7 @@ describe("GET /", () => {
 });
 
 describe("the page", () => {
-  test("is small, whole, and may load nothing but the document", async () => {
+  test("is small and self-contained and can load nothing but the document", async () => {
     const { url } = await serving();
     const { reply, text } = await get(url, BROWSER);
     expect(Buffer.byteLength(text)).toBeLessThan(MAX_BYTES);
@@ -89,7 +89,7 @@ describe("the page", () => {
     expect(frame).not.toMatch(/ style=| on[a-z]+=|@import|url\(/);
   });
 
-  test("has a script that is one scope, in which every name is used for one thing", async () => {
+  test("has a script with one scope, in which top-level names are unique", async () => {
     const { url } = await serving();
     const script = partOf((await get(url, BROWSER)).text, "script");
     expect(script).not.toMatch(/^(import|export)\b/m);
@@ -102,7 +102,7 @@ describe("the page", () => {
 });
 
 describe("the document", () => {
-  test("is made once a second at most, whoever asks", async () => {
+  test("is built at most once per second for all clients", async () => {
     const { url, clock } = await serving();
     const ask = async () =>
       ((await (await fetch(`${url}/v2/stratagem/live`)).json()) as LiveDocument).atMs;
@@ -113,7 +113,7 @@ describe("the document", () => {
     expect(await ask()).toBe(first + 1000);
   });
 
-  test("stays small, whatever there are of levels, and however long names are", async () => {
+  test("stays small with many levels and long names", async () => {
     const loadsQps = Array.from({ length: 500 }, (_, index) => 10 * (index + 1));
     const bundle = servedBundle({ loadsQps });
     const application = "n".repeat(5000);

@@ -1,4 +1,4 @@
-/** A server that is killed at any step of an update starts again with a bundle that is whole. */
+/** A server killed at any step of an update starts again with a complete bundle. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -148,7 +148,7 @@ async function life(home: string, files: StoreFiles, url: string): Promise<strin
   return served;
 }
 
-test("whatever step it is killed at", async () => {
+test("at any step it is killed at", async () => {
   const url = `${site.url}/bundle.msgpack`;
   publish(before, 1);
   const settled = join(folder, "settled");

@@ -1,4 +1,4 @@
-/** What a server does with what a source has, against a web server of files. */
+/** Following a policy from a source, against a web server of files. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -157,7 +157,7 @@ test("a first start fetches a bundle and its models, and then asks by its tag", 
   });
 });
 
-test("another bundle is followed, and only the models it does not share are fetched", async () => {
+test("a new bundle is followed, and only its new models are fetched", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
@@ -173,7 +173,7 @@ test("another bundle is followed, and only the models it does not share are fetc
   expect(served).toHaveLength(1);
 });
 
-test("a server without tags is asked for all, and the same bundle is followed once", async () => {
+test("a server without ETags is polled in full, and the same bundle is followed once", async () => {
   site.hasTags = false;
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
@@ -184,7 +184,7 @@ test("a server without tags is asked for all, and the same bundle is followed on
   expect(served).toEqual([second.sha256]);
 });
 
-test("a start while the source is away is with the last good one", async () => {
+test("a start during an outage of the source uses the last good bundle", async () => {
   const first = published();
   publish(first);
   await started(await policyAt(`${site.url}${BUNDLE}`));
@@ -209,7 +209,7 @@ test("a start while the source is away is with the last good one", async () => {
   expect(again.status.state).toBe("followed");
 });
 
-test("without anything kept a start tells why the source gives nothing", async () => {
+test("a start without a stored bundle reports the error of the source", async () => {
   const one = await policyAt(`${site.url}${BUNDLE}`);
   const why = `${site.url}${BUNDLE}: expected a bundle, got 404 Not Found`;
   await expect(started(one)).rejects.toMatchObject({ code: "RUNTIME_SOURCE", message: why });
@@ -217,7 +217,7 @@ test("without anything kept a start tells why the source gives nothing", async (
   expect(site.log.filter((line) => line === `GET ${BUNDLE} 404`)).toHaveLength(4);
 });
 
-test("a bundle that is none is refused, told once, and its repair followed", async () => {
+test("an invalid bundle is rejected with one notice, and its repair is followed", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
@@ -239,7 +239,7 @@ test("a bundle that is none is refused, told once, and its repair followed", asy
   expect(statusDocument(one.status)).toMatchObject({ state: "followed", refused: null });
 });
 
-test("what the server could not follow is tried again after a while, and when asked", async () => {
+test("a rejected bundle is tried again after a while and on request", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
@@ -260,7 +260,7 @@ test("what the server could not follow is tried again after a while, and when as
   expect(one.status.state).toBe("followed");
 });
 
-test("going back to what is served ends a refusal", async () => {
+test("publishing the served bundle again ends a rejection", async () => {
   const first = published();
   publish(first);
   const one = await policyAt(`${site.url}${BUNDLE}`);
@@ -273,7 +273,7 @@ test("going back to what is served ends a refusal", async () => {
   expect(served).toEqual([]);
 });
 
-test("a model that is another than the bundle names is refused, and none of it kept", async () => {
+test("a model with a wrong digest is rejected and not stored", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
@@ -287,7 +287,7 @@ test("a model that is another than the bundle names is refused, and none of it k
   expect(blobs).toHaveLength(2);
 });
 
-test("a bundle of another application is refused", async () => {
+test("a bundle of another application is rejected", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);
@@ -295,7 +295,7 @@ test("a bundle of another application is refused", async () => {
   expect((await one.look(false)).notice).toContain("of the application tiny, got one of other");
 });
 
-test("code is not fetched unless somebody has to sign it", async () => {
+test("code is fetched only if signatures are required", async () => {
   const models = { "task.mjs": bytesOf("export default 1") };
   publish(published({ models, isCode: true }));
   const one = await policyAt(`${site.url}${BUNDLE}`);
@@ -303,7 +303,7 @@ test("code is not fetched unless somebody has to sign it", async () => {
   expect(site.log.some((line) => line.includes("task.mjs"))).toBe(false);
 });
 
-test("signatures are asked for before models are, each refusal by its own code", async () => {
+test("signatures are verified before models are fetched; rejections have codes", async () => {
   const key = signer();
   const first = published();
   publish(first, signed(first, key, { serial: 5 }));
@@ -350,7 +350,7 @@ test("a signature that is renewed is followed, though the bundle stays", async (
   expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
-test("a last good one goes on after its signature has expired", async () => {
+test("a last good bundle is used after its signature has expired", async () => {
   const key = signer();
   const first = published();
   publish(first, signed(first, key, { expiresAt: "2026-11-24T00:00:00.000Z" }));
@@ -363,7 +363,7 @@ test("a last good one goes on after its signature has expired", async () => {
   expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
-test("a last good one whose key is trusted no more is not started with, and says so", async () => {
+test("a last good bundle whose key is no longer trusted is rejected at the start", async () => {
   const key = signer();
   const first = published();
   publish(first, signed(first, key));
@@ -381,7 +381,7 @@ test("a last good one whose key is trusted no more is not started with, and says
   expect((await loadBundle(path)).sha256).toBe(first.sha256);
 });
 
-test("a download that was cut goes on where it was", async () => {
+test("an interrupted download is resumed", async () => {
   const large = Buffer.alloc(200_000, "stratagem");
   const store = await PolicyStore.open(join(folder, "store"));
   let cut = () => {};
@@ -412,7 +412,7 @@ test("a download that was cut goes on where it was", async () => {
   expect(rest?.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
 });
 
-test("revisions that are neither good nor in use go, and so do their files", async () => {
+test("revisions that are neither good nor in use are removed with their files", async () => {
   publish(published());
   const one = await policyAt(`${site.url}${BUNDLE}`);
   await started(one);

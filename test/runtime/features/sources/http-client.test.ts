@@ -1,4 +1,4 @@
-/** How documents and files are asked for, against a web server that does what it is told. */
+/** Requests for documents and files, against a scripted web server. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("a document that is too large is given up at its limit", async () => {
+test("an oversized document is aborted at its limit", async () => {
   site.put("/large", Buffer.alloc(1000));
   const client = new HttpClient();
   const asked = client.get(`${site.url}/large`, { maxBytes: 999, signal });
@@ -30,7 +30,7 @@ test("a document that is too large is given up at its limit", async () => {
   expect(exact.kind).toBe("found");
 });
 
-test("a server without tags of versions is asked by date", async () => {
+test("a server without ETags is polled by modification date", async () => {
   const date = "Mon, 23 Nov 2026 12:00:00 GMT";
   site.onRequest = (request, response) => {
     const isKnown = request.headers["if-modified-since"] === date;
@@ -44,7 +44,7 @@ test("a server without tags of versions is asked by date", async () => {
   expect(await client.get(`${site.url}/a`, again)).toEqual({ kind: "unchanged" });
 });
 
-test("what a server asks to be left alone for is told with the refusal", async () => {
+test("the error has the wait that a server requests", async () => {
   site.onRequest = (_, response) => {
     response.writeHead(503, { "retry-after": "7" }).end("busy");
     return true;
@@ -53,7 +53,7 @@ test("what a server asks to be left alone for is told with the refusal", async (
   await expect(asked).rejects.toMatchObject({ code: "RUNTIME_SOURCE", retryAfterMs: 7000 });
 });
 
-test("a server that says nothing is given up, and so is one that stops in the middle", async () => {
+test("a silent server and one that stops midway are aborted", async () => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
   const address = silent.address();
@@ -77,7 +77,7 @@ test("a server that says nothing is given up, and so is one that stops in the mi
 test.each([
   [true, "abcdefgh", 206],
   [false, "abcdefgh", 200],
-])("a file goes on where it was, with ranges: %s", async (hasRanges, whole, status) => {
+])("a download is resumed, with ranges: %s", async (hasRanges, whole, status) => {
   site.hasRanges = hasRanges;
   site.put("/file", whole);
   const path = join(folder, "file");
@@ -87,7 +87,7 @@ test.each([
   expect(site.seen.at(-1)?.status).toBe(status);
 });
 
-test("a file that is whole already is left as it is", async () => {
+test("a complete file is left unchanged", async () => {
   site.put("/file", "abc");
   const path = join(folder, "file");
   writeFileSync(path, "abc");
@@ -99,7 +99,7 @@ test("a file that is whole already is left as it is", async () => {
 test.each([
   ["s3cr3t.token", "Bearer s3cr3t.token"],
   ["me:pass", `Basic ${Buffer.from("me:pass").toString("base64")}`],
-])("a token of a file is shown, and turned when the file is", async (token, authorization) => {
+])("a token is read from a file and follows its changes", async (token, authorization) => {
   const tokenFile = join(folder, "token");
   const client = new HttpClient({ tokenFile });
   site.put("/a", "text");
@@ -111,7 +111,7 @@ test.each([
   expect(shown).toEqual(["Bearer before", authorization]);
 });
 
-test("a token does not go over a connection that others can read", async () => {
+test("a token is not sent over an unencrypted connection", async () => {
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, "secret");
   let isShown = false;
@@ -132,7 +132,7 @@ test("a token does not go over a connection that others can read", async () => {
   elsewhere.close();
 });
 
-test("a token file that is none is told by its path, never by what is in it", async () => {
+test("an invalid token file is reported by its path, without its content", async () => {
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, "two words");
   const asked = new HttpClient({ tokenFile }).get(`${site.url}/a`, { maxBytes: 10, signal });

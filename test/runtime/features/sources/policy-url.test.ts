@@ -14,7 +14,7 @@ test.each([
   ["HTTP://127.0.0.1:8080/b", "web"],
   ["oci://host:5000/team/letters:stable", "registry"],
   ["oci+http://host/team/letters@sha256:00", "registry"],
-])("%s is a place of kind %s", (text, kind) => {
+])("%s is a source of kind %s", (text, kind) => {
   expect(policyUrlOf(text)?.kind).toBe(kind);
 });
 
@@ -28,7 +28,7 @@ test.each([
   expect(() => policyUrlOf(text)).not.toThrow("secret");
 });
 
-test("what lies beside a bundle keeps its query, which is not redacted", () => {
+test("the URL of a sidecar keeps the query, which messages hide", () => {
   const url = "https://host/team/bundle.msgpack?sig=secret";
   expect(besideOf(url, "größe 1.onnx")).toBe(
     "https://host/team/gr%C3%B6%C3%9Fe%201.onnx?sig=secret",
@@ -36,13 +36,13 @@ test("what lies beside a bundle keeps its query, which is not redacted", () => {
   expect(redacted(url)).toBe("https://host/team/bundle.msgpack?…");
 });
 
-test("names of folders differ where URLs do", () => {
+test("different URLs have different folder names", () => {
   const keys = ["https://a/b", "https://a-b", "https://A/b"].map(keyOf);
   expect(new Set(keys).size).toBe(3);
   expect(keys.every((key) => /^[a-z0-9.-]+$/.test(key))).toBe(true);
 });
 
-test("bundles are kept where the setting, the service or the user's programs keep things", () => {
+test("the store is in the configured, the service's or the user's state folder", () => {
   expect(storeFolder("/given", { STATE_DIRECTORY: "/var/lib/a" })).toBe("/given");
   expect(storeFolder(null, { STATE_DIRECTORY: "/var/lib/a:/b" })).toBe("/var/lib/a");
   expect(storeFolder(null, { XDG_STATE_HOME: "/state" })).toBe("/state/stratagem");

@@ -1,4 +1,4 @@
-/** Bundles that a registry has, as a server asks for them. */
+/** Bundles in a registry as a source. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,7 +58,7 @@ async function push(what: Published, signature?: Uint8Array): Promise<void> {
   await repository.push(POLICY, layers);
 }
 
-test("a bundle, its signature and its models come, and nothing while the tag stays", async () => {
+test("a bundle comes with its signature and models, and once per tag", async () => {
   const first = published();
   const envelope = signed(first, signer());
   await push(first, envelope);
@@ -81,7 +81,7 @@ test("a bundle, its signature and its models come, and nothing while the tag sta
   expect((await from.look(found?.validator ?? null, signal))?.envelope).toBe(null);
 });
 
-test("a signature that was pushed later is found, though the tag stays", async () => {
+test("a signature pushed later is found although the tag is unchanged", async () => {
   const first = published();
   await push(first);
   const from = source();
@@ -100,7 +100,7 @@ test("a signature that was pushed later is found, though the tag stays", async (
   expect(Buffer.from(later?.envelope ?? [])).toEqual(Buffer.from(envelope));
 });
 
-test("what is no policy is refused, and what is not there is asked for again", async () => {
+test("other artifacts are rejected, and a missing tag is polled again", async () => {
   const from = source();
   await expect(from.look(null, signal)).rejects.toMatchObject({
     code: "RUNTIME_SOURCE",

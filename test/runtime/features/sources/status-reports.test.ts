@@ -1,4 +1,4 @@
-/** What a fleet's desk is told, and when. */
+/** Contents and times of status reports. */
 import { afterEach, expect, test } from "vitest";
 import { AwayError } from "../../../../runtime/features/sources/source-error.ts";
 import { StatusReports } from "../../../../runtime/features/sources/status-reports.ts";
@@ -53,7 +53,7 @@ function desk() {
   return { reports, taken, state, waited };
 }
 
-test("it is told at the start, at each change, and every 5 minutes without one", async () => {
+test("a report is sent at the start, at each change, and every 5 minutes without one", async () => {
   const { reports, taken, state, waited } = desk();
   expect((await waited(1)).ms).toBe(300_000);
   expect(taken).toEqual([{ now: 0 }]);
@@ -67,7 +67,7 @@ test("it is told at the start, at each change, and every 5 minutes without one",
   expect(taken.at(-1)).toEqual({ now: 2 });
 });
 
-test("a receiver that is away is asked ever later, and told how things are by then", async () => {
+test("an unreachable receiver is retried with backoff and gets the latest status", async () => {
   const { reports, taken, state, waited } = desk();
   await waited(1);
   state.failure = new AwayError("away");
@@ -89,7 +89,7 @@ test("a receiver that is away is asked ever later, and told how things are by th
   expect(lines.map((line) => (line.kind === "sample" ? line.value : null))).toEqual([2, 2]);
 });
 
-test("what the receiver asks for itself is waited for", async () => {
+test("the wait that the receiver requests is respected", async () => {
   const { reports, state, waited } = desk();
   await waited(1);
   state.failure = new AwayError("busy", 90_000);

@@ -1,4 +1,4 @@
-/** Ids and traces of requests, in answers and in the access log. */
+/** Ids and traces of requests, in responses and in the access log. */
 import { afterEach, expect, test } from "vitest";
 import type { Severity } from "../../../../runtime/base/notice.ts";
 import { telemetryOf } from "../../../../runtime/features/telemetry/telemetry.ts";
@@ -28,7 +28,7 @@ async function logged(options: Parameters<typeof serve>[0] = {}) {
   return { harness, clock, settled };
 }
 
-test("a line of the access log says what became of a request, and how", async () => {
+test("a line of the access log has the outcome of a request and its batches", async () => {
   const { harness, clock, settled } = await logged();
   const { executor } = harness;
   executor.isHolding = true;
@@ -69,7 +69,7 @@ test("a line of the access log says what became of a request, and how", async ()
   expect(headers["traceparent"]).toBe(`00-${TRACE}-${line?.["spanId"]}-01`);
 });
 
-test("requests without an id get one, and refused ones repeat it in what they say", async () => {
+test("requests without an id get one, which rejections repeat", async () => {
   const { harness, settled } = await logged();
   const good = await call(harness, INFER, { body: BODY });
   const made = String(good.headers["x-request-id"]);
@@ -91,7 +91,7 @@ test("requests without an id get one, and refused ones repeat it in what they sa
   expect(lines[1]).toMatchObject({ error, model: "tiny" });
 });
 
-test("a client that goes away before its answer has no status", async () => {
+test("a client that disconnects before its answer is logged without a status", async () => {
   const { harness, settled } = await logged();
   harness.executor.isHolding = true;
   const asked = call(harness, INFER, {
@@ -103,7 +103,7 @@ test("a client that goes away before its answer has no status", async () => {
   expect(line).toMatchObject({ status: null, error: "the client went away" });
 });
 
-test("without logs and traces ids and parents are repeated as they came, none made", async () => {
+test("without logs and traces ids and parents are repeated and none are generated", async () => {
   const harness = await serve();
   const plain = await call(harness, INFER, { body: BODY });
   expect(plain.headers).not.toHaveProperty("x-request-id");
@@ -119,7 +119,7 @@ test("without logs and traces ids and parents are repeated as they came, none ma
   expect([wrong.status, wrong.headers["traceparent"]]).toEqual([200, undefined]);
 });
 
-test("the log tells what matters as much as was asked for, as text or as JSON", () => {
+test("the log writes messages from its threshold on, as text or as JSON", () => {
   const told = (level: Severity, format: "text" | "json") => {
     const lines: string[] = [];
     const sink = { write: (line: string) => void lines.push(line) };
@@ -138,7 +138,7 @@ test("the log tells what matters as much as was asked for, as text or as JSON", 
   ]);
 });
 
-test("what a model refuses is told by the log, where it tells everything", async () => {
+test("rows that a model rejects are logged at the verbose level", async () => {
   const told: [string, string | undefined][] = [];
   const { harness } = await logged({
     onNotice: (message, severity) => void told.push([message, severity]),

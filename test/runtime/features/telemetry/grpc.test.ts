@@ -1,4 +1,4 @@
-/** Calls of gRPC in the access log and in traces, and what their answers repeat. */
+/** gRPC calls in the access log and in traces, and the ids in their responses. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
@@ -74,7 +74,7 @@ async function initialOf(
   return initial;
 }
 
-test("a line of the access log says what became of a call; answers repeat ids", async () => {
+test("the access log has a line for each call, and responses repeat ids", async () => {
   const harness = await logged();
   const { clock, executor, settled } = harness;
   executor.isHolding = true;
@@ -111,7 +111,7 @@ test("a line of the access log says what became of a call; answers repeat ids", 
   expect(told(initial, "tracestate")).toBe("a=b");
 });
 
-test("the id of the message counts where metadata have none, and others are made", async () => {
+test("the request id is taken from metadata, else from the message, else generated", async () => {
   const harness = await logged();
   const named = await initialOf(harness, { id: "seven" });
   const made = await initialOf(harness);
@@ -125,7 +125,7 @@ test("the id of the message counts where metadata have none, and others are made
   );
 });
 
-test("refusals repeat ids and traces, and are logged with their reasons", async () => {
+test("rejections repeat ids and traces and are logged with their reasons", async () => {
   const { client, settled } = await logged();
   const metadata = metadataOf({ traceparent: TRACEPARENT });
   const request = rawRequest([[1, 2]], { modelName: "none", id: "mine" });
@@ -136,7 +136,7 @@ test("refusals repeat ids and traces, and are logged with their reasons", async 
   expect(line).toMatchObject({ status: status.NOT_FOUND, requestId: "mine", error: error.details });
 });
 
-test("without logs and traces ids and parents are repeated as they came, none made", async () => {
+test("without logs and traces ids and parents are repeated and none are generated", async () => {
   const harness = await serveGrpc();
   const plain = await initialOf(harness);
   expect(told(plain, "x-request-id")).toBeUndefined();
@@ -148,7 +148,7 @@ test("without logs and traces ids and parents are repeated as they came, none ma
   expect(told(wrong, "traceparent")).toBeUndefined();
 });
 
-test("a client that goes away before its answer has no status", async () => {
+test("a client that disconnects before its answer is logged without a status", async () => {
   const { client, executor, settled } = await logged();
   executor.isHolding = true;
   const asked = client.infer(rawRequest([[1, 2]]), {
@@ -159,7 +159,7 @@ test("a client that goes away before its answer has no status", async () => {
   expect(line).toMatchObject({ status: null, error: "the client went away" });
 });
 
-test("each request of a stream is logged, and its trace is below that of the stream", async () => {
+test("each request of a stream is logged, with a trace below that of the stream", async () => {
   const { client, settled, records } = await logged();
   const fields = { "x-request-id": "all", traceparent: TRACEPARENT };
   const stream = client.duplex(`${SERVICE}/ModelStreamInfer`, metadataOf(fields));
@@ -186,7 +186,7 @@ test("each request of a stream is logged, and its trace is below that of the str
   expect(records.map(({ traceId }) => traceId)).toEqual([TRACE, TRACE, TRACE]);
 });
 
-test("other calls are logged too, and those whose message is too long", async () => {
+test("other calls and oversized messages are logged as well", async () => {
   const grpc = { host: "127.0.0.1", port: 0, maxStreams: 4, maxMessageBytes: 100 };
   const { client, settled } = await logged({ grpc });
   await client.bytes("/grpc.health.v1.Health/Check", new Uint8Array());
@@ -199,7 +199,7 @@ test("other calls are logged too, and those whose message is too long", async ()
   expect(lines[1]).toMatchObject({ status: null, error: expect.stringContaining("too long") });
 });
 
-test("requests of gRPC are in the histograms, and faults of models in the log", async () => {
+test("gRPC requests are counted in histograms, and model errors are logged", async () => {
   const notices: [string, string | undefined][] = [];
   const harness = await logged({
     onNotice: (message, severity) => void notices.push([message, severity]),

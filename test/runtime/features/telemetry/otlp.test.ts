@@ -1,4 +1,4 @@
-/** Traces and metrics as a receiver of OTLP gets them. */
+/** Traces and metrics as an OTLP receiver gets them. */
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -90,7 +90,7 @@ function spansOf(messages: readonly Message[]) {
     .flatMap(({ spans }) => spans);
 }
 
-test("a request is a span of its caller's trace, with its queue, batch and worker", async () => {
+test("a request becomes a span of its caller's trace, with queue, batch and worker", async () => {
   const { url, messages } = await receiver();
   const { otlp, harness, clock } = await traced(url, { OTEL_SERVICE_NAME: "letters" });
   harness.executor.isHolding = true;
@@ -141,7 +141,7 @@ test("a request is a span of its caller's trace, with its queue, batch and worke
   expect(attributes(resource.attributes)).toMatchObject({ "service.name": "letters" });
 });
 
-test("metrics are those of Prometheus: sums, gauges and histograms", async () => {
+test("metrics are the same as for Prometheus: sums, gauges and histograms", async () => {
   const { url, messages } = await receiver();
   const { otlp, harness } = await traced(url, { OTEL_EXPORTER_OTLP_HEADERS: "api-key=a%20b" });
   for (let count = 0; count < 3; count++) await call(harness, INFER, { body: BODY });
@@ -164,7 +164,7 @@ test("metrics are those of Prometheus: sums, gauges and histograms", async () =>
   expect(JSON.stringify(message?.body)).not.toContain("null");
 });
 
-test("what a receiver cannot take now is sent again, and what it refuses is not", async () => {
+test("retryable failures are retried, and rejected messages are not", async () => {
   const { url, messages, refusals } = await receiver();
   const { otlp, harness, notices } = await traced(url, { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "1" });
   refusals.push(503, 429);
@@ -177,13 +177,11 @@ test("what a receiver cannot take now is sent again, and what it refuses is not"
   await call(harness, INFER, { body: BODY });
   while (counted()?.[1] !== 1) await new Promise(setImmediate);
   expect(spansOf(messages)).toHaveLength(4);
-  expect(notices).toEqual([
-    "traces cannot be sent over OTLP: the receiver answered 400; retrying",
-  ]);
+  expect(notices).toEqual(["traces cannot be sent over OTLP: the receiver answered 400; retrying"]);
   await otlp.close();
 });
 
-test("requests beyond the queue are dropped and counted, whoever does not answer", async () => {
+test("requests beyond the queue's limit are dropped and counted", async () => {
   const { url, refusals } = await receiver();
   // The first message waits for its second try as long as the test goes on.
   refusals.push(...new Array<number>(50).fill(503));
@@ -197,7 +195,7 @@ test("requests beyond the queue are dropped and counted, whoever does not answer
   expect(values).toEqual([0, 40]);
 });
 
-test("a request that is not sampled is not told of, and its caller is told so", async () => {
+test("a request that is not sampled is not exported, and its response says so", async () => {
   const { url, messages } = await receiver();
   const { otlp, harness } = await traced(url, { OTEL_TRACES_SAMPLER: "always_off" });
   const { headers } = await call(harness, INFER, { body: BODY, headers: FROM_CALLER });
@@ -206,7 +204,7 @@ test("a request that is not sampled is not told of, and its caller is told so", 
   expect(spansOf(messages)).toEqual([]);
 });
 
-test("errors are spans that failed, where it was the server's fault", async () => {
+test("spans are marked as failed for errors of the server", async () => {
   const { url, messages } = await receiver();
   const { otlp, harness } = await traced(url);
   await call(harness, INFER, { body: "{" });
@@ -224,7 +222,7 @@ test("errors are spans that failed, where it was the server's fault", async () =
   expect(attributes(failed.attributes)).toMatchObject({ "error.type": "500" });
 });
 
-test("the variables of OpenTelemetry are honoured, and values they cannot have refused", () => {
+test("OpenTelemetry's variables are applied, and invalid values are rejected", () => {
   const of = (environment: Record<string, string>, endpoint: string | null = null) =>
     otlpSettings(endpoint, environment);
   expect(of({})).toBeUndefined();

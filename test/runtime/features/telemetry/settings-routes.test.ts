@@ -1,4 +1,4 @@
-/** Triton's logging and trace extensions: what is in force, what can be changed, and what not. */
+/** Triton's logging and trace extensions: current settings and allowed changes. */
 import { afterEach, expect, test } from "vitest";
 import { Sampling } from "../../../../runtime/features/telemetry/otlp/sampling.ts";
 import { telemetryOf } from "../../../../runtime/features/telemetry/telemetry.ts";
@@ -67,7 +67,7 @@ const INFO = {
   log_format: "text",
 };
 
-test("the settings of the log are told and changed while it is written", async () => {
+test("the settings of the log can be read and changed while the server runs", async () => {
   const { harness, log, lines } = await served();
   expect(jsonOf(await call(harness, "/v2")).extensions).toContain("logging");
   expect(await got(harness, LOGGING)).toEqual([200, INFO]);
@@ -108,7 +108,7 @@ test.each([
   [{ log_format: "ISO8601" }, 'log_format: expected "text" or "json", got "ISO8601"'],
   [{ log_warnings: true }, "log_warnings: expected one of log_file, log_error, log_warning,"],
   [{ toString: true }, "toString: expected one of"],
-])("%j is refused and changes nothing of the log", async (asked, reason) => {
+])("%j is rejected and does not change the log", async (asked, reason) => {
   const { harness } = await served();
   expect(await posted(harness, LOGGING, { log_format: "json", ...asked })).toEqual([
     400,
@@ -130,7 +130,7 @@ const ON = {
   trace_mode: "opentelemetry",
 };
 
-test("which requests are traced is told and changed while they come", async () => {
+test("the sampling of traces can be read and changed while requests arrive", async () => {
   const { harness, sampled, parent } = await traced(new Sampling("parentbased_always_on", 1));
   expect(jsonOf(await call(harness, "/v2")).extensions).toContain("trace");
   expect(await got(harness, TRACE)).toEqual([200, ON]);
@@ -181,7 +181,7 @@ test.each([
   [{ log_frequency: "5" }, 'log_frequency: expected "0", got "5"'],
   [{ trace_mode: "triton" }, 'trace_mode: expected "opentelemetry", got "triton"'],
   [{ trace_rates: "1" }, "trace_rates: expected one of trace_file, trace_level, trace_rate,"],
-])("%j is refused and changes nothing of the traces", async (asked, reason) => {
+])("%j is rejected and does not change the traces", async (asked, reason) => {
   const { harness } = await traced(new Sampling("parentbased_always_on", 1));
   expect(await posted(harness, TRACE, { trace_level: "OFF", ...asked })).toEqual([
     400,
@@ -190,7 +190,7 @@ test.each([
   expect(await got(harness, TRACE)).toEqual([200, ON]);
 });
 
-test("a model has the trace settings of all, and no others", async () => {
+test("a model has the trace settings of the server, which cannot be overridden", async () => {
   const { harness } = await traced(new Sampling("parentbased_always_on", 1));
   const same = { trace_level: ["TIMESTAMPS"], trace_rate: null };
   expect(await posted(harness, TRACE_OF_MODEL, same)).toEqual([200, ON]);
@@ -203,7 +203,7 @@ test("a model has the trace settings of all, and no others", async () => {
   expect(await got(harness, TRACE)).toEqual([200, ON]);
 });
 
-test("where no traces are sent they are off, and stay so", async () => {
+test("without an OTLP endpoint traces are off and cannot be switched on", async () => {
   const { harness } = await served();
   expect(jsonOf(await call(harness, "/v2")).extensions).not.toContain("trace");
   const off = { ...ON, trace_level: ["OFF"] };
@@ -219,14 +219,14 @@ test("where no traces are sent they are off, and stay so", async () => {
   ]);
 });
 
-test("a server that writes no log of its own says so", async () => {
+test("a server without a log of its own responds with 501", async () => {
   const harness = await serve();
   expect(jsonOf(await call(harness, "/v2")).extensions).not.toContain("logging");
   const reason = "this server writes no log of its own: the program that embeds it writes the log";
   expect(await got(harness, LOGGING)).toEqual([501, { error: reason }]);
 });
 
-test("paths beyond and other verbs are not there", async () => {
+test("other paths and methods are rejected", async () => {
   const { harness } = await served();
   for (const path of [
     "/v2/trace",
@@ -244,7 +244,7 @@ test("paths beyond and other verbs are not there", async () => {
   expect((await call(harness, LOGGING, { method: "HEAD" })).status).toBe(200);
 });
 
-test("administrators who have a listener of their own are served there only", async () => {
+test("with an admin listener the settings are served only there", async () => {
   const { harness } = await served({ adminAt: { host: "127.0.0.1", port: 0 } });
   for (const path of [LOGGING, TRACE, TRACE_OF_MODEL]) {
     const { url, adminUrl } = harness.server;

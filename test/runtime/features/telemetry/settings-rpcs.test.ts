@@ -1,4 +1,4 @@
-/** Triton's log and trace settings over gRPC: those of HTTP in its messages. */
+/** Triton's log and trace settings over gRPC. */
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { Sampling } from "../../../../runtime/features/telemetry/otlp/sampling.ts";
@@ -55,7 +55,7 @@ function choiceOf(value: boolean | number | string | undefined) {
   return { case: undefined };
 }
 
-test("LogSettings tells and changes the settings of the log", async () => {
+test("LogSettings reads and changes the settings of the log", async () => {
   const { log, logSettings } = await served();
   const info = {
     log_file: ["stringParam", ""],
@@ -75,7 +75,7 @@ test("LogSettings tells and changes the settings of the log", async () => {
   expect(await logSettings({})).toEqual(verbose);
 });
 
-test("TraceSetting tells and changes which requests are traced", async () => {
+test("TraceSetting reads and changes the sampling of traces", async () => {
   const { sampling, traceSetting } = await served();
   const on = {
     trace_file: [""],

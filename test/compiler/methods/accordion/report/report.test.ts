@@ -135,7 +135,7 @@ describe("the report of malleable pipelines", async () => {
     expect(dots).toHaveLength(5);
   });
 
-  test("tells who misses the SLO by size and priority, as its own runs have it", () => {
+  test("reports violations by size and priority from its own runs", () => {
     const { runs } = outcome.json as { runs: Pick<ScheduledRun["result"], "bySize">[] };
     const own = runs.filter((run) => (run as { scheduler?: string }).scheduler === "accordion");
     const rows = rowsOf(document, "#size-table tbody tr");
@@ -172,7 +172,7 @@ describe("the report of malleable pipelines", async () => {
   });
 });
 
-test("an SLO that nothing meets is told, for whom and from which batch on", () => {
+test("reports which models and batches cannot meet the SLO", () => {
   const document = documentOf(render(accordionBundle({ sloMs: 8 })));
   expect(document.querySelector(".lead")?.textContent).toContain(
     "of deep none can meet it, of small those of up to 2 instances can, where 8 are allowed",
@@ -204,7 +204,7 @@ test("speed-ups without layers have no stages to draw, and say which were given"
   expect(rows[3]?.slice(0, 3)).toEqual(["4", "639.27", "2.19"]);
 });
 
-test("places of several pools are told by pool, and the other policies by what they do", () => {
+test("lists places by pool, and describes the other policies", () => {
   const bundle = accordionBundle({
     pools: [
       { name: "fast", workers: 3, speed: 2 },

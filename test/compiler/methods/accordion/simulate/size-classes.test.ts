@@ -58,7 +58,7 @@ describe.each(Object.entries(bundles))("classes of size of %s", (_name, bundle) 
   });
 });
 
-test("are told by their bounds", () => {
+test("are named by their bounds", () => {
   expect([{ from: 1, to: 1 }, { from: 3, to: 4 }, null].map(sizeText)).toEqual([
     "1",
     "3–4",

@@ -44,7 +44,7 @@ test("seconds are folded into minutes, the last of which may be shorter", () => 
   ]);
 });
 
-test("a day that nobody has recorded goes from the lowest load up to the highest and back", () => {
+test("a synthetic day goes from the lowest load up to the highest and back", () => {
   const day = inferlineOverDay(BUNDLE, null);
   expect(day).toMatchObject({
     of: "from 10 to 60 requests/s and back, an hour in 60 s",

@@ -265,7 +265,7 @@ describe("all in all", () => {
     expect(run(3).latencyMs).not.toEqual(run(4).latencyMs);
   });
 
-  test("service times that are to be drawn need quantiles", () => {
+  test("sampled service times need quantiles", () => {
     expect(() =>
       simulateInferline(BUNDLE, { ...OPTIONS, arrivals: poisson, serviceTimes: "sampled" }),
     ).toThrow("sampled service times need");

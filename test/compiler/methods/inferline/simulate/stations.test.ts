@@ -66,7 +66,7 @@ describe("replicas", () => {
     expect(on(2)).toEqual([10, 10]);
   });
 
-  test("are slowed by neighbours, and by nobody where contention is left out", () => {
+  test("are slowed by neighbours, unless contention is left out", () => {
     const bundle = onMachine(ONE, servingPath({ processors: 1 }));
     const with1 = { stations: { neighbours: 1 } };
     expect(rounded(latencies(bundle, at([0, 0]), with1))).toEqual([30, 30]);

@@ -45,7 +45,7 @@ describe("plans that cost the same", () => {
     expect(least).toBeGreaterThanOrEqual(0.95 * solved);
   });
 
-  it("are told apart after greedy too, at its cost and within the pools", () => {
+  it("are compared after greedy too, at its cost and within the pools", () => {
     for (let seed = 1; seed <= casesOf(40, 6); seed++) {
       const { problem, trace } = smallProblem(seed);
       const { sloMs } = problem;

@@ -170,7 +170,7 @@ describe("rows of queue lengths", () => {
   });
 });
 
-test("what a decision is worth is told by the policy that made the table", () => {
+test("values decisions with the policy that made the table", () => {
   const bundle = ramsisBundle(decodeBundle(readFileSync("policies/letters/bundle.msgpack")));
   const level = bundle.levels.findIndex(({ solve }) => solve.method === "fast-server");
   const { decisionSpace, levels } = bundle;

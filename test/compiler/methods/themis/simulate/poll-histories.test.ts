@@ -60,14 +60,14 @@ test.each([1000, 700])(
   },
 );
 
-test("without requests there is no look", () => {
+test("has no polls without requests", () => {
   expect(pollHistories(new Float64Array(0), { tickMs: 1000, beatMs: 1000 }, 60_000).lookCount).toBe(
     0,
   );
 });
 
 describe("forecasts", () => {
-  test("are handed over after their looks, as far as there are some", () => {
+  test("are used after their polls, until none are left", () => {
     const { told } = run(1000, Float64Array.of(30, 31, 32));
     expect(told).toEqual([
       [1, 30],

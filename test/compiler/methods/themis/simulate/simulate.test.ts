@@ -36,7 +36,7 @@ describe("cores", () => {
   const TWICE = oneStage([[100], [50]], [1, 2, 1], [1, 2, 0]);
   const start = { startLevel: 0, durationMs: 2000 } as const;
 
-  test("are in force 100 ms after the look that asks for them, for batches that start then", () => {
+  test("are in force 100 ms after the poll that requests them, for batches that start then", () => {
     const { latencies } = serveAt(TWICE, [...BURST, 1050, 1160], start);
     expect(latencies).toEqual([100, 100, 100, 100, 100, 50]);
     // At 1100 itself they are there before the batch starts.
@@ -44,7 +44,7 @@ describe("cores", () => {
     expect(serveAt(TWICE, [...BURST, 990, 1099], start).latencies.at(-1)).toBe(100);
   });
 
-  test("are held from the look on, and cost as the machines that have so many", () => {
+  test("are held from the poll on, and cost their part of the machines", () => {
     const pool = { name: "p", hardware: "cpu", workers: 2, cores: 4, pricePerHour: 8 };
     const cluster = { ...TWICE.cluster, pools: [pool] };
     const result = serveAt({ ...TWICE, cluster }, BURST, { ...start, timeline: true });
@@ -88,7 +88,7 @@ describe("cores", () => {
 describe("instances", () => {
   const PAIR = oneStage([[100]], [1, 1, 2], [1, 1, 1]);
 
-  test("serve 5 s after the look that asks for them, and hold cores from then on", () => {
+  test("serve 5 s after the poll that requests them, and hold cores from the poll on", () => {
     const arrivals = [...BURST, 5900, 5900, 6000, 6000];
     const result = serveAt(PAIR, arrivals, { startLevel: 0 });
     // Of the last four the one that came with the second at 5900 waits until 6000, when there are
@@ -278,7 +278,7 @@ test("a dropped request takes its other queries along, even those being served",
 });
 
 describe("a timeline", () => {
-  test("tells by second what came and how it fared, and the cluster at its end", () => {
+  test("reports arrivals and outcomes by second, and the cluster at its end", () => {
     const bundle = oneStage([[100], [50]], [1, 2, 1], [1, 2, 0], {}, { sloMs: 100 });
     const { timeline } = serveAt(bundle, [...BURST, 650, 1200], {
       startLevel: 0,

@@ -143,7 +143,7 @@ describe("the exact solver", () => {
     });
   });
 
-  it("lowers the cores of no instance below what it is told", () => {
+  it("lowers the cores of no instance below its limit", () => {
     const mode = { kind: "vertical", instances: [2], leastCores: [2] } as const;
     expect(solveExactly(ONE, mode)).toMatchObject({ cores: 4, latencyMs: 50 });
     const none = { kind: "vertical", instances: [2], leastCores: [3] } as const;

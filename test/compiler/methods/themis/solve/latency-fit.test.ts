@@ -154,7 +154,7 @@ describe("a cell that cannot be", () => {
     });
   });
 
-  it("is none where latencies rise, or stay as they are", () => {
+  it("has no fit if latencies rise with the cores, or stay constant", () => {
     expect(worstCell({ gamma: 0, epsilon: 0, delta: 0, eta: 1 }, 8, 4)).toBeNull();
     expect(worstCell({ gamma: 2, epsilon: 0, delta: -1, eta: 9 }, 8, 2)).toBeNull();
   });

@@ -229,7 +229,7 @@ test("takes no more combinations of variants and pools than can be enumerated", 
   ]);
 });
 
-test("tells everything that is wrong with the shape at once", () => {
+test("reports all mistakes of the shape at once", () => {
   const spec = changed(
     ["loads: [10, 20]", "loads: { from: 10, to: 90, maxAccuracyStep: 1% }"],
     ["profile.json#measured", "gpu.json#measured"],
@@ -302,7 +302,7 @@ describe("the programmes of the paper", () => {
 
 describe("an SLO that nothing meets", () => {
   // A query alone takes 27.5, 10 and 27.5 ms on four cores, 50, 30 and 50 ms on one.
-  test("is told with the time of the longest path and the task that takes most of it", () => {
+  test("is reported with the time of the longest path and the task that takes most of it", () => {
     expect(mistakesOf(changed(["latency: 300 ms", "latency: 60 ms"]))).toEqual([
       "INPUT_CONFLICT slo.latency: expected at least the 65 ms that the longest path takes " +
         'one query at a time on up to 4 cores each; "find" takes most of it, 27.5 ms; got 60 ms',
@@ -310,7 +310,7 @@ describe("an SLO that nothing meets", () => {
     expect(mistakesOf(changed(["latency: 300 ms", "latency: 65 ms"]))).toEqual([]);
   });
 
-  test("is told on one core each where instances have no more", () => {
+  test("is reported for one core each if instances have no more", () => {
     const horizontal = ["maxCores: 4", "maxCores: 4\n  scaling: horizontal"] as const;
     expect(mistakesOf(changed(horizontal, ["latency: 300 ms", "latency: 120 ms"]))).toEqual([
       "INPUT_CONFLICT slo.latency: expected at least the 130 ms that the longest path takes " +

@@ -61,7 +61,7 @@ describe("the paper's programmes", () => {
     expect(solveExactly(problem, mode)).toMatchObject({ latencyMs: 99.5, stages: [{ batch: 2 }] });
   });
 
-  it("refuse what is no chain, and no load", () => {
+  it("refuse graphs that are not chains, and a load of 0", () => {
     const stage: ScalingTask = {
       parents: [],
       scale: 1,

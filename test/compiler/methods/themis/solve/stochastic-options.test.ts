@@ -126,7 +126,7 @@ describe("a query waits for an instance", () => {
   });
 });
 
-test("more instances are never slower, and fewer than carry the load are none at all", () => {
+test("more instances are never slower, and options that do not carry the load are left out", () => {
   for (let seed = 1; seed <= 100; seed++) {
     const rng = new Rng(seed, 5);
     const batch = 1 + Math.floor(8 * rng.nextFloat());

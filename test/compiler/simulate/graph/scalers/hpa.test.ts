@@ -11,14 +11,14 @@ describe("Kubernetes' autoscaler", () => {
     }
   });
 
-  test("has as many that they are as busy as the target says, once it looks", () => {
+  test("has as many replicas at a poll as make them as busy as the target", () => {
     const told = decisions("hpa", TARGET, 60, [{ fromS: 0, busy: 2 }]);
     expect(told.map(({ atS }) => atS)).toEqual([15, 30, 45, 60]);
     expect(replicasAt(told, 15)).toBe(3);
     expect(replicasAt(told, 60)).toBe(3);
   });
 
-  test("at most doubles them in a look, or adds four", () => {
+  test("at most doubles them per poll, or adds four", () => {
     const facts = { ...FACTS, replicas: 6 };
     const told = decisions("hpa", 0.1, 45, [{ fromS: 0, busy: 6 }], { facts });
     expect(told.map(({ replicas }) => replicas)).toEqual([12, 24, 48]);

@@ -58,7 +58,7 @@ describe("of a simulation", () => {
     expect(read).toMatchObject({ waiting: 0, running: 0, arrived: 8, ready: 2, busyMs: 160 });
   });
 
-  test("queries that are given up are none any more", () => {
+  test("dropped queries no longer count", () => {
     const bundle = themisBundle({ sloMs: 100 });
     const watch = new StageWatch(2);
     const arrivals = { kind: "poisson", qps: 400 } as const;

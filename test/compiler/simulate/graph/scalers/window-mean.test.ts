@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WindowMean } from "../../../../../compiler/simulate/graph/scalers/window-mean.ts";
 
-test("a window is from a look to the last one, and what is known where it is longer", () => {
+test("a window ends at the last sample, and is cut to the known history", () => {
   const mean = new WindowMean(3);
   expect(mean.over(1000)).toBe(0);
   mean.push(1000, 2000);

@@ -88,7 +88,7 @@ function pass(ms: number): Promise<unknown> {
   return vi.advanceTimersByTimeAsync(ms);
 }
 
-test("two front ends have half of the workers each, and know the load of both", async () => {
+test("two front ends have half of the workers each and know the total load", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 100);
   await pass(1000);
@@ -108,7 +108,7 @@ test("two front ends have half of the workers each, and know the load of both", 
   expect(bucket.changes.get(frontEndKey("first"))?.value).toBeNull();
 });
 
-test("one whose link is cut goes on with what it has, until the other has it", async () => {
+test("a disconnected front end keeps its workers until the other claims them", async () => {
   const bucket = new MemoryBucket();
   const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
   await pass(2000);
@@ -128,7 +128,7 @@ test("one whose link is cut goes on with what it has, until the other has it", a
   expect(first.errors).toEqual([]);
 });
 
-test("one whose link to the store is cut keeps its workers as long as it answers", async () => {
+test("a front end without the store keeps its workers as long as it answers", async () => {
   const bucket = new MemoryBucket();
   const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
   await pass(2000);
@@ -142,7 +142,7 @@ test("one whose link to the store is cut keeps its workers as long as it answers
   expect(second.leases.length).toBe(4);
 });
 
-test("where the store was away for all, who is back first takes nobody's workers", async () => {
+test("after an outage for all, the first front end back claims no workers of others", async () => {
   const bucket = new MemoryBucket();
   const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
   await pass(2000);
@@ -163,7 +163,7 @@ test("where the store was away for all, who is back first takes nobody's workers
   expect(first.leases.length).toBe(4);
 });
 
-test("a beat that nobody answers is followed by another in time", async () => {
+test("an unanswered beat is followed by another in time", async () => {
   const bucket = new MemoryBucket();
   const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
   await pass(2000);
@@ -176,7 +176,7 @@ test("a beat that nobody answers is followed by another in time", async () => {
   expect([first.leases, second.leases]).toEqual(before);
 });
 
-test("what answers were lost is found in the store again", async () => {
+test("writes whose answers were lost are found in the store", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 1);
   first.store.link = "loses answers";
@@ -186,7 +186,7 @@ test("what answers were lost is found in the store again", async () => {
   expect(first.leases).toEqual(["first/1", "first/1", "first/1", "first/1"]);
 });
 
-test("what somebody else wrote in the place of a lease is written over", async () => {
+test("an invalid entry in place of a lease is overwritten", async () => {
   const bucket = new MemoryBucket();
   bucket.change(leaseKey("http://a:8000"), "[1]", undefined);
   bucket.change(leaseKey("http://b:8000"), '{"holder":"gone","epoch":4}', undefined);
@@ -196,7 +196,7 @@ test("what somebody else wrote in the place of a lease is written over", async (
   expect(first.leases).toEqual(["first/1", "first/5", "first/1", "first/1"]);
 });
 
-test("a worker with a batch stays a member until it has none", async () => {
+test("a worker with a batch stays a member until the batch ends", async () => {
   const bucket = new MemoryBucket();
   const first = new Tried(bucket, "first", 1);
   await pass(1000);
@@ -213,7 +213,7 @@ test("a worker with a batch stays a member until it has none", async () => {
   expect(second.leases.length).toBe(2);
 });
 
-test("where the store has lost all, epochs go on above those that workers have seen", async () => {
+test("after the store lost its content, epochs continue above those of the workers", async () => {
   const agents = new Agents();
   agents.see(41);
   const started = new Tried(new MemoryBucket(), "started", 1, agents);
@@ -221,7 +221,7 @@ test("where the store has lost all, epochs go on above those that workers have s
   expect(started.leases).toEqual(new Array(4).fill("started/42"));
 });
 
-test("who still knows what the store has lost follows who began anew in it", async () => {
+test("a front end with outdated leases adopts those of a store that lost its content", async () => {
   const agents = new Agents();
   const bucket = new MemoryBucket();
   const old = new Tried(bucket, "old", 1, agents);
@@ -242,7 +242,7 @@ test("who still knows what the store has lost follows who began anew in it", asy
   expect([...old.errors, ...started.errors]).toEqual([]);
 });
 
-test("ids are never the same and hold nothing that a header cannot", () => {
+test("ids are unique and have only characters allowed in headers", () => {
   expect(frontEndId("höst/1 x")).toMatch(/^h-st-1-x-[0-9a-f]{8}$/);
   expect(frontEndId("")).toMatch(/^front-end-[0-9a-f]{8}$/);
   expect(frontEndId("a")).not.toBe(frontEndId("a"));

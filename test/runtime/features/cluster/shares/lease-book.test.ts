@@ -51,7 +51,7 @@ function back(world: World): void {
 }
 
 describe("leases of workers", () => {
-  test("no two front ends ever have the same epoch, and in the end each worker has one", () => {
+  test("no two front ends ever have the same epoch, and every worker gets a holder", () => {
     let refused = 0;
     for (let seed = 1; seed <= casesOf(200); seed++) {
       const rng = new Rng(seed, 77);
@@ -78,7 +78,7 @@ describe("leases of workers", () => {
     expect(refused).toBeGreaterThan(0);
   }, 60_000);
 
-  test("one dies, and the other has its workers within three seconds", () => {
+  test("the workers of a dead front end are claimed within three seconds", () => {
     for (let seed = 1; seed <= 20; seed++) {
       const workers = workersTo(8);
       const world = new World({ rng: new Rng(seed, 78), workers, ...QUIET });
@@ -99,7 +99,7 @@ describe("leases of workers", () => {
     }
   });
 
-  test("while the store is away nobody is taken for dead, nor just after", () => {
+  test("no front end is considered dead during an outage of the store or just after it", () => {
     const workers = workersTo(6);
     const world = new World({ rng: new Rng(1, 79), workers, ...QUIET });
     const ends = [world.start(), world.start(), world.start()];
@@ -113,7 +113,7 @@ describe("leases of workers", () => {
     expect(ends.map(({ book }) => book.held())).toEqual(before);
   });
 
-  test("one that was stopped loses its workers, and is given a share again when it goes on", () => {
+  test("a suspended front end loses its workers and gets a share again when it resumes", () => {
     const workers = workersTo(4);
     const world = new World({ rng: new Rng(1, 80), workers, ...QUIET });
     const [first, second] = [world.start(), world.start()];
@@ -127,7 +127,7 @@ describe("leases of workers", () => {
     expect(first.book.held().size).toBe(2);
   });
 
-  test("one that leaves gives all back at once", () => {
+  test("a leaving front end returns its workers at once", () => {
     const workers = workersTo(5);
     const world = new World({ rng: new Rng(1, 81), workers, ...QUIET });
     const [first, second] = [world.start(), world.start()];
@@ -139,7 +139,7 @@ describe("leases of workers", () => {
     expect(second.book.held().size).toBe(5);
   });
 
-  test("a worker that has a batch is given back when it has none", () => {
+  test("a busy worker is returned when it is idle", () => {
     const workers = workersTo(2);
     const world = new World({ rng: new Rng(1, 82), workers, ...QUIET });
     const first = world.start();
@@ -158,7 +158,7 @@ describe("leases of workers", () => {
     expect(book.held().size).toBe(1);
   });
 
-  test("a worker that has seen a later epoch than the store knows is claimed above it", () => {
+  test("a worker is claimed with an epoch above the one it has seen", () => {
     const world = new World({ rng: new Rng(1, 83), workers: ["w0"], ...QUIET });
     const { book } = world.start();
     world.run(2000);
@@ -168,7 +168,7 @@ describe("leases of workers", () => {
     expect(book.held().get("w0")?.epoch).toBe(8);
   });
 
-  test("the load of the others is theirs while it is told, and not known while it is not", () => {
+  test("the load of the others is known only while their beats arrive", () => {
     const world = new World({ rng: new Rng(1, 84), workers: ["w0", "w1", "w2"], ...QUIET });
     const [first] = [world.start(), world.start(), world.start()];
     world.run(5000);

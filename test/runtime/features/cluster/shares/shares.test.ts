@@ -64,7 +64,7 @@ describe("shares", () => {
     );
   });
 
-  test("of one pool as many workers stay as any even division allows", () => {
+  test("keep as many workers of a pool in place as any even division allows", () => {
     fc.assert(
       fc.property(ENDS, WORKERS, (ends, mixed) => {
         const workers = mixed.map((worker) => ({ ...worker, pool: "cpu" }));
@@ -76,7 +76,7 @@ describe("shares", () => {
     );
   });
 
-  test("are the same again once they are held, and whatever the order of what is known", () => {
+  test("do not change once they are held, and do not depend on the order of arguments", () => {
     fc.assert(
       fc.property(ENDS, WORKERS, (ends, workers) => {
         const assignment = shares(ends, workers);
@@ -91,7 +91,7 @@ describe("shares", () => {
     );
   });
 
-  test("are none where there is no front end", () => {
+  test("are empty without front ends", () => {
     expect(shares([], [{ name: "w", pool: "cpu", holder: "a" }]).size).toBe(0);
   });
 });

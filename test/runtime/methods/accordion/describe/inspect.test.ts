@@ -246,7 +246,7 @@ test("verify says what it did not check", async () => {
   expect(json).toMatchObject({ ok: true, method: "accordion", stateCount: null, guarantees: null });
   expect(text.split("\n").slice(1)).toEqual([
     'schema ok: format version 1, accordion for "places"',
-    "semantics ok: 2 levels, each pipeline with the times that its stages give",
-    "guarantees not recomputed: that takes a solver, use stratagem verify",
+    "semantics ok: 2 levels, each pipeline with times that match its stages",
+    "guarantees not recomputed: use stratagem verify, which has a solver",
   ]);
 });

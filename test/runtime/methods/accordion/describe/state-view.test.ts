@@ -36,7 +36,7 @@ test("reads a state in any order, times in ms or s, the model by name or all", (
 });
 
 test.each([
-  ["", 'expected batch=COUNT,free=COUNT,slack=TIME and perhaps model=NAME, got ""'],
+  ["", 'expected batch=COUNT,free=COUNT,slack=TIME and optionally model=NAME, got ""'],
   ["queued=7,slack=40ms", 'perhaps model=NAME, got "queued=7"'],
   ["batch=1,batch=2,free=1,slack=1ms", 'perhaps model=NAME, got "batch=2"'],
   ["batch=1=2,free=1,slack=1ms", 'perhaps model=NAME, got "batch=1=2"'],

@@ -101,7 +101,7 @@ test("sums up tasks with what leads to them, their hardware, and a row a level",
   expect(lines).toContain("task faces, after detect (60.000%)");
   expect(lines).toContain(
     "task rank, after faces (100.000%) and plates (100.000%): a join, " +
-      "which waits for all that are taken",
+      "which waits for all taken edges",
   );
   expect(lines.find((line) => /^a {2}hardware1 +detect/.test(line))).toMatch(
     /90\.000% +0\.634 +1 2 4 8 +30 40 60 100$/,

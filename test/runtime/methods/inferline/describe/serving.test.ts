@@ -4,7 +4,7 @@ import { inferline } from "../../../../../runtime/methods/inferline/inferline.ts
 import { servedStages } from "../../../server/graph/served-tasks.ts";
 
 test("says in words what runs where", () => {
-  const { workers, more, json } = inferline.tellServing(servedStages());
+  const { workers, more, json } = inferline.describeServing(servedStages());
   expect(`${workers}${more}`).toBe(
     [
       "6 workers",

@@ -75,7 +75,7 @@ test("a level has a map for each class, and one for all", async () => {
   expect(text).toContain(
     "level 1000 qps, class interactive on 1 of the workers: variant by queries queued",
   );
-  expect(text).toContain("while a class brings more than its share, one queue is followed:");
+  expect(text).toContain("while a class exceeds its share, one queue is used:");
   expect(json).toMatchObject({ level: { classes: [{ name: "interactive", workers: 1 }, {}] } });
 });
 

@@ -4,7 +4,7 @@ import { themis } from "../../../../../runtime/methods/themis/themis.ts";
 import { servedScales } from "../serve/served.ts";
 
 test("says in words what runs on how many cores", () => {
-  const { workers, more, json } = themis.tellServing(servedScales());
+  const { workers, more, json } = themis.describeServing(servedScales());
   expect(`${workers}${more}`).toBe(
     [
       "4 workers",

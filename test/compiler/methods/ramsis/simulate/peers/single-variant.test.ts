@@ -44,7 +44,7 @@ describe("Symphony", () => {
     expect(driver.wake()).toEqual(["0: variant 0 on 4,5"]);
   });
 
-  test("takes along whoever fits, beyond the batch that it aims at", () => {
+  test("adds queries that fit beyond its target batch", () => {
     const driver = driverOf(0);
     for (const query of [0, 1, 2]) driver.arrive(query, 0);
     driver.arrive(3, 1, 50);

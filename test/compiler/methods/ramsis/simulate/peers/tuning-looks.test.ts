@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { tuningLooks } from "../../../../../../compiler/methods/ramsis/simulate/peers/tuning-looks.ts";
 
-test("of a steady load so many queries are counted, and not the first", () => {
+test("counts a fixed number of queries of a steady load, without the first", () => {
   const arrivals = { kind: "gamma", qps: 200, cv2: 4 } as const;
   expect(tuningLooks({ arrivals, durationMs: 1 }, 100)).toEqual([
     { arrivals, durationMs: 76_100, counted: { fromMs: 1000, untilMs: 76_000 } },
@@ -14,7 +14,7 @@ test("of a steady load so many queries are counted, and not the first", () => {
   ]);
 });
 
-test("a long trace is first looked at faster, then as it is", () => {
+test("samples a long trace first at a higher speed, then at its own", () => {
   const trace = {
     kind: "rates",
     startMs: Float64Array.of(0, 100_000),

@@ -17,7 +17,7 @@ function trial(accuracyPerQuery: number | null, violationRate = 0): Trial {
   return { accuracyPerQuery, violationRate };
 }
 
-test("the best of a first look are looked at again, and the second look decides", () => {
+test("the best settings of a first sample get a second one, which decides", () => {
   const looks: Record<string, [Trial, Trial]> = {
     a: [trial(0.5), trial(0.9)],
     b: [trial(0.8), trial(0.6)],
@@ -71,7 +71,7 @@ test("hindsight gives a peer the variant that the load is best served with", () 
   expect(run(150, true).baseline).toMatchObject({ parameters: { variant: "small" } });
 });
 
-test("recorded arrivals are not what hindsight looks at", () => {
+test("tuning uses other arrivals than the recorded ones", () => {
   const arrivalMs = Float64Array.from({ length: 400 }, (_, index) => 12.5 * index);
   const result = simulatedAs({ kind: "maxbatch", tuned: true }, tinyBundle({ loadsQps: [80] }), {
     arrivals: { kind: "trace", trace: { kind: "arrivals", arrivalMs } },

@@ -2,12 +2,13 @@
 import type { FixedBundle } from "../../bundle/schema.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
-import { pooledWorkers, servingTold } from "../../describe/serving-messages.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-messages.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readFixedBundle } from "./bundle/read.ts";
 import { FixedCluster } from "./core/fixed-cluster.ts";
 import { FixedReplayer } from "./serve/fixed-replayer.ts";
 import {
+  describeFixed,
   fixedDiffer,
   fixedLevels,
   fixedModels,
@@ -15,7 +16,6 @@ import {
   fixedSummary,
   fixedTable,
   fixedTasks,
-  fixedTold,
 } from "./tell/tell.ts";
 
 export const fixed = {
@@ -26,8 +26,8 @@ export const fixed = {
   levelReports: fixedLevels,
   levelTable: fixedTable,
   summary: fixedSummary,
-  tellLevel: fixedTold,
-  tellState: async (_, { text }) => refuseStates(text, "one batch size; --level shows it"),
+  describeLevel: describeFixed,
+  describeState: async (_, { text }) => refuseStates(text, "one batch size; --level shows it"),
   decisions: () => ({ stateCount: null, text: "each with a batch that was profiled" }),
   decide: ({ levels }: FixedBundle, level: number) => levelAt(levels, level),
   core: ({ policy }: FixedBundle) => ({ core: new FixedCluster(policy.maxBatch), commands: [] }),
@@ -36,7 +36,7 @@ export const fixed = {
   levelDiffer: fixedDiffer,
   models: fixedModels,
   workerCount: pooledWorkers,
-  tellServing: (bundle) => servingTold(pooledWorkers(bundle)),
+  describeServing: (bundle) => servingSummary(pooledWorkers(bundle)),
   host: async (bundle, { workers, ...options }) => {
     const { fixedApplication } = await import("./serve/fixed-application.ts");
     return fixedApplication(bundle, options, workers.start.bind(workers));

@@ -49,7 +49,7 @@ export function fixedSummary(bundle: FixedBundle, file: BundleFile): string {
   ].join("\n");
 }
 
-export function fixedTold({ levels }: FixedBundle, index: number): Told {
+export function describeFixed({ levels }: FixedBundle, index: number): Told {
   const { loadQps, batch } = levelAt(levels, index);
   return {
     text: `level ${loadQps} qps: batches of up to ${batch}`,

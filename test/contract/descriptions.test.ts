@@ -1,4 +1,4 @@
-/** What holds of the words and data that every method tells of its bundles. */
+/** Descriptions that every method gives of its bundles, as text and data. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { diffBundles } from "../../compiler/gate/differences.ts";
@@ -33,20 +33,20 @@ describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
   const { bundle } = subject.shown;
   const method = methodOf(bundle);
 
-  test("is told whole: every table is a section, every level a report", () => {
-    const told = inspectBundle(bundle, FILE);
+  test("is reported completely: every table is a section, every level a report", () => {
+    const report = inspectBundle(bundle, FILE);
     const { application, slo, arrivals, cluster, policy, provenance } = bundle;
     const same = { application, method: name, slo, arrivals, cluster, policy, provenance };
-    expect(told).toMatchObject(same);
-    const sections = told.sections.map((one) => ({ name: one.name, sha256: one.sha256 }));
+    expect(report).toMatchObject(same);
+    const sections = report.sections.map((one) => ({ name: one.name, sha256: one.sha256 }));
     const byName = (a: FoundTable, b: FoundTable) => (a.name < b.name ? -1 : 1);
     expect(sections.sort(byName)).toEqual(tablesOf(bundle, "").sort(byName));
-    expect(told.tasks).toHaveLength(bundle.tasks.length);
-    expect(told.levels).toMatchObject(bundle.levels.map(({ loadQps }) => ({ loadQps })));
-    expect(allFinite(JSON.parse(JSON.stringify({ ...told, sections: [] })))).toBe(true);
+    expect(report.tasks).toHaveLength(bundle.tasks.length);
+    expect(report.levels).toMatchObject(bundle.levels.map(({ loadQps }) => ({ loadQps })));
+    expect(allFinite(JSON.parse(JSON.stringify({ ...report, sections: [] })))).toBe(true);
   });
 
-  test("is told in words, with a row for every level", () => {
+  test("has a summary with a row for every level", () => {
     const summary = method.summary(bundle, { formatVersion: 1, bytes: 7, sha256: FILE.sha256 });
     expect(summary.split("\n")[0]).toBe(
       `${bundle.application}: ${name}, format version 1, 7 bytes`,
@@ -56,7 +56,7 @@ describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
     expect(table.split("\n")).toHaveLength(1 + bundle.levels.length);
     expect(summary).toContain(table);
     for (const [index, { loadQps }] of bundle.levels.entries()) {
-      const { text, json } = method.tellLevel(bundle, index);
+      const { text, json } = method.describeLevel(bundle, index);
       expect(json).toMatchObject({ index, loadQps });
       expect(text).toContain(`level ${loadQps} qps`);
       expect(text).not.toMatch(/NaN|undefined|\[object/);
@@ -83,7 +83,7 @@ describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
     }
   });
 
-  test("says what a server has to have", () => {
+  test("states what a server needs", () => {
     const served = subject.served.bundle;
     expect(method.workerCount(served)).toBeGreaterThan(0);
     const models = method.models(served);
@@ -92,7 +92,7 @@ describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
       expect(model).not.toBeNull();
       expect(warmBatches).toEqual([...new Set(warmBatches)].sort((a, b) => a - b));
     }
-    const { workers, more, json } = method.tellServing(served);
+    const { workers, more, json } = method.describeServing(served);
     expect(workers).toMatch(/^\d+ /);
     expect(`${more}${JSON.stringify(json)}`).not.toMatch(/NaN|undefined/);
   });
