@@ -136,7 +136,7 @@ test("unloading is refused, as is loading what is not there or not from a file",
     expect(code).toBe(status.INVALID_ARGUMENT);
     return details;
   };
-  expect(await refused("Unload", "tiny")).toMatch(/^failed to unload 'tiny', a model stays/);
+  expect(await refused("Unload", "tiny")).toMatch(/^failed to unload 'tiny', a model cannot be unloaded/);
   expect(await refused("Load", "tiny")).toMatch(/^failed to load 'tiny', its bundle was given by/);
   for (const action of ["Load", "Unload"] as const) {
     const unknown = "'other', Request for unknown model: 'other' is not found";
