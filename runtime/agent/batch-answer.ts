@@ -37,7 +37,7 @@ export function writeAnswer(
     }
     const data = jsonOfBytes(tensor.datatype, bytes);
     if (data !== undefined) return `${head.slice(0, -1)},"data":${data}}`;
-    const reason = "has an element that is NaN or infinite; ask for it with binary_data";
+    const reason = "has an element that is NaN or infinite; request it with binary_data";
     throw new Error(`output "${tensor.name}" ${reason}`);
   });
   const own = id === undefined ? {} : { id };

@@ -13,8 +13,9 @@ interface ListenAddress {
 export function listenAt(server: Server, { host, port, isTls }: ListenAddress): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
-      const expected = "expected an address to serve at";
+      const reason =
+        error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
+      const expected = "expected an address to listen on";
       const message = `${host}:${port}: ${expected}, got: ${reason}; choose another with --http`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });

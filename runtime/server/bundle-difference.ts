@@ -1,4 +1,4 @@
-/** What keeps a bundle from following the one that is served. */
+/** Returns why a bundle cannot follow the one that is served; null if it can. */
 import { isDeepStrictEqual } from "node:util";
 import { isOfSameMethod } from "../bundle/same-method.ts";
 import type { Bundle } from "../bundle/schema.ts";

@@ -1,11 +1,11 @@
-/** What a feature of the server is once it is open; the server knows features by this alone. */
+/** An open feature of the server; the server knows features only by this interface. */
 import type { RequestFeature } from "./applications/hooks.ts";
 import type { RegisterRpcs } from "./grpc/rpcs.ts";
 import type { Route } from "./http/route.ts";
 
 export interface OpenFeature extends RequestFeature {
   readonly routes?: readonly Route[];
-  /** Asked for where there is gRPC. */
+  /** Loaded only where gRPC is enabled. */
   rpcs?(): Promise<RegisterRpcs>;
   /** The server is closed. */
   close?(): void | Promise<void>;

@@ -24,54 +24,56 @@ import { JsonThread } from "./json/json-thread.ts";
 import { LoopDelay, LoopLag } from "./metrics/loop-delay.ts";
 import { processMetricLines } from "./metrics/process-metrics.ts";
 
-const NO_APPLICATION = "there is no such application";
+const NO_APPLICATION = "no such application";
 
 export interface OpenOptions {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   /**
    * The clock by which timers call, as which `nowMs` is the same where time is real: how far the
    * loop is behind counts against deadlines. Left out, it never is.
    */
   readonly loopNowMs?: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
+  /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
   readonly epochOffsetMs?: number;
-  /** What the server calls itself; left out, "stratagem". */
+  /** Name of the server in its metadata. Default: "stratagem". */
   readonly serverName?: string;
-  /** What it is among the front ends of a cluster; left out where it is of none. */
+  /** Name of this front end in its cluster. Default: no cluster. */
   readonly frontEnd?: string | undefined;
-  /** Of the program, as the server tells it. */
+  /** Version of the program in the server metadata. */
   readonly version: string;
-  /** Whether parameters of answers are all texts; left out, accuracies are numbers. */
+  /** Whether all parameters of answers are strings. Default: accuracies are numbers. */
   readonly textParameters?: boolean;
   readonly limits?: Partial<ServerLimits>;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
-  /** Who may come in; whoever opened it closes it. Left out, everybody. */
+  /** Access control, which the caller closes. Default: all clients are admitted. */
   readonly access?: Access;
-  /** Where administrators are served, and nobody else; left out, with the rest. */
+  /** Address that serves administrators only. Default: the common listener. */
   readonly adminAt?: ListenAddress | undefined;
   /** The same of metrics. */
   readonly metricsAt?: ListenAddress | undefined;
-  /** Left out, there is nothing to administer. */
+  /** Default: no admin operations. */
   readonly admin?: AdminHooks;
-  /** What it does beside answering; whoever opened them closes them. */
+  /** Additional features, which the caller closes. */
   readonly features?: readonly OpenFeature[];
-  /** For what an operator should see, such as a listener that is open to all. */
+  /** Called with messages for operators, such as about a listener that is open to all. */
   readonly onNotice?: Notice;
-  /** What is to be told at `/metrics` beside what the server counts. */
+  /** Additional metrics at `/metrics`. */
   readonly otherLines?: () => readonly MetricLine[];
 }
 
 export interface RunningServer {
-  /** Such as `http://127.0.0.1:8000`. */
+  /** Base URL, such as `http://127.0.0.1:8000`. */
   readonly url: string;
-  /** Such as `127.0.0.1:8001`; left out where there is no gRPC. */
+  /** Address such as `127.0.0.1:8001`; undefined without gRPC. */
   readonly grpcUrl?: string;
-  /** Where administrators and metrics are served; the same as `url` unless they are apart. */
+  /**
+   * Base URL of the admin API and metrics; the same as `url` unless they have their own listener.
+   */
   readonly adminUrl: string;
   readonly metricsUrl: string;
   /** Kept once the workers of all applications are ready for the first time. */
@@ -79,25 +81,26 @@ export interface RunningServer {
   /** Whether the workers are ready and the server is not closing. */
   isReady(): boolean;
   /**
-   * Lets another bundle decide from now on, on the same workers; requests that wait or run stay.
+   * Replaces the bundle on the same workers; waiting and running requests stay.
    * @param bundle a validated one.
-   * @param application its place among those of the server.
-   * @returns null, or why it takes workers of its own, in which case all goes on as before.
+   * @param application its index in the server.
+   * @returns null, or why it needs workers of its own, in which case nothing has changed.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string, application?: number): string | null;
-  /** All that is counted, as `/metrics` tells it. */
+  /** All metrics of `/metrics`. */
   metricLines(): readonly MetricLine[];
   /** Counts that a file was read again, and whether what it holds is followed. */
   onReloaded(application: string, isFollowed: boolean): void;
   /**
-   * Starts the workers of another application beside those of one, and lets it answer in its place
-   * once they are ready; what the one before has taken in, it answers.
-   * @param place of the one before. @param failed rejects where workers turn out to be of no use.
-   * @throws what starting workers throws, what `failed` does, or Error if they do not come up; all
-   * goes on as before then.
+   * Starts the workers of another application beside those of the current one, and replaces it once
+   * they are ready; the previous one answers its open requests.
+   * @param place index of the previous one. @param failed rejects if workers turn out to be
+   * unusable.
+   * @throws errors of starting workers and of `failed`, or Error if they do not become ready;
+   * nothing has changed then.
    */
   replaceApplication(next: Application, place?: number, failed?: Promise<never>): Promise<Replaced>;
-  /** For applications that are tried beside those that are served. */
+  /** Applications on trial beside the served ones. */
   readonly trials: ServerTrials;
   /**
    * Becomes unready, answers all that was sent to it, and ends the workers. Further calls wait for
@@ -114,9 +117,12 @@ export interface ServerTrials {
    * @throws what that throws.
    */
   open(candidate: Application, failed: Promise<never>): Promise<void>;
-  /** Has one that is open answer a share of the requests to one that is served, 0..1. */
+  /** Routes a share, 0..1, of a served application's requests to the candidate. */
   begin(stable: Application, candidate: Application, share: number): Trial;
-  /** Has it answer all of them. @throws Error where the other is not served any more. */
+  /**
+   * Routes all requests to the candidate. @throws Error if the stable application is no longer
+   * served.
+   */
   promote(trial: Trial): Replaced;
   /** Gives one up. @returns kept when it has answered what it had, and its workers are ended. */
   end(candidate: Application): Promise<void>;
@@ -124,8 +130,9 @@ export interface ServerTrials {
 
 /**
  * Serves applications over HTTP. Health and metadata are answered at once; inference once workers
- * are ready. @throws RuntimeError RUNTIME_LISTEN if the address cannot be listened at; whatever
- * starting workers throws, with nothing left open.
+ * are ready.
+ * @throws RuntimeError RUNTIME_LISTEN if the address cannot be used, and errors of starting
+ * workers; everything is closed then.
  */
 export async function openServer(
   applications: readonly Application[],
@@ -244,7 +251,7 @@ function serverStateOf(
   });
 }
 
-/** Nothing of gRPC is loaded where there is none. */
+/** Loads gRPC only where it is enabled. */
 async function grpcListener(
   state: ServerState,
   { grpc, adminAt, features = [] }: OpenOptions,

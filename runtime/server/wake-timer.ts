@@ -1,9 +1,6 @@
-/** Calls when a dispatcher wants to be asked again. */
+/** Timer for the wake-up times that a dispatcher requests. */
 
-/**
- * A timer of Node can wait no longer. A longer wait, or a negative one, ends at once with a
- * warning.
- */
+/** Maximum delay of Node's timers. A longer or negative one ends at once with a warning. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 /** May call too early; the callback then sets the next time. */
@@ -17,7 +14,7 @@ export class WakeTimer {
   }
 
   /**
-   * @param wakeMs the time to call at, infinite for never; it replaces the one before. It may be
+   * @param wakeMs time of the call, infinite for never; it replaces the previous one. It may be
    * past.
    */
   set(wakeMs: number, nowMs: number): void {

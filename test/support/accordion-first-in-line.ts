@@ -40,7 +40,7 @@ function isClaimed(driver: AccordionDriver): boolean {
 }
 
 /**
- * When the first one takes what is free all the same: its deadline cannot be met any more. Infinity
+ * When the first one takes what is free all the same: its deadline can no longer be met. Infinity
  * if nobody waits for it by its end.
  */
 function startsAtMs(driver: AccordionDriver, first: DrivenQuery): number {

@@ -131,7 +131,7 @@ test("says in JSON that an output has numbers that are none, and serves on", asy
     const reply = await answer(url);
     expect(reply.status).toBeGreaterThanOrEqual(400);
     expect(JSON.stringify(await reply.json())).toContain(
-      "has an element that is NaN or infinite; ask for it with binary_data",
+      "has an element that is NaN or infinite; request it with binary_data",
     );
   }
 });

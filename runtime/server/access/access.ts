@@ -1,4 +1,7 @@
-/** Who may come in, whatever listener a request comes by: one object that decides, and counts. */
+/**
+ * Access control that all listeners share: authentication, authorization, client limits, and their
+ * counts.
+ */
 
 import type { MetricLine } from "../../base/exposition.ts";
 import {
@@ -17,45 +20,45 @@ import { TokenBook } from "./token-book.ts";
 import { readTokenFile, type Token } from "./token-file.ts";
 
 export interface AccessOptions {
-  /** Left out, connections are not encrypted. */
+  /** Default: connections are not encrypted. */
   readonly tls?: TlsPaths;
-  /** Path of the file of tokens; left out, nobody has to show one. */
+  /** Path of the token file. Default: no token is required. */
   readonly tokens?: string;
-  /** Origins whose pages may ask; left out for none. */
+  /** Origins whose pages may send requests. Default: none. */
   readonly corsOrigins?: readonly string[];
-  /** Requests a second of one client. */
+  /** Requests per second per client. */
   readonly clientRate?: number;
   readonly clientBurst?: number;
-  /** Requests of one client that wait for answers. */
+  /** Maximum number of unanswered requests per client. */
   readonly clientConcurrency?: number;
 }
 
 export interface AccessSurroundings {
   readonly onNotice?: (message: string) => void;
-  /** A clock that does not go back. */
+  /** Monotonic clock. */
   readonly nowMs: () => number;
-  /** Milliseconds since 1970; left out for those of the system. */
+  /** Milliseconds since 1970. Default: the system clock. */
   readonly epochNowMs?: () => number;
-  /** How often it is looked whether files have changed; left out for every second. */
+  /** Interval of the check for changed files. Default: 1 s. */
   readonly lookMs?: number;
 }
 
-/** What is known of a request before any of its body is read. */
+/** Metadata of a request that is available before its body is read. */
 export interface Asking {
   readonly need: Need;
-  /** Of the field of that name, or of the metadata of a call. */
+  /** Value of the header field or call metadata of that name. */
   readonly authorization: string | undefined;
-  /** Of the other end of the connection. */
+  /** Address of the peer. */
   readonly address: string | undefined;
-  /** Whether it came to a listener for administrators, or for metrics. */
+  /** Whether the request came to the admin or metrics listener. */
   readonly isOwnListener?: boolean;
 }
 
-/** A request that was let in. */
+/** An admitted request. */
 export interface Admitted {
-  /** Of its token; undefined where it has shown none. */
+  /** Name of the token; undefined without a token. */
   readonly name: string | undefined;
-  /** Has to be called once when it is over. */
+  /** Must be called once when the request is over. */
   leave(): void;
 }
 
@@ -76,19 +79,19 @@ export type AccessRefusal = (typeof REFUSALS)[number];
 const REALM = 'Bearer realm="stratagem"';
 const BEARER = /^bearer +([^\s]{1,1024}) *$/i;
 const nothing = () => {};
-/** Who was not asked, and has no limits. */
+/** Admission without authentication and without limits. */
 export const ANYBODY: Admitted = { name: undefined, leave: nothing };
 
-/** Open files of those that may come in, until `close`. */
+/** Keeps the certificate and token files open until `close`. */
 export class Access {
   readonly tls: KeptFiles<TlsPair> | undefined;
   readonly cors: Cors | undefined;
-  /** Whether it lets everybody in, as often as they ask, but for administrators. */
+  /** Whether every request except admin requests is admitted, without rate limits. */
   readonly isIdle: boolean;
   readonly #tokens: KeptFiles<TokenBook> | undefined;
   readonly #limits: ClientLimits;
   readonly #epochNowMs: () => number;
-  /** Whether a client has to show a certificate. */
+  /** Whether clients must show a certificate. */
   readonly #isMutual: boolean;
   readonly #countByRefusal = new Map<AccessRefusal, number>(REFUSALS.map((one) => [one, 0]));
   #failedHandshakes = 0;
@@ -109,7 +112,7 @@ export class Access {
     this.isIdle = files.tokens === undefined && this.#limits.isOff;
   }
 
-  /** @throws RuntimeError RUNTIME_UNREADABLE, RUNTIME_ACCESS for files that are not good. */
+  /** @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_ACCESS for invalid files. */
   static async open(options: AccessOptions, around: AccessSurroundings): Promise<Access> {
     const { onNotice = () => {}, epochNowMs = Date.now, lookMs } = around;
     const { tls: paths, tokens: path } = options;
@@ -133,30 +136,34 @@ export class Access {
     }
   }
 
-  /** Everybody may come in, over connections that are not encrypted. */
+  /** Access control that admits every request over unencrypted connections. */
   static off(nowMs: () => number): Access {
     return new Access({}, { nowMs }, { tls: undefined, tokens: undefined });
   }
 
-  /** Whether nobody is asked who they are. */
+  /** Whether clients need neither a token nor a certificate. */
   get isOpen(): boolean {
     return this.#tokens === undefined && !this.#isMutual;
   }
 
-  /** Whether clients have to show tokens. */
+  /** Whether clients must show tokens. */
   get hasTokens(): boolean {
     return this.#tokens !== undefined;
   }
 
   /**
-   * Decides before anything else is done for a request. A promise is returned only where a token
-   * has to be compared with hashes of scrypt.
+   * Admits or rejects a request; must be called before any other work on it. Returns a promise only
+   * where a token must be compared with scrypt hashes.
    */
   admit(asking: Asking): Decision | Promise<Decision> {
     const { need, authorization } = asking;
     if (need === "open") return ANYBODY;
     if (need === "admin" && !this.#mayAdminister(asking)) {
-      return this.refused("not_loopback", 403, "expected a client of this machine, or --tokens");
+      return this.refused(
+        "not_loopback",
+        403,
+        "expected a client on this machine, or a server with --tokens",
+      );
     }
     if (this.#tokens === undefined) return this.#entered(undefined, asking.address);
     const secret = BEARER.exec(authorization ?? "")?.[1];
@@ -172,7 +179,7 @@ export class Access {
     });
   }
 
-  /** Counts a refusal. @returns it. */
+  /** Counts a rejection. @returns the error. */
   refused(
     reason: AccessRefusal,
     status: number,
@@ -183,12 +190,12 @@ export class Access {
     return new HttpError(status, message, headers);
   }
 
-  /** A client could not agree with the server on keys, or has shown no certificate that is good. */
+  /** Called when a TLS handshake failed or the client's certificate was invalid. */
   onHandshakeFailed(): void {
     this.#failedHandshakes++;
   }
 
-  /** Reads all files now. @returns what is wrong with those that are not followed. */
+  /** Reads all files now. @returns the faults of the files that were not accepted. */
   async refresh(): Promise<string[]> {
     const kept = [this.tls, this.#tokens];
     await Promise.all(kept.map((files) => files?.refresh()));
@@ -200,7 +207,7 @@ export class Access {
     this.#tokens?.close();
   }
 
-  /** For administrators: what is in force, without anything secret. */
+  /** Settings in force, without secrets, for administrators. */
   state(): object {
     const { tls } = this;
     const tokens = this.#tokens;
@@ -217,7 +224,7 @@ export class Access {
       tokens:
         tokens === undefined
           ? null
-          : { list: tokens.value.tokens.map(toldToken), fault: tokens.fault },
+          : { list: tokens.value.tokens.map(describedToken), fault: tokens.fault },
       refused: Object.fromEntries(this.#countByRefusal),
     };
   }
@@ -236,7 +243,7 @@ export class Access {
     ];
   }
 
-  /** Where nobody shows who they are, a listener for all serves administrators of this machine. */
+  /** If authentication is off, the common listener accepts admin requests of this machine only. */
   #mayAdminister({ address, isOwnListener = false }: Asking): boolean {
     return !this.isOpen || isOwnListener || isLoopback(address);
   }
@@ -260,7 +267,7 @@ export class Access {
   #entered(name: string | undefined, address: string | undefined): Decision {
     const limits = this.#limits;
     if (limits.isOff) return name === undefined ? ANYBODY : { name, leave: nothing };
-    // Names and addresses are told apart, whatever tokens are called.
+    // The prefixes keep token names and addresses apart.
     const client = name === undefined ? `@${clientOfAddress(address)}` : `#${name}`;
     const refusal = limits.enter(client, (reason) => this.#count(reason));
     if (refusal !== undefined) return refusal;
@@ -279,12 +286,12 @@ export class Access {
   }
 }
 
-/** What an operator should know of an address that others reach; none where all is well. */
+/** Warning about an address that other machines can reach; undefined where it is safe. */
 export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): string | undefined {
   if (isLoopback(host)) return undefined;
   if (isOpen) {
     const remedy = "set --tokens or client-ca of --tls, or put a proxy before it";
-    return `warning: anybody who reaches ${host} may ask: ${remedy}`;
+    return `warning: any client that reaches ${host} may send requests: ${remedy}`;
   }
   if (hasTokens && tls === undefined) {
     const remedy = "set --tls, or put a proxy before it";
@@ -293,7 +300,7 @@ export function exposureOf(host: string, { isOpen, hasTokens, tls }: Access): st
   return undefined;
 }
 
-function toldToken({ name, scopes, expiresMs }: Token): object {
+function describedToken({ name, scopes, expiresMs }: Token): object {
   const isForEver = expiresMs === Number.POSITIVE_INFINITY;
   const expires = isForEver ? null : new Date(expiresMs).toISOString();
   return { name, scopes: scopeList(scopes), expires };

@@ -1,23 +1,23 @@
-/** How much one client may ask: requests a second, and requests at a time. */
+/** Limits per client: requests per second, and concurrent requests. */
 import { isIPv6 } from "node:net";
 import { HttpError } from "../connections/http-error.ts";
 
 export interface ClientLimitOptions {
-  /** Requests a second; left out for no limit. */
+  /** Requests per second. Default: no limit. */
   readonly rateQps?: number | undefined;
-  /** Requests at once, after a pause; left out for those of a second. */
+  /** Requests that may arrive at once after a pause. Default: those of one second. */
   readonly burst?: number | undefined;
-  /** Requests that wait for answers; left out for no limit. */
+  /** Maximum number of unanswered requests. Default: no limit. */
   readonly concurrency?: number | undefined;
 }
 
 export type ClientRefusal = "client_rate" | "client_concurrency";
 
-/** Clients whose rate is remembered; of more, those that asked longest ago are forgotten. */
+/** Maximum number of clients whose rate is remembered; the least recently active are forgotten. */
 const MAX_CLIENTS = 16_384;
 
 interface Bucket {
-  /** Requests that may still come. */
+  /** Requests that the client may still send. */
   left: number;
   atMs: number;
 }
@@ -27,12 +27,12 @@ export class ClientLimits {
   readonly #burst: number;
   readonly #concurrency: number;
   readonly #nowMs: () => number;
-  /** Those that have not asked for longest come first. */
+  /** Least recently active clients first. */
   readonly #buckets = new Map<string, Bucket>();
-  /** Requests that wait for answers, of clients that have any. */
+  /** Number of unanswered requests per client; clients without any have no entry. */
   readonly #inFlight = new Map<string, number>();
 
-  /** @param nowMs a clock that does not go back. */
+  /** @param nowMs monotonic clock. */
   constructor({ rateQps, burst, concurrency }: ClientLimitOptions, nowMs: () => number) {
     this.#rateQps = rateQps ?? Number.POSITIVE_INFINITY;
     this.#burst = burst ?? Math.max(1, this.#rateQps);
@@ -44,7 +44,7 @@ export class ClientLimits {
     return this.#rateQps === Number.POSITIVE_INFINITY && !this.#countsFlight;
   }
 
-  /** Clients whose rate is remembered. */
+  /** Number of clients whose rate is remembered. */
   get clientCount(): number {
     return this.#buckets.size;
   }
@@ -54,20 +54,20 @@ export class ClientLimits {
   }
 
   /**
-   * A client asks. Where nothing is returned it may, and `leave` has to follow.
-   * @param onRefused told which limit it was.
+   * Admits or rejects a request of the client. `leave` must follow where nothing is returned.
+   * @param onRefused called with the limit that was exceeded.
    */
   enter(client: string, onRefused: (reason: ClientRefusal) => void): HttpError | undefined {
     const inFlight = this.#inFlight.get(client) ?? 0;
     if (inFlight >= this.#concurrency) {
       onRefused("client_concurrency");
-      const most = `at most ${this.#concurrency} of a client may wait for answers`;
+      const most = `a client may have at most ${this.#concurrency} unanswered ones`;
       return new HttpError(429, `too many requests: ${most}`, { "retry-after": "1" });
     }
     const waitS = this.#takenOf(client);
     if (waitS > 0) {
       onRefused("client_rate");
-      const most = `a client may send ${this.#rateQps} a second`;
+      const most = `a client may send ${this.#rateQps} per second`;
       const after = { "retry-after": String(Math.max(1, Math.ceil(waitS))) };
       return new HttpError(429, `too many requests: ${most}`, after);
     }
@@ -82,7 +82,10 @@ export class ClientLimits {
     else this.#inFlight.delete(client);
   }
 
-  /** Takes one request of what the client has left. @returns seconds until it has one, or 0. */
+  /**
+   * Takes one request from the client's bucket. @returns seconds until the next one is allowed, or
+   * 0.
+   */
   #takenOf(client: string): number {
     if (this.#rateQps === Number.POSITIVE_INFINITY) return 0;
     const nowMs = this.#nowMs();
@@ -106,7 +109,10 @@ export class ClientLimits {
 
 const MAPPED = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i;
 
-/** What stands for the client of an address: of IPv6 the network, for a host has many addresses. */
+/**
+ * Key of the client behind an address. For IPv6 it is the network, since one host has many
+ * addresses.
+ */
 export function clientOfAddress(address: string | undefined): string {
   if (address === undefined) return "unknown";
   const mapped = MAPPED.exec(address)?.[1];
@@ -114,7 +120,7 @@ export function clientOfAddress(address: string | undefined): string {
   return isIPv6(address) ? networkOf(address) : address;
 }
 
-/** The first 64 of 128 bits. */
+/** First 64 of the 128 bits. */
 function networkOf(address: string): string {
   const [plain = ""] = address.split("%", 1);
   const [before = "", after] = plain.split("::", 2);
@@ -126,7 +132,7 @@ function networkOf(address: string): string {
   return `${first.join(":")}::/64`;
 }
 
-/** Whether only programs of the same machine are at such an address. */
+/** Whether only programs on the same machine can have the address. */
 export function isLoopback(host: string | undefined): boolean {
   if (host === undefined) return false;
   const plain = MAPPED.exec(host)?.[1] ?? host;

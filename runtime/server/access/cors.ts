@@ -1,8 +1,8 @@
-/** Which pages in browsers may ask: what they are told, and nobody where it is off. */
+/** Cross-origin resource sharing: which pages in browsers may send requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 
-/** Headers of answers that scripts may read. */
+/** Response headers that scripts may read. */
 const EXPOSED = [
   "inference-header-content-length",
   "stratagem-variant",
@@ -14,9 +14,9 @@ const EXPOSED = [
   "traceparent",
 ].join(", ");
 const METHODS = "GET, HEAD, POST";
-/** Seconds that a browser may remember what it was told. */
+/** Seconds that a browser may cache a preflight response. */
 const MAX_AGE_S = "600";
-/** Names of header fields that a page wants to send, with commas between them. */
+/** Comma-separated names of header fields that a page wants to send. */
 const FIELD_NAMES = /^[\w-]{1,64}(?:, ?[\w-]{1,64}){0,31}$/;
 
 export class Cors {
@@ -33,7 +33,7 @@ export class Cors {
     return this.#isForAll || this.#origins.has(origin);
   }
 
-  /** Puts into an answer what lets the page read it; nothing for a page that may not. */
+  /** Adds the headers that let an allowed page read the response. */
   mark(origin: string, response: ServerResponse): void {
     if (!this.#isForAll) response.setHeader("vary", "Origin");
     if (!this.allows(origin)) return;
@@ -41,13 +41,11 @@ export class Cors {
     response.setHeader("access-control-expose-headers", EXPOSED);
   }
 
-  /**
-   * Answers what a browser asks before a page may ask. It shows no token, so it needs none.
-   * @returns the status.
-   */
+  /** Answers a preflight request, which carries no token and needs none. @returns the status. */
   answerPreflight({ headers }: IncomingMessage, response: ServerResponse): number | HttpError {
     const { origin = "" } = headers;
-    if (!this.allows(origin)) return new HttpError(403, "pages of this origin may not ask");
+    if (!this.allows(origin))
+      return new HttpError(403, "pages of this origin may not send requests");
     const wanted = headers["access-control-request-headers"];
     const fields = wanted !== undefined && FIELD_NAMES.test(wanted) ? wanted : "";
     response.writeHead(204, {
@@ -60,7 +58,7 @@ export class Cors {
   }
 }
 
-/** Whether a browser asks what a page may. */
+/** Whether the request is a preflight request of a browser. */
 export function isPreflight({ method: verb, headers }: IncomingMessage): boolean {
   return (
     verb === "OPTIONS" &&

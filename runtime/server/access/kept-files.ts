@@ -1,14 +1,16 @@
-/** What files say, read again when they change: bad ones leave the last good content in force. */
+/**
+ * Files that are read again when they change; invalid ones leave the last valid content in force.
+ */
 import { WatchedFiles } from "./watched-files.ts";
 
 export interface KeptOptions<T> {
-  /** As messages call them. */
+  /** Name of the files in messages. */
   readonly what: string;
   readonly paths: readonly string[];
-  /** @throws Error that says what is wrong with them. */
+  /** @throws Error that describes the fault. */
   readonly read: () => Promise<T>;
   readonly onNotice: (message: string) => void;
-  /** How often it is looked whether they have changed. */
+  /** Interval of the check for changes. */
   readonly lookMs?: number | undefined;
 }
 
@@ -26,7 +28,7 @@ export class KeptFiles<T> {
     this.#value = value;
   }
 
-  /** @throws what reading them throws. */
+  /** @throws errors of the first read. */
   static async open<T>(options: KeptOptions<T>): Promise<KeptFiles<T>> {
     let opened: KeptFiles<T> | undefined;
     const files = new WatchedFiles(
@@ -46,27 +48,27 @@ export class KeptFiles<T> {
     }
   }
 
-  /** Of the last good content. */
+  /** Last valid content. */
   get value(): T {
     return this.#value;
   }
 
-  /** Why the files as they are now are not followed; null where they are. */
+  /** Why the current files were not accepted; null where they were. */
   get fault(): string | null {
     return this.#fault;
   }
 
-  /** How often good ones were read. */
+  /** Number of successful reads. */
   get readCount(): number {
     return this.#readCount;
   }
 
-  /** @param listener called with every good content from now on. */
+  /** @param listener called with every valid content from now on. */
   onChange(listener: (value: T) => void): void {
     this.#listeners.add(listener);
   }
 
-  /** Reads them now, changed or not. @returns once their content is in force, or is not. */
+  /** Reads the files now, changed or not. @returns once their content was accepted or rejected. */
   refresh(): Promise<void> {
     return this.#files.look(true);
   }
@@ -75,7 +77,7 @@ export class KeptFiles<T> {
     this.#files.close();
   }
 
-  /** Is called when they have changed. */
+  /** Called when the files have changed. */
   async #readAgain(): Promise<void> {
     const { what, read, onNotice } = this.#options;
     try {
@@ -84,10 +86,10 @@ export class KeptFiles<T> {
       this.#value = value;
       this.#fault = null;
       this.#readCount++;
-      onNotice(`${what}: read again, in force from now on`);
+      onNotice(`${what}: reloaded`);
     } catch (error) {
       this.#fault = error instanceof Error ? error.message : String(error);
-      onNotice(`${what}: not followed, what was read before stays in force: ${this.#fault}`);
+      onNotice(`${what}: not reloaded, the previous content stays in force: ${this.#fault}`);
     }
   }
 }

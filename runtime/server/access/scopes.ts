@@ -1,15 +1,15 @@
-/** What a request is about, and so which scope its client needs. */
+/** Scope that a client needs for a request. */
 
 export const SCOPES = ["infer", "admin", "metrics"] as const;
 export type Scope = (typeof SCOPES)[number];
-/** "open" is for everybody: health, which probes ask for that have no token. */
+/** "open" needs no token, such as health checks of probes. */
 export type Need = Scope | "open";
 
-/** Rpcs by what they need, where that is not "infer"; by the last part of their names. */
+/** Scopes of RPCs other than "infer", by the last part of their names. */
 const NEED_BY_RPC: Readonly<Record<string, Need>> = {
   ServerLive: "open",
   ServerReady: "open",
-  // Those of grpc.health.v1.
+  // grpc.health.v1.
   Check: "open",
   List: "open",
   Watch: "open",
@@ -20,12 +20,12 @@ const NEED_BY_RPC: Readonly<Record<string, Need>> = {
 };
 
 /**
- * @param path segments of the path without their escapes, as the routes see them. What is no route
- * needs "infer", so that a stranger learns nothing of it.
+ * @param path unescaped path segments, as the routes see them. Unknown paths need "infer", so that
+ * clients without a token learn nothing about them.
  */
 export function needOf(path: readonly string[]): Need {
   const [first, second, third] = path;
-  // The root holds nothing.
+  // The root has no content.
   if (first === "" && path.length === 1) return "open";
   if (first === "metrics") return "metrics";
   if (first === "admin") return "admin";

@@ -1,4 +1,4 @@
-/** An HTTP server whose connections are encrypted where there is a certificate. */
+/** HTTP server, with TLS where a certificate is given. */
 import { createServer, type Server, type ServerOptions } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { Socket } from "node:net";
@@ -8,13 +8,13 @@ import type { Access } from "./access.ts";
 import { secureContextOf } from "./tls.ts";
 
 interface Secured {
-  /** Left out where nothing is encrypted. */
+  /** Default: no encryption. */
   readonly tls: Access["tls"];
   readonly connections: Connections;
   readonly handshakes: Handshakes;
 }
 
-/** @param handshakeTimeoutMs that a client has to agree on keys. */
+/** @param handshakeTimeoutMs time limit of a TLS handshake. */
 export function secureServer(
   { tls, connections, handshakes }: Secured,
   handshakeTimeoutMs: number,
@@ -30,7 +30,7 @@ export function secureServer(
     rejectUnauthorized: isMutual,
     handshakeTimeout: handshakeTimeoutMs,
   });
-  // Connections that are open keep what they have agreed on.
+  // Open connections keep their session.
   tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
   server.on("connection", (socket: Socket) => handshakes.begin(socket));
   server.on("secureConnection", (socket: Socket) => {

@@ -1,4 +1,4 @@
-/** The certificate and key of the server, and of whom clients have theirs; for every listener. */
+/** Certificate and key of the server and CA of its clients; shared by all listeners. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { RuntimeError } from "../../base/errors.ts";
@@ -7,27 +7,27 @@ import { KeptFiles } from "./kept-files.ts";
 
 /** Paths of PEM files. */
 export interface TlsPaths {
-  /** The server's certificate, and those between it and one that clients trust. */
+  /** The server's certificate and the intermediate certificates. */
   readonly cert: string;
   readonly key: string;
-  /** Certificates of which one has to have signed that of a client; left out, clients show none. */
+  /** CA certificates for client certificates. Default: no client certificate is required. */
   readonly clientCa?: string;
 }
 
-/** As `node:tls` and gRPC take them. */
+/** Certificates in the form that `node:tls` and gRPC take. */
 export interface TlsPair {
   readonly cert: Buffer;
   readonly key: Buffer;
   readonly ca?: Buffer;
-  /** Of the server's certificate, milliseconds since 1970. */
+  /** End of the server certificate's validity, milliseconds since 1970. */
   readonly expiresMs: number;
-  /** Of the server's certificate: SHA-256, in hexadecimal with colons. */
+  /** SHA-256 fingerprint of the server certificate, hexadecimal with colons. */
   readonly fingerprint: string;
 }
 
 const MIN_TLS_VERSION = "TLSv1.2";
 
-/** What a server of `node:tls` wants to know of a pair. */
+/** Options of `node:tls` for a pair. */
 export function secureContextOf({ cert, key, ca }: TlsPair) {
   const mutual = ca === undefined ? {} : { ca };
   return { cert, key, ...mutual, minVersion: MIN_TLS_VERSION } as const;
@@ -35,7 +35,7 @@ export function secureContextOf({ cert, key, ca }: TlsPair) {
 
 const MAX_BYTES = 2 ** 20;
 const MS_PER_DAY = 86_400_000;
-/** From then on it is told that a certificate ends. */
+/** Remaining validity below which a warning is logged. */
 const SOON_MS = 14 * MS_PER_DAY;
 
 interface Surroundings {
@@ -58,8 +58,8 @@ export function openTlsFiles(
     const pair = await readPair(paths);
     const leftMs = pair.expiresMs - epochNowMs();
     const day = new Date(pair.expiresMs).toISOString().slice(0, 10);
-    if (leftMs <= 0) onNotice(`${cert}: the certificate has ended, on ${day}`);
-    else if (leftMs < SOON_MS) onNotice(`${cert}: the certificate ends soon, on ${day}`);
+    if (leftMs <= 0) onNotice(`${cert}: the certificate expired on ${day}`);
+    else if (leftMs < SOON_MS) onNotice(`${cert}: the certificate expires soon, on ${day}`);
     return pair;
   };
   const files = [cert, key, ...(clientCa === undefined ? [] : [clientCa])];

@@ -1,25 +1,25 @@
-/** Finds the token that a client shows, in a time that tells nothing of the others. */
+/** Looks tokens up in a time that reveals nothing about other tokens. */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { Token } from "./token-file.ts";
 import { isOfScrypt, type ScryptHash, type Sha256Hash, sha256 } from "./token-hash.ts";
 
-/** Tokens that were compared with hashes of scrypt; what is remembered is no token. */
+/** Maximum number of cached scrypt results; their keys are digests, not tokens. */
 const MAX_REMEMBERED = 1024;
-/** Tokens that wait to be compared so, each for some 50 ms; one at a time. */
+/** Maximum number of tokens that wait for scrypt, which takes some 50 ms each; one at a time. */
 const MAX_WAITING = 32;
 
 const BUSY = new HttpError(503, "too many tokens wait to be checked", RETRY_LATER);
 const NOTHING = Buffer.alloc(32);
 
-/** Of one content of the file. */
+/** Index of the tokens of one version of the file. */
 export class TokenBook {
   readonly tokens: readonly Token[];
-  /** Of the process, so that nobody can choose where in the table a token is looked for. */
+  /** Random key per process, so that clients cannot choose a token's place in the table. */
   readonly #key = randomBytes(32);
   readonly #bySecret = new Map<string, { readonly token: Token; readonly digest: Buffer }>();
   readonly #slow: readonly { readonly token: Token; readonly hash: ScryptHash }[];
-  /** By keyed digest; the oldest first. */
+  /** Results by keyed digest, oldest first. */
   readonly #remembered = new Map<string, Token | null>();
   #waiting = 0;
   #turn: Promise<unknown> = Promise.resolve();
@@ -35,9 +35,9 @@ export class TokenBook {
   }
 
   /**
-   * @param secret as the client shows it.
-   * @returns null for one that there is not; a promise where scrypt has to tell, which HttpError
-   * stands for if too many wait for that.
+   * @param secret the token that the client sent.
+   * @returns null for an unknown token; a promise where scrypt is needed, which resolves to an
+   * HttpError if too many tokens wait.
    */
   find(secret: string): Token | null | Promise<Token | null | HttpError> {
     const digest = sha256(secret);
@@ -65,7 +65,7 @@ export class TokenBook {
     }
   }
 
-  /** Every hash is computed, whichever it is. */
+  /** Computes every hash, even after a match, so that the time is the same for all tokens. */
   async #slowFind(secret: string): Promise<Token | null> {
     let found: Token | null = null;
     for (const { token, hash } of this.#slow) {
@@ -78,7 +78,7 @@ export class TokenBook {
     this.#remembered.set(place, token);
     if (this.#remembered.size <= MAX_REMEMBERED) return;
     for (const [oldest, one] of this.#remembered) {
-      // Whoever guesses must not push out those that were right.
+      // Wrong guesses must not evict valid tokens.
       if (one !== null && token === null && oldest !== place) continue;
       this.#remembered.delete(oldest);
       return;

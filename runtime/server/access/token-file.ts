@@ -1,4 +1,4 @@
-/** The file of tokens: who may come in, by name, and for what. */
+/** Parser of the token file: clients by name, with their scopes. */
 import { type Document, isMap, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import { RuntimeError } from "../../base/errors.ts";
 import { INSTANT_EXPECTED, instantMs } from "../../base/instant.ts";
@@ -8,23 +8,23 @@ import { SCOPES, type Scope } from "./scopes.ts";
 import { HASH_EXPECTED, parsedHash, type TokenHash } from "./token-hash.ts";
 
 export interface Token {
-  /** No other token of the file has it. */
+  /** Unique in the file. */
   readonly name: string;
   readonly hash: TokenHash;
   readonly scopes: ReadonlySet<Scope>;
-  /** Milliseconds since 1970 from which on it is none; infinite where it says nothing. */
+  /** Expiry, milliseconds since 1970; infinite without one. */
   readonly expiresMs: number;
 }
 
-/** Far more than 10,000 tokens take. */
+/** Far more than 10,000 tokens need. */
 const MAX_BYTES = 4 * 2 ** 20;
 const MAX_TOKENS = 10_000;
 const KEYS = ["name", "hash", "scopes", "expires"];
 const NAME = /^[\w.@+-]{1,64}$/;
 
 /**
- * Reads a list of `{name, hash, scopes, expires}` in YAML, of which JSON is a part; `[]` is nobody.
- * @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_ACCESS for what is no such file.
+ * Reads a list of `{name, hash, scopes, expires}` in YAML or JSON; `[]` admits no client.
+ * @throws RuntimeError RUNTIME_UNREADABLE, or RUNTIME_ACCESS for an invalid file.
  */
 export async function readTokenFile(path: string): Promise<Token[]> {
   const { bytes, isTooLarge } = await readRegularFile(path, MAX_BYTES).catch((error) => {
@@ -35,7 +35,7 @@ export async function readTokenFile(path: string): Promise<Token[]> {
   return tokensOf(bytes.toString(), path);
 }
 
-/** @throws RuntimeError RUNTIME_ACCESS that says where, what was found and what is allowed. */
+/** @throws RuntimeError RUNTIME_ACCESS with the place, the value found and the values allowed. */
 export function tokensOf(text: string, path: string): Token[] {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -59,7 +59,7 @@ export function tokensOf(text: string, path: string): Token[] {
     const place = placeAt(item.range?.[0] ?? 0);
     const token = tokenOf(item, document, place);
     if (found.has(token.name)) {
-      throw refusal(place, `name: expected one of its own, got "${token.name}" again`);
+      throw refusal(place, `name: expected a unique name, got "${token.name}" again`);
     }
     found.set(token.name, token);
   }
@@ -68,7 +68,7 @@ export function tokensOf(text: string, path: string): Token[] {
 
 function itemsOf({ contents }: Document, path: string): Node[] {
   if (isSeq(contents)) return contents.items as Node[];
-  // What was cut while it was written must not shut everybody out.
+  // A file truncated while it was written must not lock out all clients.
   const found = contents === null ? "nothing" : "something else";
   throw refusal(path, `expected a list of tokens, or [] for none, got ${found}`);
 }
@@ -78,15 +78,15 @@ function tokenOf(item: Node, document: Document, place: string): Token {
   const fields = fieldsOf(item, document, place);
   for (const key of Object.keys(fields)) {
     if (KEYS.includes(key)) continue;
-    const told = `"${key.slice(0, 100)}"${suggestion(key, KEYS)}`;
-    throw refusal(place, `expected one of ${KEYS.join(", ")}, got ${told}`);
+    const found = `"${key.slice(0, 100)}"${suggestion(key, KEYS)}`;
+    throw refusal(place, `expected one of ${KEYS.join(", ")}, got ${found}`);
   }
   const { name, hash, scopes, expires } = fields;
   if (typeof name !== "string" || !NAME.test(name)) {
     const expected = "expected 1 to 64 letters, digits and . _ @ + -";
-    throw refusal(place, `name: ${expected}, got ${told(name)}`);
+    throw refusal(place, `name: ${expected}, got ${quoted(name)}`);
   }
-  // What is there may be the token itself, so it is not told.
+  // The value may be the token itself, so the message does not quote it.
   const parsed = typeof hash === "string" ? parsedHash(hash) : undefined;
   if (parsed === undefined) throw refusal(place, `hash of ${name}: expected ${HASH_EXPECTED}`);
   return {
@@ -114,23 +114,23 @@ function scopesOf(value: unknown, name: string, place: string): ReadonlySet<Scop
   const scopes = new Set(SCOPES.filter((scope) => list.includes(scope)));
   if (scopes.size > 0 && scopes.size === list.length) return scopes;
   const expected = `expected a list of ${SCOPES.join(", ")}`;
-  throw refusal(place, `scopes of ${name}: ${expected}, got ${told(value)}`);
+  throw refusal(place, `scopes of ${name}: ${expected}, got ${quoted(value)}`);
 }
 
 function expiryOf(value: unknown, name: string, place: string): number {
   if (value === undefined || value === null) return Number.POSITIVE_INFINITY;
-  // A day ends the token as it begins.
+  // A date without a time ends the token at the start of that day.
   const ms = instantMs(value);
   if (ms !== undefined) return ms;
   const expected = `expected ${INSTANT_EXPECTED}`;
-  throw refusal(place, `expires of ${name}: ${expected}, got ${told(value)}`);
+  throw refusal(place, `expires of ${name}: ${expected}, got ${quoted(value)}`);
 }
 
 function refusal(place: string, message: string): RuntimeError {
   return new RuntimeError("RUNTIME_ACCESS", `${place}: ${message}`);
 }
 
-function told(value: unknown): string {
+function quoted(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

@@ -1,4 +1,4 @@
-/** How tokens are kept: by SHA-256, or by scrypt for those that people chose. */
+/** Hashes of tokens: SHA-256, or scrypt for tokens that people chose. */
 import { createHash, type ScryptOptions, scrypt, timingSafeEqual } from "node:crypto";
 
 export type TokenHash = Sha256Hash | ScryptHash;
@@ -24,7 +24,9 @@ export const HASH_EXPECTED =
 const DIGEST_BYTES = 32;
 const MOST = { cost: 2 ** 17, blockSize: 16, parallelization: 4 };
 
-/** @returns undefined for a text that is no hash, or one that would take too much. */
+/**
+ * @returns undefined for a text that is not a hash, or a hash that would take too long to compute.
+ */
 export function parsedHash(text: string): TokenHash | undefined {
   const hex = /^sha256:([0-9a-f]{64})$/i.exec(text)?.[1];
   if (hex !== undefined) return { kind: "sha256", digest: Buffer.from(hex, "hex") };
@@ -46,7 +48,7 @@ export function sha256(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }
 
-/** Whether it is the token, in a time that does not tell how much of it is. */
+/** Whether the token matches, compared in constant time. */
 export async function isOfScrypt(token: string, hash: ScryptHash): Promise<boolean> {
   return timingSafeEqual(await scryptOf(token, hash), hash.digest);
 }

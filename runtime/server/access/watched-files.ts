@@ -1,7 +1,7 @@
-/** Tells when files are others than they were: by their dates, sizes and places, once a second. */
+/** Detects changed files by their modification times, sizes and inodes, once per second. */
 import { stat } from "node:fs/promises";
 
-/** How often it is looked. */
+/** Interval between checks. */
 const LOOK_MS = 1000;
 
 /** Files that are read together. */
@@ -13,7 +13,7 @@ export class WatchedFiles {
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param onChange reads them again; it never rejects. Not called at first. */
+  /** @param onChange reads the files again; must not reject. Not called at the start. */
   constructor(paths: readonly string[], onChange: () => Promise<void>, lookMs: number = LOOK_MS) {
     this.#paths = paths;
     this.#onChange = onChange;
@@ -21,14 +21,14 @@ export class WatchedFiles {
   }
 
   /**
-   * Notes how they are now; to be called before they are read, so that a change while they are is
-   * seen.
+   * Records the current state of the files. Must be called before they are read, so that a change
+   * during the read is detected.
    */
   async note(): Promise<void> {
     this.#seen = await stamp(this.#paths);
   }
 
-  /** One look at a time. @param isAsked whether they are read though nothing has changed. */
+  /** Checks the files, one check at a time. @param isAsked whether to read unchanged files too. */
   look(isAsked = false): Promise<void> {
     this.#looking = this.#looking.then(async () => {
       if (this.#isClosed) return;
@@ -46,7 +46,7 @@ export class WatchedFiles {
   }
 }
 
-/** Links are followed: a volume of secrets is replaced by turning one. */
+/** Follows links, since Kubernetes replaces a volume of secrets by changing a link. */
 async function stamp(paths: readonly string[]): Promise<string> {
   const stamps = paths.map(async (path) => {
     try {

@@ -10,32 +10,32 @@ import type { RecordedEntry } from "../requests/recorded-entry.ts";
 import type { Outcome } from "../requests/request.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "./limits.ts";
 
-/** What applications of all methods have in common. */
+/** Options that applications of all methods share. */
 export interface ApplicationOptions {
   readonly bundleSha256: string;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   readonly limits?: Partial<ServerLimits>;
-  /** Told why a worker was lost. */
+  /** Called with the reason when a worker is lost. */
   readonly onWorkerLost?: (worker: number, reason: string) => void;
-  /** For what an operator should see, such as an added level. */
+  /** Called with messages for operators, such as an added level. */
   readonly onNotice?: Notice;
-  /** What is counted of its workers, whatever the method; left out for nothing. */
+  /** Metrics of the workers that do not depend on the method. Default: none. */
   readonly workerLines?: () => readonly MetricLine[];
-  /** Is added to `nowMs` to have milliseconds since 1970; left out, that of the process. */
+  /** Difference between milliseconds since 1970 and `nowMs`. Default: that of the process. */
   readonly epochOffsetMs?: number;
   /**
-   * Receives every event just before the core that decides does, then the commands that answer it.
-   * It must not throw, and takes no longer than a decision may. A method, so that those who know
-   * the entries of one method may say so.
+   * Called with every event just before the core processes it, then with the commands that answer
+   * it. Must not throw, and must be as quick as a decision. Declared as a method, so that
+   * implementations may accept the entries of one method only.
    */
   recorder?(entry: RecordedEntry): void;
 }
 
-/** What answers, on what: where the methods differ. */
+/** Parts of an application that differ between methods. */
 export interface Opening<E extends Executor, H extends Required<ExecutorHandlers>> {
   readonly bundle: Bundle;
-  /** Rows that wait or run at most, where no limit is given; left out for the usual one. */
+  /** Maximum number of rows that wait or run. Default: that of the limits. */
   readonly maxPending?: number;
   readonly endpointOf: (
     maxPending: number,
@@ -45,7 +45,7 @@ export interface Opening<E extends Executor, H extends Required<ExecutorHandlers
   readonly executorFactory: (handlers: H) => E | Promise<E>;
 }
 
-/** An endpoint that takes an executor of a kind, and what that has to tell. */
+/** An endpoint for one kind of executor, with the handlers of its events. */
 export interface ServedEndpoint<E extends Executor, H extends ExecutorHandlers> extends Endpoint {
   readonly handlers: H & Required<ExecutorHandlers>;
   attach(executor: E): void;
@@ -72,10 +72,7 @@ export function applicationOf<E extends Executor, H extends Required<ExecutorHan
   return application;
 }
 
-/**
- * Workers may be ready before the executor is there to be called, so what they tell waits until it
- * is.
- */
+/** Workers may be ready before the executor can be called, so their events wait until it exists. */
 async function attachExecutor<E extends Executor, H extends Required<ExecutorHandlers>>(
   endpoint: ServedEndpoint<E, H>,
   executorFactory: Opening<E, H>["executorFactory"],
@@ -94,9 +91,9 @@ async function attachExecutor<E extends Executor, H extends Required<ExecutorHan
   return executor;
 }
 
-/** What a feature adds to one application. */
+/** State that a feature adds to one application. */
 export interface ApplicationPart {
-  /** What it counts; without the name of the application, where it says no other. */
+  /** Metrics of the feature; those without an `application` label get it from the application. */
   lines?(): readonly MetricLine[];
   promises?(): readonly PromiseState[];
   labelled?(): readonly LabelledAnswers[];
@@ -115,9 +112,9 @@ export class Application {
   readonly gate: Gate;
   readonly sloMs: number;
   readonly limits: ServerLimits;
-  /** What is counted of its workers, whatever the method. */
+  /** Metrics of the workers that do not depend on the method. */
   readonly workerLines: () => readonly MetricLine[];
-  /** For what an operator should see of it. */
+  /** Reports messages for operators. */
   readonly onNotice: Notice;
   readonly #attachExecutor: () => Promise<Executor>;
   #executor: Executor | undefined;
@@ -137,22 +134,22 @@ export class Application {
     this.#attachExecutor = parts.attachExecutor;
   }
 
-  /** Whether it takes only what was accepted; the loss of a worker is not reported then. */
+  /** Whether it accepts no new requests; lost workers are not reported then. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  /** What features count of it. */
+  /** Metrics of all features for this application. */
   partLines(): MetricLine[] {
     return this.#parts.flatMap((part) => part.lines?.() ?? []);
   }
 
-  /** What its bundle promises, as that stands; empty where nobody watches it. */
+  /** State of the bundle's promises; empty where no feature watches them. */
   promises(): PromiseState[] {
     return this.#parts.flatMap((part) => part.promises?.() ?? []);
   }
 
-  /** Answers of which the truth is known, one entry at most for each variant. */
+  /** Accuracy on answers with known truth, at most one entry per variant. */
   labelled(): LabelledAnswers[] {
     return this.#parts.flatMap((part) => part.labelled?.() ?? []);
   }
@@ -167,7 +164,7 @@ export class Application {
     this.#executor = await this.#attachExecutor();
   }
 
-  /** An inference request of one of its models has come in. */
+  /** Called for each inference request to one of its models. */
   enter(): void {
     this.#inside++;
   }
@@ -184,7 +181,7 @@ export class Application {
     return new Promise((resolve) => void this.#onEmpty.push(resolve));
   }
 
-  /** No more work but for what was accepted. */
+  /** Stops new work; accepted work continues. */
   drain(): void {
     this.#isDraining = true;
     this.endpoint.drain();
@@ -197,7 +194,7 @@ export class Application {
   }
 }
 
-/** The same handlers, called by way of `tell`. */
+/** Wraps handlers so that they are called through `tell`. */
 function deferred<H extends object>(handlers: H, tell: (act: () => void) => void): H {
   const entries = Object.entries(handlers).map(([name, handler]) => [
     name,
@@ -215,31 +212,31 @@ interface EntryTimes {
   readonly sloMs: number;
 }
 
-/** A request that was let in. */
+/** An admitted request. */
 export interface Entry extends EntryTimes {
   /** 0 of one that makes no crowd. */
   readonly queries: number;
   readonly found: number;
 }
 
-/** One for all models of an endpoint, for they share its workers. */
+/** Admission control of an endpoint. All its models share one, since they share its workers. */
 export class Gate {
   readonly #admission: Admission;
 
-  /** @param maxPending rows that wait or run at most. @param workers of the cluster. */
+  /** @param maxPending maximum number of rows that wait or run. @param workers of the cluster. */
   constructor(maxPending: number, workers: number, sloMs: number) {
     this.#admission = new Admission({ maxLimit: maxPending, workers, sloMs });
   }
 
-  /** Whether a request that has just arrived has to go, whatever it asks. */
+  /** Whether every new request to the model must be rejected. */
   isShut(model: EndpointModel): boolean {
     return model.isFull === undefined ? !this.#admission.hasRoom() : model.isFull();
   }
 
-  /** Whether a request that was read may come in. */
+  /** Whether a request that was read is admitted. */
   admits(model: EndpointModel, rows: number, isHigh: boolean): boolean {
     if (model.isFull !== undefined) return true;
-    // What is given up in time comes in wherever one that is not would.
+    // Low-priority requests are dropped in time, so they are admitted wherever other requests are.
     if (model.givesUpLow === true) return this.#admission.hasRoom();
     return this.#admission.hasRoom(queriesOf(model, rows), isHigh ? 1 : LOW_SHARE);
   }
@@ -260,7 +257,10 @@ export class Gate {
   }
 }
 
-/** A large query that is one is late by its own size, which says nothing of who else may come. */
+/**
+ * A large request that is one query is late because of its own size, which says nothing about other
+ * requests.
+ */
 function queriesOf({ isWhole }: EndpointModel, rows: number): number {
   return isWhole === true ? 1 : rows;
 }

@@ -1,4 +1,7 @@
-/** Whether clients of an application could be answered by another one and see no difference. */
+/**
+ * Checks whether another application could answer the clients of an application without a visible
+ * difference.
+ */
 import type { ClientSignature } from "../tensors/signature.ts";
 import type { Application } from "./application.ts";
 
@@ -11,7 +14,7 @@ export function clientDifference(before: Application, after: Application): strin
     const other = next?.find((one) => one.signature.names[0] === name);
     if (other === undefined) return `no model ${name}`;
     if (sequences !== undefined || other.sequences !== undefined) {
-      return `a model that keeps state, ${name}, whose sequences one bundle has to answer whole`;
+      return `a model that keeps state, ${name}, whose sequences one bundle must answer completely`;
     }
     const difference = signatureDifference(signature, other.signature);
     if (difference !== null) return `other ${difference} of the model ${name}`;

@@ -6,14 +6,14 @@ import type { Application, ApplicationPart } from "./application.ts";
 import type { HostedModel } from "./hosted-model.ts";
 import type { Trial } from "./trial.ts";
 
-/** A request that was answered, as those are told who follow answers. */
+/** An answered request, as features that observe answers receive it. */
 export interface AnsweredRequest {
   readonly hosted: HostedModel;
   readonly rows: number;
   readonly answer: Answer;
-  /** By which its client knows the request; undefined where by none. */
+  /** Client's id of the request; undefined without one. */
   readonly id: string | undefined;
-  /** Name of the client's token; empty where it has shown none. */
+  /** Name of the client's token; empty without a token. */
   readonly client: string;
 }
 
@@ -21,29 +21,31 @@ export interface AnsweredRequest {
 export interface RequestHooks {
   /** There is an answer, which is about to be written. */
   answered?(request: AnsweredRequest): void;
-  /** A request has come; its record is begun where a feature has this hook or the next. */
+  /**
+   * Called when a request arrives; records exist only where a feature has this hook or the next.
+   */
   arrived?(record: RequestRecord): void;
-  /** It is over. */
+  /** Called when the request is over. */
   ended?(record: RequestRecord): void;
 }
 
-/** What a feature is to the applications of a server and their requests. */
+/** Hooks of a feature into applications and their requests. */
 export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */
   readonly extensions?: readonly string[];
-  /** For every application that is opened: served, read again, or on trial. */
+  /** Called for every application that is opened: initially, after a reload, or for a trial. */
   opened?(application: Application): ApplicationPart;
-  /** What it counts that is of no application. @param trials those that are open. */
+  /** Metrics of the feature that belong to no application. @param trials open trials. */
   metricLines?(trials: readonly Trial[]): readonly MetricLine[];
-  /** Whether clients should be sent here. @param served the applications that answer now. */
+  /** Whether the server is ready for new requests. @param served the current applications. */
   isFit?(served: readonly Application[]): boolean;
 }
 
 /** The features of a server, with the functions of each point side by side. */
 export class RequestFeatures {
   readonly answered: readonly ((request: AnsweredRequest) => void)[];
-  /** Undefined where no feature follows requests, and nothing is noted then. */
+  /** Undefined where no feature uses request records. */
   readonly records: Records | undefined;
   readonly #all: readonly RequestFeature[];
 
@@ -57,7 +59,7 @@ export class RequestFeatures {
     this.records = isNoting ? new Records(arrived, ended, nowMs) : undefined;
   }
 
-  /** Of Triton's protocol, by their names. */
+  /** Names of the extensions of Triton's protocol. */
   get extensions(): string[] {
     return this.#all.flatMap(({ extensions = [] }) => extensions);
   }

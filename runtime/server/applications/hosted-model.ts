@@ -11,13 +11,13 @@ import type { Application } from "./application.ts";
 export interface HostedModel {
   readonly application: Application;
   readonly model: EndpointModel;
-  /** By which clients call it here: its own, and others that no other application has. */
+  /** Names that clients can use for the model on this server: its own, and unambiguous others. */
   readonly names: readonly string[];
   readonly requests: RequestReader;
-  /** For the thread that reads its long JSON. */
+  /** Data for the thread that reads its long JSON. */
   readonly readModel: ReadModel;
   readonly limits: InferLimits;
-  /** Rows of one request at most. */
+  /** Maximum number of rows of one request. */
   readonly maxRows: number;
   readonly latencies: Latencies;
 }
@@ -44,9 +44,8 @@ export function hostedModels(application: Application): HostedModel[] {
 }
 
 /**
- * The models of a server with the names by which clients call them there: the first name is a
- * model's own; others, such as that of its only task, are nobody's where several applications have
- * them.
+ * Returns the models of a server with the names that clients can use. The first name is a model's
+ * own; others, such as that of its only task, are dropped where several applications have them.
  */
 export function namedApart(models: readonly HostedModel[]): HostedModel[] {
   return models.map((hosted) => {

@@ -1,6 +1,6 @@
 /**
- * The chain of one inference request, whatever protocol it came by: read, classify, admit, submit,
- * write. Features and trials are called at named points; one that is off costs one check.
+ * Steps of an inference request, for all protocols: read, classify, admit, submit, write. Features
+ * and trials have hooks at fixed steps; a feature that is off costs one check.
  */
 import { bucketSizes } from "../../bundle/schema.ts";
 import type { ByteHold } from "../bodies/body-memory.ts";
@@ -20,14 +20,14 @@ const STATUS_BY_REASON: Readonly<Record<FailureReason, number>> = {
   "queue-full": 429,
   shed: 503,
   late: 503,
-  // Whoever asks again with the same timeout is not answered either.
+  // A retry with the same timeout would fail too.
   timeout: 504,
   "no-worker": 503,
   // The status is not 503: a request that makes workers end should not be sent again by itself.
   "worker-lost": 500,
   inference: 500,
   refused: 400,
-  // Nobody is there to read it.
+  // The client is gone, so the status appears in logs only.
   cancelled: 499,
   "sequence-not-open": 400,
   "sequences-full": 429,
@@ -44,16 +44,16 @@ const VIOLATIONS: ReadonlySet<FailureReason> = new Set([
   "inference",
 ]);
 
-/** What a protocol does of it. */
+/** An inference request as one protocol provides it. */
 export interface Inference {
   readonly hosted: HostedModel;
-  /** As the client named it. */
+  /** Name that the client used. */
   readonly modelName: string;
-  /** What is noted of the request; undefined where nothing is. */
+  /** Record for logs and traces; undefined where the request is not recorded. */
   readonly record?: RequestRecord | undefined;
-  /** Name of the client's token; undefined or empty where it has shown none. */
+  /** Name of the client's token; undefined or empty without a token. */
   readonly client?: string | undefined;
-  /** By which its client knows the request, once it was read; left out where by none. */
+  /** Client's id of the request, once the request was read. Default: none. */
   readonly id?: () => string | undefined;
   /**
    * Takes the request in. @param hold of the budget for its bytes. @throws HttpError, BadRequest
@@ -61,14 +61,14 @@ export interface Inference {
   read(hold: ByteHold): Promise<InferRequest>;
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
   onceGone(act: (why?: GivenUp) => void): () => void;
-  /** @throws HttpError, or Error for an answer that cannot be said. */
+  /** @throws HttpError, or Error for an answer that the protocol cannot express. */
   write(request: InferRequest, answer: Answer, sloClass: RequestClass): Promise<void> | void;
 }
 
 interface Arrival {
   /** Before it was seen. */
   readonly arrivalMs: number;
-  /** How far the event loop was behind then. */
+  /** Delay of the event loop at that time. */
   readonly lagMs: number;
 }
 
@@ -135,12 +135,12 @@ export async function infer(state: ServerState, inference: Inference): Promise<v
 }
 
 interface Classified {
-  /** With inputs that fill its bucket. */
+  /** Request with inputs padded to its bucket. */
   readonly request: InferRequest;
   readonly sloClass: RequestClass;
 }
 
-/** Finds the class of a request, or its bucket: a model has one of both at most. */
+/** Finds the class of a request, or its bucket; a model has at most one of both. */
 function classified(
   { model: { classes, signature, metrics }, application: { sloMs } }: HostedModel,
   modelName: string,
@@ -260,7 +260,11 @@ function admitted(
   const deadlineMs = arrivalMs + (isOwn ? timeoutMs : sloMs) - lagMs;
   if (!gate.admits(model, rows, isHigh)) {
     model.onRejected(rows, index);
-    return { kind: "failed", reason: "shed", message: "no room: it would not be answered in time" };
+    return {
+      kind: "failed",
+      reason: "shed",
+      message: "overloaded: the request would not be answered in time",
+    };
   }
   const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs });
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
@@ -308,15 +312,15 @@ const QUEUE_FULL: EarlyRejection = {
 };
 const LATE: EarlyRejection = {
   status: 503,
-  message: "no room: the request would not be answered in time",
+  message: "overloaded: the request would not be answered in time",
 };
 
-/** @returns undefined where a request for the model may come in. */
+/** @returns undefined where a request for the model is admitted. */
 export function earlyRejection(
   state: ServerState,
   { model, application }: HostedModel,
 ): EarlyRejection | undefined {
-  // Both the way in and the way out wait for the loop; then no time is left.
+  // Request and answer both wait for the event loop, so no time is left.
   if (2 * state.lag.onRequest() >= application.sloMs) return LATE;
   if (!application.gate.isShut(model)) return undefined;
   return model.isFull === undefined ? LATE : QUEUE_FULL;

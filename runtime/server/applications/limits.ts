@@ -1,27 +1,30 @@
-/** The limits of a server, and what they are where nothing else is said. */
+/** Limits of a server, with their defaults. */
 import { DEFAULT_MAX_PENDING } from "../../core/admission.ts";
 import type { PaceLimits } from "../bodies/body.ts";
 import type { HeadLimits } from "../connections/connection.ts";
 import type { ConnectionLimits } from "../connections/connections.ts";
 
 export interface ServerLimits extends ConnectionLimits, HeadLimits, PaceLimits {
-  /** Of a request's body, compressed and not, where its model's shapes could need more. */
+  /**
+   * Limit of a request's body, compressed and uncompressed, where its model's shapes could need
+   * more.
+   */
   readonly maxBodyBytes: number;
-  /** Of bodies and tensors of all requests that have no answer yet. */
+  /** Limit of the bodies and tensors of all unanswered requests together. */
   readonly maxBytesInFlight: number;
   /** Rows of one request, where its model has no limit of its own. */
   readonly maxRows: number;
   /** Rows of an application's requests that wait or run. */
   readonly maxPending: number;
-  /** Sequences that are open at a time, of a model that keeps state. */
+  /** Open sequences at a time, of a model that keeps state. */
   readonly maxSequences: number;
   /** Bytes of the states of all of them. */
   readonly maxSequenceBytes: number;
-  /** How long a sequence stays open without a request. */
+  /** Time after which a sequence without requests ends. */
   readonly sequenceIdleMs: number;
-  /** How long `close` goes on as before, but for its readiness. */
+  /** Time for which `close` keeps serving, although the server reports that it is not ready. */
   readonly drainDelayMs: number;
-  /** How long `close` then waits for what was sent. */
+  /** Time for which `close` then waits for open requests. */
   readonly drainTimeoutMs: number;
 }
 

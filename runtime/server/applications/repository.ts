@@ -22,14 +22,15 @@ export function repositoryIndex(state: ServerState, onlyReady: boolean): IndexEn
   return state.models.flatMap(({ application, names }) => {
     const isReady = state.isApplicationReady(application);
     if (!isReady && onlyReady) return [];
-    const told = isReady ? READY : UNAVAILABLE;
-    return names.map((name) => ({ name, version: "1", ...told }));
+    const readiness = isReady ? READY : UNAVAILABLE;
+    return names.map((name) => ({ name, version: "1", ...readiness }));
   });
 }
 
 /**
- * Follows the bundle's file as it is now.
- * @param parameters of the request, by their names. @throws HttpError 400 with why it does not.
+ * Reads the bundle's file again and serves it.
+ * @param parameters of the request. @throws HttpError 400 with the reason if the bundle is not
+ * accepted.
  */
 export async function loadModel(
   state: ServerState,
@@ -39,20 +40,23 @@ export async function loadModel(
   const application = applicationOf(state, name, "load");
   if (parameters.length > 0) {
     const found = parameters.join(", ");
-    throw refusal("load", name, `a bundle says all of it: expected no parameters, got ${found}`);
+    throw refusal(
+      "load",
+      name,
+      `expected no parameters, since the bundle defines the model, got ${found}`,
+    );
   }
   const { reload } = state;
   if (reload === undefined) {
-    throw refusal("load", name, "its bundle was given by the program, from no file");
+    throw refusal("load", name, "its bundle was not read from a file");
   }
   const reloaded = await reload(application.name);
   if (reloaded?.isFollowed !== true) throw refusal("load", name, reloaded?.notice ?? "it is gone");
 }
 
-const STAYS =
-  "a model stays as long as its server runs, whose workers its bundle divides; end the server";
+const STAYS = "a model cannot be unloaded while its server runs; stop the server";
 
-/** @throws HttpError 400 always: nothing is unloaded. */
+/** @throws HttpError 400 always, since models cannot be unloaded. */
 export function refuseUnload(state: ServerState, name: string): never {
   applicationOf(state, name, "unload");
   throw refusal("unload", name, STAYS);
@@ -68,7 +72,7 @@ function applicationOf(state: ServerState, name: string, action: string): Applic
   }
 }
 
-/** In the words by which Triton's clients know it. */
+/** Error in the format of Triton's clients. */
 function refusal(action: string, name: string, reason: string): HttpError {
   return new HttpError(400, `failed to ${action} '${name}', ${reason}`);
 }

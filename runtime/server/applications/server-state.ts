@@ -1,4 +1,4 @@
-/** What all listeners of a server share: its applications, and which inference requests are in. */
+/** State that all listeners of a server share: its applications and the open inference requests. */
 import { labelled, type MetricLine } from "../../base/exposition.ts";
 import type { Notice } from "../../base/notice.ts";
 import type { Access } from "../access/access.ts";
@@ -13,29 +13,29 @@ import { revisionOf, Trials } from "./trial.ts";
 
 export interface ServerStateOptions {
   readonly applications: readonly Application[];
-  /** Who may come in, by any listener. */
+  /** Access control of all listeners. */
   readonly access: Access;
-  /** For the bytes of all requests. */
+  /** Memory budget of all requests. */
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
-  /** What the server calls itself. */
+  /** Name of the server in its metadata. */
   readonly serverName: string;
-  /** What it is among the front ends of a cluster; left out where it is of none. */
+  /** Name of this front end in its cluster; undefined outside of a cluster. */
   readonly frontEnd?: string | undefined;
-  /** Of the program, as the server tells it. */
+  /** Version of the program in the server metadata. */
   readonly version: string;
-  /** Whether parameters of answers are all texts. */
+  /** Whether all parameters of answers are strings. */
   readonly hasTextParameters: boolean;
-  /** Milliseconds of a clock that does not go back. */
+  /** Monotonic clock, ms. */
   readonly nowMs: () => number;
-  /** Is added to `nowMs` to have milliseconds since 1970; for statistics only. */
+  /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
   readonly epochOffsetMs: number;
   readonly features: readonly RequestFeature[];
   readonly onNotice?: Notice | undefined;
   /**
-   * Reads the bundle of an application again and follows it if it can; never rejects. Null where
-   * there is no such application. Left out where bundles are not from files.
+   * Reads the bundle of an application again and serves it if possible; never rejects. Returns null
+   * for an unknown application. Default: bundles cannot be reloaded.
    */
   readonly reload?: Reload | undefined;
 }
@@ -90,7 +90,7 @@ export class ServerState {
     this.reload = options.reload;
   }
 
-  /** Of all models, with those that are called several. */
+  /** Names of all models, including alternative names. */
   get modelNames(): string[] {
     return this.models.flatMap(({ names }) => names);
   }
@@ -103,27 +103,27 @@ export class ServerState {
     return [...repository, ...sequence, ...this.features.extensions].sort();
   }
 
-  /** Those that answer what comes now; one that was replaced may still have requests. */
+  /** Applications that answer new requests; a replaced one may still have open requests. */
   get applications(): readonly Application[] {
     return this.#applications;
   }
 
-  /** Those that are served and those that run beside them. */
+  /** The served applications and those that run beside them. */
   get running(): readonly Application[] {
     return [...this.#applications, ...this.trials.beside];
   }
 
-  /** In the order of the applications. */
+  /** Models in the order of the applications. */
   get models(): readonly HostedModel[] {
     return this.#models;
   }
 
-  /** Whether it tells clients to go elsewhere. */
+  /** Whether the server reports that it is not ready because it stops. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
 
-  /** Whether it takes no inference any more. */
+  /** Whether it rejects new inference requests. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -132,19 +132,19 @@ export class ServerState {
     return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
-  /** Whether clients should be sent here, as those are told who ask whether it is ready. */
+  /** Whether the server is ready for new requests, as readiness probes see it. */
   get isFit(): boolean {
     return this.isReady && this.features.isFit(this.#applications);
   }
 
-  /** Whether the models of an application answer, whatever the others do. */
+  /** Whether the models of an application are ready, whatever the state of the others. */
   isApplicationReady({ endpoint }: Application): boolean {
     return !this.#isStopping && endpoint.isReady;
   }
 
   /**
-   * Another application answers from the next request on, in the place of one.
-   * @param known its models, where it has answered before; left out for new ones.
+   * Replaces an application from the next request on.
+   * @param known its models, if it has served before. Default: new ones.
    */
   replace(before: Application, after: Application, known?: readonly HostedModel[]): void {
     for (const { signature, sequences } of after.endpoint.models) {
@@ -161,7 +161,7 @@ export class ServerState {
     this.#models = namedApart(models);
   }
 
-  /** What all applications count, and what is counted of their requests whatever the method. */
+  /** Metrics of all applications and of their requests. */
   metricLines(): MetricLine[] {
     return [
       ...countedLines(this.applications, this.models),
@@ -179,15 +179,18 @@ export class ServerState {
     });
   }
 
-  /** It is not ready any more, so that nobody is sent here; who comes is still answered. */
+  /**
+   * Reports the server as not ready, so that load balancers stop sending requests; requests that
+   * still arrive are answered.
+   */
   stop(): void {
     this.#isStopping = true;
   }
 
   /**
-   * Waits for the inference that is in, and for the listeners to close.
-   * @param closed kept when all that came by the listeners is answered.
-   * @returns whether that was in time.
+   * Waits for open inference requests and for the listeners to close.
+   * @param closed resolves when all requests of the listeners are answered.
+   * @returns whether both ended in time.
    */
   async drain(closed: Promise<void>, timeoutMs: number): Promise<boolean> {
     this.stop();

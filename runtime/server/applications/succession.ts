@@ -1,13 +1,14 @@
 /**
- * One application after another in a running server: the next has its workers ready before it gets
- * a request, and the one before answers all that it has. Or one beside another, for a trial.
+ * Replaces an application in a running server: the workers of the next one are ready before it gets
+ * a request, and the previous one answers its open requests. Also runs one beside another for a
+ * trial.
  */
 import type { Application } from "./application.ts";
 import { hostedModels } from "./hosted-model.ts";
 import { type ServerState, within } from "./server-state.ts";
 import { Trial } from "./trial.ts";
 
-/** Of workers that do not fail but do not come up either. */
+/** Time limit for workers that neither fail nor become ready. */
 const READY_TIMEOUT_MS = 300_000;
 
 export interface Replaced {
@@ -36,9 +37,9 @@ export class Succession {
   }
 
   /**
-   * @param failed rejects where the workers of the next turn out to be of no use.
-   * @throws what starting its workers throws, what `failed` does, or Error if they are not ready in
-   * time or the server is closed; the one before goes on then.
+   * @param failed rejects if the workers of the next application turn out to be unusable.
+   * @throws errors of starting its workers and of `failed`, or Error if they are not ready in time
+   * or the server is closed; the previous application continues then.
    */
   async replace(before: Application, next: Application, failed: Promise<never>): Promise<Replaced> {
     await this.#opened(next, failed);
@@ -48,15 +49,15 @@ export class Succession {
   }
 
   /**
-   * Starts the workers of an application that runs beside those that are served, for a trial.
-   * @throws as `replace`, with nothing left open.
+   * Starts the workers of an application for a trial beside the served ones.
+   * @throws as `replace`, and closes the application.
    */
   async open(beside: Application, failed: Promise<never>): Promise<void> {
     await this.#opened(beside, failed);
     this.#state.trials.beside.add(beside);
   }
 
-  /** A share of the requests to one that is served go from now on to one that is open beside it. */
+  /** Routes a share of a served application's requests to one that was opened beside it. */
   begin(stable: Application, candidate: Application, share: number): Trial {
     const { trials } = this.#state;
     const before = trials.open.find((one) => one.candidate === candidate);
@@ -67,11 +68,14 @@ export class Succession {
     return trial;
   }
 
-  /** The candidate answers all from now on. @throws Error if the other is not served any more. */
+  /**
+   * Routes all requests to the candidate. @throws Error if the stable application is no longer
+   * served.
+   */
   promote(trial: Trial): Replaced {
     const { stable, candidate, models } = trial;
     if (!this.#state.applications.includes(stable)) {
-      throw new Error("the bundle that it was tried beside is not served any more");
+      throw new Error("the stable bundle of the trial is no longer served");
     }
     this.#state.trials.end(trial);
     this.#state.trials.beside.delete(candidate);
@@ -80,7 +84,7 @@ export class Succession {
     return { retired: this.#retire(stable) };
   }
 
-  /** One that is open beside others gets nothing more, answers what it has, and is closed. */
+  /** Stops new requests to an application beside others, and closes it after its open requests. */
   end(beside: Application): Promise<void> {
     const { trials } = this.#state;
     for (const trial of trials.open) if (trial.candidate === beside) trials.end(trial);

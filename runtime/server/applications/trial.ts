@@ -6,13 +6,13 @@ import type { HostedModel } from "./hosted-model.ts";
 /** Names this consumer of random numbers. */
 const STREAM = 0x63_61_6e_61;
 
-/** Of FNV-1a with 32 bits. */
+/** Offset basis of 32-bit FNV-1a. */
 const BASIS = 0x811c9dc5;
 const PRIME = 0x01000193;
 
 export class Sampler {
   readonly #share: number;
-  /** What the salt has made of the hash, to which ids are added. */
+  /** Hash of the salt, to which ids are added. */
   readonly #salted: number;
   readonly #rng: Rng;
 
@@ -57,7 +57,7 @@ export interface ArmCounts {
   readonly violated: number;
 }
 
-/** Of the application that is served, and the one that is tried. */
+/** The served application and the candidate. */
 export interface Arms {
   readonly stable: ArmCounts;
   readonly candidate: ArmCounts;
@@ -66,11 +66,11 @@ export interface Arms {
 export interface TrialOptions {
   /** The one that is served. */
   readonly stable: Application;
-  /** Its workers are ready. */
+  /** Its workers must be ready. */
   readonly candidate: Application;
-  /** Of the candidate, one for each model of the other. */
+  /** Models of the candidate, one for each model of the served application. */
   readonly models: readonly HostedModel[];
-  /** Of the requests that the candidate answers, 0..1. */
+  /** Share of requests that the candidate answers, 0..1. */
   readonly share: number;
 }
 
@@ -82,7 +82,7 @@ export class Trial {
   readonly #counts = { stable: { kept: 0, violated: 0 }, candidate: { kept: 0, violated: 0 } };
   readonly #modelByName: ReadonlyMap<string, HostedModel>;
   readonly #sampler: Sampler;
-  /** Of requests that were asked for before. */
+  /** Results for requests that were drawn before. */
   readonly #drawn = new WeakMap<object, boolean>();
 
   constructor({ stable, candidate, models, share }: TrialOptions) {
@@ -94,15 +94,16 @@ export class Trial {
     this.#sampler = new Sampler(share, candidate.endpoint.bundleSha256);
   }
 
-  /** Since it began. */
+  /** Results since the trial began. */
   get arms(): Arms {
     const { stable, candidate } = this.#counts;
     return { stable: { ...stable }, candidate: { ...candidate } };
   }
 
   /**
-   * @param hosted of the stable application. @param request the same one is always drawn alike.
-   * @param idOf by which its client knows it, undefined for by none.
+   * Draws the model for a request; the same request always gets the same one.
+   * @param hosted model of the stable application.
+   * @param idOf returns the client's id of the request; undefined without one.
    */
   routed(hosted: HostedModel, request: object, idOf: () => string | undefined): HostedModel {
     let isDrawn = this.#drawn.get(request);
@@ -136,11 +137,11 @@ const REVISION_DIGITS = 12;
 
 export class Trials {
   readonly #open = new Set<Trial>();
-  /** By both of its applications. */
+  /** Both applications of each trial have an entry. */
   readonly #byApplication = new Map<Application, Trial>();
-  /** Those whose workers run beside the ones that are served, tried or not. */
+  /** Applications whose workers run beside the served ones, in a trial or not. */
   readonly beside = new Set<Application>();
-  /** How many are open: requests need ask nothing else while it is 0. */
+  /** Number of open trials; requests need no other check while it is 0. */
   openCount = 0;
 
   get open(): readonly Trial[] {
@@ -154,7 +155,7 @@ export class Trials {
     this.#byApplication.set(trial.candidate, trial);
   }
 
-  /** All new requests go to the stable application. */
+  /** Routes all new requests to the stable application. */
   end(trial: Trial): void {
     this.#open.delete(trial);
     this.openCount = this.#open.size;
@@ -172,24 +173,24 @@ export class Trials {
     return trial.routed(hosted, request, idOf);
   }
 
-  /** The model of the bundle that is tried beside one; undefined where none is. */
+  /** Model of the candidate that is on trial beside a model; undefined without a trial. */
   besideOf(hosted: HostedModel): HostedModel | undefined {
     return this.#byApplication.get(hosted.application)?.besideOf(hosted);
   }
 
-  /** What clients are told of who answers, where that may be one of two; else undefined. */
+  /** Revision that clients see where one of two bundles may answer; else undefined. */
   revisionOf({ application }: HostedModel): string | undefined {
     if (!this.#byApplication.has(application)) return undefined;
     return revisionOf(application);
   }
 
-  /** A request is over. @param isKept whether it was answered in time. */
+  /** Called when a request is over. @param isKept whether it was answered in time. */
   onSettled(application: Application, isKept: boolean): void {
     this.#byApplication.get(application)?.onSettled(application, isKept);
   }
 }
 
-/** By which people tell the bundle of an application from others. */
+/** Short identifier of an application's bundle for people. */
 export function revisionOf({ endpoint }: Application): string {
   return endpoint.bundleSha256.slice(0, REVISION_DIGITS);
 }

@@ -10,49 +10,49 @@ import { largestRowShape } from "../tensors/padding.ts";
 import type { ModelTensor } from "../tensors/signature.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 
-/** The most bytes of a body, before and after decompression, and why so many. */
+/** Limits of a body in bytes, before and after decompression, with their reason. */
 export interface BodyLimit {
   readonly bytes: number;
-  /** Such as "what this server takes at most". */
+  /** Source of the limit in messages, such as "the limit of this server". */
   readonly why: string;
 }
 
-/** What the bodies of inference requests for a model may be. */
+/** Limits of the bodies of inference requests for a model. */
 export interface InferLimits {
-  /** With tensors in the JSON. */
+  /** Limit where the tensors are in the JSON. */
   readonly json: BodyLimit;
   /** Bytes of all tensors behind the JSON. */
   readonly maxBinaryBytes: number;
-  /** Of what the JSON consists, if it is long. */
+  /** Limits of the parts of long JSON. */
   readonly parts: JsonLimits;
   readonly maxRows: number;
 }
 
 /**
- * For an element in JSON with its comma, blanks and brackets: the longest integer of 16 bits and
- * the longest number have 6 and 24 characters.
+ * Bytes of an element in JSON with its comma, whitespace and brackets: the longest 16-bit integer
+ * has 6 characters, the longest number 24.
  */
 const SHORT_ELEMENT_BYTES = 16;
 const ELEMENT_BYTES = 32;
-/** For all of the JSON but the tensors. */
+/** Bytes of the JSON other than the tensors. */
 export const HEADER_BYTES = 65_536;
-/** For all of the JSON but the tensors: values, arrays and objects, strings. */
+/** Limit of the values, arrays, objects and strings of the JSON other than the tensors. */
 const HEADER_PARTS = 16_384;
 
-/** Of BYTES, which may be an image, or a book: as long as bodies may be. */
+/** BYTES elements may be images or books, so only the body's limit applies. */
 const UNKNOWN_BYTES = Number.POSITIVE_INFINITY;
 
 const SHORT_TYPES: readonly Datatype[] = ["BOOL", "UINT8", "INT8", "UINT16", "INT16"];
 
-/** Of a request for the index or for administrators, or to see or change settings. */
+/** Limit of repository index, admin and settings requests. */
 export const SMALL_LIMIT: BodyLimit = {
   bytes: 4096,
-  why: "what such a request takes at most",
+  why: "the limit of such requests",
 };
 
 /**
  * @param maxRows of one request.
- * @param maxBodyBytes which nothing is above.
+ * @param maxBodyBytes upper bound of all limits.
  */
 export function inferLimits(
   inputs: readonly ModelTensor[],
@@ -74,12 +74,12 @@ export function inferLimits(
       size *= rowShape[axis] ?? 1;
     }
     containers += arrays;
-    // Before an array there are a comma, or a colon, and its bracket.
+    // A comma or colon, and a bracket, come before each array.
     values += elements + 2 * arrays;
     if (datatype === "BYTES") strings += elements;
   }
   const types = [...new Set(inputs.map(({ datatype }) => datatype))];
-  const sizes = types.map((type) => `${jsonBytesOf(type)} bytes an element of ${type}`).join(", ");
+  const sizes = types.map((type) => `${jsonBytesOf(type)} bytes per element of ${type}`).join(", ");
   const needed = `${maxRows} rows as JSON, ${sizes}, and ${HEADER_BYTES} bytes beside them`;
   return {
     json: limited({ bytes: jsonBytes, why: needed }, maxBodyBytes),
@@ -94,7 +94,7 @@ export function bodyLimit(limits: InferLimits, headerLength: string | undefined)
   const { json, maxBinaryBytes, maxRows } = limits;
   const jsonBytes = plainLength(headerLength);
   if (jsonBytes === undefined || jsonBytes + maxBinaryBytes >= json.bytes) return json;
-  const why = `${maxRows} rows in ${maxBinaryBytes} bytes behind ${jsonBytes} of JSON`;
+  const why = `${maxRows} rows in ${maxBinaryBytes} bytes after ${jsonBytes} of JSON`;
   return { bytes: jsonBytes + maxBinaryBytes, why };
 }
 
@@ -110,10 +110,10 @@ function jsonBytesOf(datatype: Datatype): number {
 
 function limited(limit: BodyLimit, maxBodyBytes: number): BodyLimit {
   if (limit.bytes <= maxBodyBytes) return limit;
-  return { bytes: maxBodyBytes, why: "what this server takes at most" };
+  return { bytes: maxBodyBytes, why: "the limit of this server" };
 }
 
-/** What all requests may hold together. */
+/** Memory that all requests may hold together. */
 export class ByteBudget {
   readonly maxBytes: number;
   #heldBytes = 0;
@@ -141,7 +141,7 @@ export class ByteBudget {
     ];
   }
 
-  /** For one request; nothing is held yet. */
+  /** Creates the hold of a request, which is empty. */
   hold(): ByteHold {
     return new ByteHold((bytes, isSure) => this.#take(bytes, isSure));
   }
@@ -158,12 +158,12 @@ export class ByteBudget {
   }
 }
 
-/** What one request holds. */
+/** Memory that one request holds. */
 export class ByteHold {
   readonly #take: (bytes: number, isSure: boolean) => void;
   #bytes = 0;
 
-  /** @param take called with bytes that come on top, or go, and whether they may not be refused. */
+  /** @param take called with the change in bytes, and whether it must succeed. */
   constructor(take: (bytes: number, isSure: boolean) => void) {
     this.#take = take;
   }
@@ -172,14 +172,14 @@ export class ByteHold {
     return this.#bytes;
   }
 
-  /** Holds so many bytes if it holds fewer. @throws HttpError 503 if there is no room for them. */
+  /** Increases the hold to at least this size. @throws HttpError 503 if the budget is exhausted. */
   growTo(bytes: number): void {
     if (bytes <= this.#bytes) return;
     this.#take(bytes - this.#bytes, false);
     this.#bytes = bytes;
   }
 
-  /** Holds so many bytes from now on, which are there whether or not there is room for them. */
+  /** Sets the hold to this size, even beyond the budget, since the memory is already in use. */
   settle(bytes: number): void {
     this.#take(bytes - this.#bytes, true);
     this.#bytes = bytes;
@@ -194,17 +194,18 @@ export class ByteHold {
 /** Smaller bodies cost less to allocate than to keep; larger ones are rare, and mapped. */
 const LEAST_BYTES = 1 << 16;
 const MOST_BYTES = 1 << 20;
-/** Sizes of memory, so that bodies that differ by a little share it. */
+/** Memory sizes are multiples of this, so that bodies of similar size can share memory. */
 const STEP_BYTES = 1 << 16;
-/** Of what is kept and not used. */
+/** Limit of the memory that is kept for reuse. */
 const MAX_KEPT_BYTES = 1 << 25;
-/** What nobody has taken for so long goes back to the system. */
+/** Unused memory is released after this time. */
 const IDLE_MS = 20_000;
 
 /**
- * What lies outside of the heap of V8 and outlives two of its small collections goes back with the
- * next large one only, and bodies of half a MB make those come often. So the memory of a body that
- * surely nobody reads any more is used for another; of all others V8 finds out.
+ * Reuses the memory of request bodies. V8 frees memory outside of its heap that survived two minor
+ * collections only with the next major one, and bodies of half a MB would cause frequent major
+ * collections. So memory of a body that is certainly no longer read is used for another body; all
+ * other memory is left to V8.
  */
 export class BodyMemory {
   readonly #maxKeptBytes: number;
@@ -223,7 +224,7 @@ export class BodyMemory {
     return this.#keptBytes;
   }
 
-  /** @returns so many bytes, whatever they are; undefined for sizes that are not kept. */
+  /** @returns a buffer of that size with any content; undefined for sizes that are not pooled. */
   take(bytes: number): Buffer | undefined {
     if (bytes < LEAST_BYTES || bytes > MOST_BYTES) return undefined;
     this.#isUsed = true;
@@ -235,11 +236,14 @@ export class BodyMemory {
     return Buffer.from(memory, 0, bytes);
   }
 
-  /** Nobody reads it any more. @param memory any; what was not taken here is left alone. */
+  /**
+   * Called when the memory is no longer read. @param memory may be any; memory that was not taken
+   * here is ignored.
+   */
   giveBack(memory: ArrayBufferLike): void {
     if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
     const size = memory.byteLength;
-    // Another thread may have taken it over.
+    // Another thread may have received the memory.
     if (size === 0 || this.#keptBytes + size > this.#maxKeptBytes) return;
     const kept = this.#keptBySize.get(size);
     if (kept === undefined) this.#keptBySize.set(size, [memory]);
@@ -271,20 +275,21 @@ const COLLECT_BYTES = 24 * 2 ** 20;
 type Collect = (options: { readonly type: "minor" }) => void;
 
 /**
- * Bodies come in chunks of memory of their own, outside of the heap of V8, that are nearly all over
- * within milliseconds. A collection of what is young finds them at a small part of what marking the
- * whole heap takes, but V8 only begins one when its heap has grown, which bodies hardly make it do.
+ * Triggers minor collections of V8 for the memory of body chunks. Chunks have memory outside of
+ * V8's heap, and nearly all are unused within milliseconds. A minor collection frees them at a
+ * small part of the cost of a major one, but V8 starts one only when its heap has grown, which
+ * bodies hardly cause.
  */
 export class YoungMemory {
   #collect: Collect | undefined;
   #bytes = 0;
 
-  /** @param collect left out for that of V8. */
+  /** @param collect runs a collection. Default: V8's own. */
   constructor(collect?: Collect) {
     this.#collect = collect;
   }
 
-  /** So many bytes of a body have come. */
+  /** Called with the number of body bytes received. */
   onBytes(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes < COLLECT_BYTES) return;
@@ -294,7 +299,7 @@ export class YoungMemory {
   }
 }
 
-/** What V8 offers in contexts that are made while it is asked to; nothing where it does not. */
+/** V8's `gc` function, which new contexts have while V8 exposes it; a no-op where V8 does not. */
 function collector(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("globalThis.gc");

@@ -1,6 +1,6 @@
 /**
- * Request bodies: read into one buffer, and decompressed as they come, within a size, a time and
- * the bytes that the server may hold.
+ * Reads request bodies into one buffer, and decompresses them on the way, within limits of size,
+ * time and the server's memory.
  */
 import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
@@ -38,7 +38,7 @@ export async function readBody(request: IncomingMessage, reading: BodyReading): 
     : readCompressed(request, encoding as "gzip" | "deflate", sink, reading);
 }
 
-/** What `read` does of a body that needs no more than to be gathered, with less of it. */
+/** Short version of `read` for a body that only has to be concatenated. */
 function readPlain(
   request: IncomingMessage,
   sink: ByteSink,
@@ -79,7 +79,7 @@ function closedEarly(): HttpError {
   return new HttpError(400, "the connection ended before the body did");
 }
 
-/** Stops inflating as soon as there is more than is allowed. */
+/** Stops inflating as soon as the limit is exceeded. */
 function readCompressed(
   request: IncomingMessage,
   encoding: "gzip" | "deflate",
@@ -171,7 +171,7 @@ function read(
       });
     });
     const onData = (chunk: Buffer) => guarded(() => reader.onData(chunk));
-    // What is left to inflate is bounded, and takes no more of the client's time.
+    // The rest to inflate is bounded and does not depend on the client's speed.
     const onEnd = () => {
       pace.stop();
       request.off("close", onClose);
@@ -198,8 +198,8 @@ function tooLarge({ bytes, why }: BodyLimit, found: string): HttpError {
 }
 
 /**
- * Memory that grows in place. It is mapped for itself, so it goes back to the system with the body,
- * where what the heap of C has given to many bodies at once may stay with the process.
+ * Memory that grows in place. It has its own mapping, so it returns to the system with the body;
+ * the C heap may keep memory that was shared by many bodies.
  */
 interface Growing extends ArrayBuffer {
   resize(bytes: number): void;
@@ -214,8 +214,9 @@ const GrowingBuffer = ArrayBuffer as unknown as new (
 const MAPPED_BYTES = 2 ** 20;
 
 /**
- * One chunk that is the whole body is taken as it is; of several, each is copied once if the length
- * is known. If it is not, the buffer doubles, and from a size on grows where it is.
+ * Collects the chunks of a body. A single chunk that is the whole body is used as it is; several
+ * are copied once each if the length is known. Otherwise the buffer doubles, and grows in place
+ * from a certain size on.
  */
 export class ByteSink {
   #length = 0;
@@ -276,15 +277,15 @@ export class ByteSink {
 }
 
 export interface PaceLimits {
-  /** From the end of the header to the end of the body. */
+  /** Time limit from the end of the header to the end of the body. */
   readonly bodyTimeoutMs: number;
-  /** How often it is looked whether the body comes. */
+  /** Length of the windows in which the speed is measured. */
   readonly bodyWindowMs: number;
-  /** Bytes per second that must have come in each of these windows. */
+  /** Minimum speed in each of these windows, bytes per second. */
   readonly minBodyBytesPerS: number;
 }
 
-/** Those that have begun in this turn of the loop. */
+/** Paces that began in this turn of the event loop. */
 const begun = new Set<Pace>();
 let isTurnAwaited = false;
 
@@ -295,8 +296,8 @@ function waitForBegun(): void {
 }
 
 /**
- * Calls once when a body is too slow. One timer, whose waits end at whatever comes first, and which
- * a body that comes with its header goes without.
+ * Calls once when a body is too slow. Uses one timer for all its time limits, and none for a body
+ * that arrives with its header.
  */
 export class Pace {
   readonly #limits: PaceLimits;
@@ -308,8 +309,8 @@ export class Pace {
   #seenBytes = 0;
 
   /**
-   * @param bytes come so far.
-   * @param onSlow told what was expected and what was found.
+   * @param bytes number of bytes received so far.
+   * @param onSlow called with the expected and the measured rate.
    */
   constructor(limits: PaceLimits, bytes: () => number, onSlow: (reason: string) => void) {
     this.#limits = limits;
@@ -327,12 +328,13 @@ export class Pace {
     clearImmediate(this.#looking);
   }
 
-  /** From now on. */
+  /** Starts the time limits. */
   wait(): void {
     const { bodyTimeoutMs, bodyWindowMs } = this.#limits;
     const waitMs = Math.min(bodyWindowMs, bodyTimeoutMs - this.#passedMs);
     this.#timer = setTimeout(() => {
-      // What came while the server was busy is read first: it is no fault of the client's.
+      // Data that arrived while the server was busy is read first, since that delay is not the
+      // client's.
       this.#looking = setImmediate(() => this.#look(waitMs));
     }, waitMs);
   }

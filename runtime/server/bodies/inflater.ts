@@ -1,4 +1,4 @@
-/** Bodies that are decompressed as they come, on the threads of zlib. */
+/** Decompresses bodies as they arrive, on zlib's threads. */
 import { createGunzip, createInflate, createInflateRaw, type Gunzip } from "node:zlib";
 
 type Compression = "gzip" | "deflate";
@@ -6,26 +6,26 @@ type Compression = "gzip" | "deflate";
 export interface InflaterListener {
   readonly onData: (chunk: Buffer) => void;
   readonly onEnd: () => void;
-  /** It is not what it should be. */
+  /** Called for invalid data. */
   readonly onError: (reason: string) => void;
 }
 
 export interface Inflater {
-  /** @returns whether it takes more at once; if not, `onDrain` is called when it does. */
+  /** @returns whether more can be written at once; if not, `onDrain` is called when it can. */
   write(chunk: Buffer, onDrain: () => void): boolean;
   end(): void;
-  /** Nothing is told from now on. */
+  /** Ends all callbacks. */
   stop(): void;
 }
 
-/** Of what comes out in one piece. */
+/** Maximum size of a piece of output. */
 const CHUNK_BYTES = 65_536;
 
 export function isCompressed(encoding: string): encoding is Compression {
   return encoding === "gzip" || encoding === "deflate";
 }
 
-/** @param first bytes of what will be written to it. */
+/** @param first the first bytes that will be written. */
 export function inflaterOf(
   compression: Compression,
   first: Buffer,
@@ -63,7 +63,7 @@ export function inflaterOf(
 function streamOf(compression: Compression, first: Buffer): Gunzip {
   const options = { chunkSize: CHUNK_BYTES };
   if (compression === "gzip") return createGunzip(options);
-  // "deflate" is the zlib format, but some clients send it without its header, whose method is 8.
+  // "deflate" means the zlib format, but some clients omit its header, whose method is 8.
   const hasHeader = ((first[0] ?? 0) & 0x0f) === 8;
   return hasHeader ? createInflate(options) : createInflateRaw(options);
 }

@@ -1,15 +1,15 @@
-/** One client's connection: heads it refuses, answers it is owed, and how it ends. */
+/** State of a client's connection: rejected requests, pending answers, and how it ends. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CLOSE, HttpError, lastAnswer, REQUEST_CUT, reasonJson } from "./http-error.ts";
 
 export interface ConnectionEnd {
   /**
-   * How long what a client still sends is read once it was told that it is not wanted. To close
-   * without reading would reset the connection, and the client would lose the answer.
+   * How long to keep reading after a request was rejected. Closing without reading would reset the
+   * connection, and the client would lose the answer.
    */
   readonly lingerMs: number;
-  /** Requests of one connection that wait for their answers, at most. */
+  /** Maximum number of unanswered requests on one connection. */
   readonly maxPipelined: number;
 }
 
@@ -18,27 +18,30 @@ interface Owed {
   readonly response: ServerResponse;
 }
 
-/** First wait between two looks whether a client that ended its side is still there; it doubles. */
+/**
+ * First interval between checks whether a client that ended its side is still there; doubles each
+ * time.
+ */
 const LOOK_MS = 10;
 
 export class Connection {
   readonly #socket: Socket;
   readonly #end: ConnectionEnd;
   readonly #destroySoon: () => void;
-  /** In the order of the requests. */
+  /** Pending answers in the order of the requests. */
   readonly #owed: Owed[] = [];
   #latest: IncomingMessage | undefined;
-  /** Why no further request is read; told once what is owed before it has been sent. */
+  /** Why no further request is read; sent after the pending answers. */
   #refusal: HttpError | undefined;
   #isRefused = false;
   #isLeaving = false;
   #isEnding = false;
-  /** Whether the client sends requests before it has the answers to those before. */
+  /** Whether the client sends requests before earlier ones are answered. */
   #hasPipelined = false;
-  /** While it ends, requests that may still come of those that were sent before. */
+  /** While the connection ends: number of earlier requests that may still arrive. */
   #onTheWay = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** How long it has been owed nothing. */
+  /** Time without pending answers. */
   #idleMs = 0;
 
   constructor(socket: Socket, end: ConnectionEnd) {
@@ -47,21 +50,21 @@ export class Connection {
     // Node ends a connection by this once its last answer is written.
     this.#destroySoon = socket.destroySoon.bind(socket);
     socket.destroySoon = () => this.#leave();
-    // Node listens for errors no more once a client has asked for a tunnel; "close" follows.
+    // Node removes its error listener once a client has requested a tunnel; "close" follows.
     socket.on("error", () => {});
     socket.once("end", () => this.#onEnd());
     socket.once("close", () => this.#onClose());
   }
 
-  /** Whether a request has been read as far as the end of its header. */
+  /** Whether the header of a request has been read completely. */
   get hasAsked(): boolean {
     return this.#latest !== undefined;
   }
 
   /**
-   * Takes note of a request.
-   * @returns "answer" if it is to be answered, "ignore" if the connection is at its end, or why
-   * the request is refused.
+   * Registers a request.
+   * @returns "answer" for a request to answer, "ignore" if the connection is ending, or the error
+   * with which it is rejected.
    */
   take(request: IncomingMessage, response: ServerResponse): "answer" | "ignore" | HttpError {
     if (this.#isRefused || this.#isLeaving) return "ignore";
@@ -75,7 +78,7 @@ export class Connection {
     const { maxPipelined } = this.#end;
     if (this.#owed.length <= maxPipelined) return "answer";
     this.#isRefused = true;
-    const message = `expected at most ${maxPipelined} requests of a connection to wait for answers`;
+    const message = `expected at most ${maxPipelined} unanswered requests on a connection`;
     return new HttpError(429, message, CLOSE);
   }
 
@@ -87,7 +90,7 @@ export class Connection {
     if (this.#isRefused || this.#isLeaving) return false;
     this.#isRefused = true;
     const last = this.#owed.at(-1);
-    if (last === undefined) this.#tell(error);
+    if (last === undefined) this.#sendError(error);
     else if (last.request.complete) this.#refusal = error;
     // The body of the last request is what was refused.
     else if (!last.response.headersSent) answerLast(last.response, error);
@@ -95,8 +98,8 @@ export class Connection {
   }
 
   /**
-   * The server stops: the last answer that is owed says that the connection ends with it, so that
-   * the client sends nothing more that would be lost. Of who pipelines, more may be on its way.
+   * Announces the end of the connection in the last pending answer, so that the client sends no
+   * request that would be lost. With pipelining, more requests may be on their way.
    */
   announceEnd(): void {
     this.#isEnding = true;
@@ -108,17 +111,17 @@ export class Connection {
     if (last?.response.headersSent === false) last.response.setHeader("connection", "close");
   }
 
-  /** Whether no byte has come that is not answered, as far as the parser cannot tell. */
+  /** Whether all received bytes belong to answered requests, as far as the parser knows. */
   get isSilent(): boolean {
     return !this.hasAsked && this.#socket.bytesRead === 0;
   }
 
-  /** Ends the server's side, if nothing is owed; what comes crosswise is still read. */
+  /** Ends the server's side if no answer is pending; bytes that cross it are still read. */
   leaveIdle(): void {
     if (this.#owed.length === 0) this.#leave();
   }
 
-  /** Makes room at once; whoever is there is told why. */
+  /** Closes the connection to make room; a client that waits gets the error. */
   evict(error: HttpError): void {
     this.#isRefused = true;
     this.#isLeaving = true;
@@ -126,7 +129,7 @@ export class Connection {
     this.#destroySoon();
   }
 
-  /** @returns whether it has had nothing to do for longer than that. */
+  /** @returns whether it has been idle for longer than the limit. */
   isIdle(passedMs: number, limitMs: number): boolean {
     if (this.#owed.length > 0 || !this.hasAsked) return false;
     this.#idleMs += passedMs;
@@ -134,8 +137,8 @@ export class Connection {
   }
 
   /**
-   * A request has come while the connection is to end: its answer is the last now.
-   * @returns false where the answer before it was written as the last.
+   * Called for a request that arrives while the connection ends: its answer becomes the last one.
+   * @returns false where an earlier answer was already sent as the last.
    */
   #moveEnd(response: ServerResponse): boolean {
     if (this.#onTheWay > 0) {
@@ -151,10 +154,10 @@ export class Connection {
 
   #onClose(): void {
     clearTimeout(this.#timer);
-    // Node forgets a request that is answered; whoever still waits for its body learns it here.
+    // Node forgets an answered request, so readers that still wait for its body are ended here.
     if (this.#latest?.complete === false) this.#latest.destroy();
     for (const { response } of [...this.#owed]) {
-      // Node tells only the answer in turn that the connection is gone.
+      // Node reports a lost connection only to the current answer.
       if (response.socket === null) response.destroy().emit("close");
     }
   }
@@ -163,10 +166,10 @@ export class Connection {
     const at = this.#owed.indexOf(owed);
     if (at < 0) return;
     this.#owed.splice(at, 1);
-    if (this.#owed.length === 0 && this.#refusal !== undefined) this.#tell(this.#refusal);
+    if (this.#owed.length === 0 && this.#refusal !== undefined) this.#sendError(this.#refusal);
   }
 
-  #tell(error: HttpError): void {
+  #sendError(error: HttpError): void {
     if (!this.#socket.writable) this.#destroySoon();
     else {
       this.#socket.write(lastAnswer(error));
@@ -174,7 +177,7 @@ export class Connection {
     }
   }
 
-  /** Ends the server's side, and the connection once nothing comes from the client any more. */
+  /** Ends the server's side, and the connection once the client sends nothing more. */
   #leave(): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
@@ -192,14 +195,14 @@ export class Connection {
   }
 
   /**
-   * A client that has ended its side may still read, or may be gone: TCP tells only when something
-   * is sent to it. What HTTP allows to be sent before any answer is an interim one.
+   * A client that has ended its side may still read, or may be gone: TCP reports that only when
+   * something is sent. HTTP allows an interim response before any answer.
    */
   #onEnd(): void {
     if (this.#isLeaving) this.#destroySoon();
     const last = this.#owed.at(-1);
     if (last === undefined) return;
-    // Node tells that itself, but not of a request that asks for another protocol.
+    // Node handles this itself, except for a request that asks for another protocol.
     if (!last.request.complete) this.refuse(new HttpError(400, REQUEST_CUT));
     else if (!last.response.headersSent) last.response.setHeader("connection", "close");
     this.#look(LOOK_MS);
@@ -231,16 +234,16 @@ function isWhole(request: IncomingMessage): boolean {
 }
 
 export interface HeadLimits {
-  /** Of the request line and the header together. */
+  /** Limit of the request line and the headers together. */
   readonly maxHeaderBytes: number;
   /** Fields of a header. */
   readonly maxHeaderFields: number;
 }
 
-/** Characters of a name or address with a port, RFC 3986 §3.2.2; the parts are not told apart. */
+/** Characters of a host with an optional port, RFC 3986 §3.2.2; the parts are not distinguished. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** @returns why the connection is of no use any more, or undefined. */
+/** @returns the error with which the request is rejected, or undefined. */
 export function refusedHead(
   request: IncomingMessage,
   { maxHeaderFields }: HeadLimits,
@@ -268,16 +271,16 @@ function refusedHost(rawHeaders: readonly string[], minor: number): HttpError | 
   return refused(400, `Host: expected the field once, got it ${hostCount} times`);
 }
 
-/** Other codings than chunks are not undone here, so the body would be taken for what it is not. */
+/** Only chunked coding is decoded here; any other coding would misinterpret the body. */
 function refusedFraming({ headers, httpVersionMinor }: IncomingMessage): HttpError | undefined {
   const coding = headers["transfer-encoding"];
   if (coding === undefined) return undefined;
-  if (httpVersionMinor === 0) return refused(400, "Transfer-Encoding: HTTP/1.0 has none");
+  if (httpVersionMinor === 0) return refused(400, "Transfer-Encoding: not allowed in HTTP/1.0");
   if (coding.toLowerCase() === "chunked") return undefined;
   return refused(501, `Transfer-Encoding: expected chunked, got ${coding}`);
 }
 
-/** Whether bytes of the request may still come, which nobody reads unless they ask for them. */
+/** Whether unread bytes of the request may still arrive. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
@@ -291,10 +294,10 @@ function refused(status: number, message: string): HttpError {
 type Bearer<V> = Record<symbol, V | undefined>;
 
 /**
- * A WeakMap for objects that come by the thousand and live briefly. V8 takes what a WeakMap holds
- * for used in each of its small collections once the map itself has become old, and its table grows
- * with each entry: at 1300 requests/s a collection took 9 ms and came seven times a second. A
- * property of the object goes with the object.
+ * Associates data with objects, like a WeakMap, for short-lived objects in large numbers. V8 keeps
+ * the entries of an old WeakMap alive in minor collections, and its table grows with each entry: at
+ * 1300 requests/s a collection took 9 ms, seven times a second. A property is freed together with
+ * its object.
  */
 export class NotesAt<K extends object, V> {
   readonly #symbol = Symbol("note");

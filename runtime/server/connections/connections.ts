@@ -14,15 +14,15 @@ import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
 
 export interface ConnectionLimits extends ConnectionEnd, OutboxLimits {
   readonly maxConnections: number;
-  /** Also for a connection that sends nothing. */
+  /** Also applies to a connection that sends nothing. */
   readonly headerTimeoutMs: number;
-  /** How long a connection may stay open between requests. */
+  /** Maximum idle time between requests. */
   readonly idleTimeoutMs: number;
 }
 
-/** Connections that are told that there are too many; those beyond are dropped unanswered. */
+/** Connections over the limit that get an answer; further ones are closed without one. */
 export const SURPLUS_CONNECTIONS = 256;
-/** How often it is looked who is slow, at most. */
+/** Longest interval between checks for slow clients. */
 const SWEEP_MS = 1000;
 /** Requests of one look to the next, or the one after, that make a load. */
 const BUSY_COUNT = 20;
@@ -34,13 +34,13 @@ export class Connections {
   readonly outbox: Outbox;
   readonly #limits: ConnectionLimits;
   readonly #bySocket = new Map<Socket, Connection>();
-  /** Those without a request so far, the oldest first. */
+  /** Connections that have not sent a request yet, oldest first. */
   readonly #silent = new Set<Connection>();
   readonly #countByEnding = new Map<Ending, number>();
   readonly #sweep: NodeJS.Timeout;
   #isStopping = false;
   #askedCount = 0;
-  /** At the last look, and at the one before. */
+  /** Counts at the last check, and at the one before. */
   #askedAtLook = 0;
   #askedBefore = 0;
 
@@ -55,20 +55,20 @@ export class Connections {
     this.#sweep = setInterval(() => this.#look(sweepMs), sweepMs).unref();
   }
 
-  /** Whether a socket was given to `open`. */
+  /** Whether the socket was given to `open`. */
   has(socket: Socket): boolean {
     return this.#bySocket.has(socket);
   }
 
-  /** Of a socket that was given to `open`. */
+  /** Connection of a socket that was given to `open`. */
   of(socket: Socket): Connection {
     const connection = this.#bySocket.get(socket);
     return connection ?? this.open(socket);
   }
 
   /**
-   * Where there is no room, the connection that has waited longest to ask for something makes some;
-   * where all have asked, the new one is told that there is none.
+   * Opens a connection. At the limit, the oldest connection without a request is closed; if there
+   * is no such connection, the new one is rejected.
    */
   open(socket: Socket): Connection {
     const connection = new Connection(socket, this.#limits);
@@ -87,18 +87,18 @@ export class Connections {
     return connection;
   }
 
-  /** Tells that a connection has asked for something. */
+  /** Called when a connection has sent a request. */
   onAsked(connection: Connection): void {
     this.#silent.delete(connection);
     this.#askedCount++;
   }
 
-  /** Requests that have come. */
+  /** Number of requests received. */
   get askedCount(): number {
     return this.#askedCount;
   }
 
-  /** Whether requests come as of a load, and not one by one. */
+  /** Whether requests arrive at a rate that suggests a load, not single clients. */
   get isBusy(): boolean {
     return this.#askedCount - this.#askedBefore >= BUSY_COUNT;
   }
@@ -110,9 +110,8 @@ export class Connections {
   }
 
   /**
-   * Ends the connections on which nothing of a request has come. Node knows which they are, where
-   * they have asked before, and says so only by destroying them, which would reset what is on its
-   * way.
+   * Ends the connections on which no part of a request has arrived. For connections with earlier
+   * requests only Node knows that, and it can only destroy them, which would reset data in transit.
    */
   leaveIdle(server: Pick<Server, "closeIdleConnections">): void {
     const restored: (() => void)[] = [];
@@ -182,12 +181,12 @@ function tooMany(status: number, { maxConnections }: ConnectionLimits): HttpErro
   return new HttpError(status, message, RETRY_LATER);
 }
 
-/** In place of a status where the client was gone before its answer was written. */
+/** Status label where the client was gone before its answer was written. */
 const NONE = "none";
 
 /**
- * Requests whose header was read, and those that the HTTP parser refused: as many as there are
- * answers by status, requests whose client went away, and requests in flight.
+ * Counts of requests whose header was read, and of those that the HTTP parser rejected. Their sum
+ * equals the answers by status, plus requests whose client disconnected, plus requests in flight.
  */
 export class RequestCounts {
   readonly #byCode = new Map<string, number>();
@@ -195,7 +194,7 @@ export class RequestCounts {
   readonly #refusedWith = new NotesAt<IncomingMessage, number>();
   #inFlight = 0;
 
-  /** A request has come; it is counted when it is over. */
+  /** Called when a request arrives; it is counted when it is over. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     this.#inFlight++;
@@ -210,15 +209,18 @@ export class RequestCounts {
     });
   }
 
-  /** A request was answered as it came; what is left of its body is no request. */
+  /**
+   * Called when a request is answered before its body arrived; the rest of the body is not a
+   * request.
+   */
   onAnsweredEarly(request: IncomingMessage, code: number): void {
     this.#lastBySocket.set(request.socket, request);
     this.#count(code);
   }
 
   /**
-   * The parser has refused what came on a connection, and the answer is a code. In the body of a
-   * request it is that request which is refused, unless the client has gone.
+   * Called when the parser has rejected data on a connection with a status. Within a body, that
+   * request counts as rejected, unless its client has gone.
    */
   onRefused(socket: Socket, parserCode: string | undefined, status: number): void {
     const last = this.#lastBySocket.get(socket);

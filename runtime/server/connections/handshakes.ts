@@ -1,15 +1,18 @@
-/** Connections on which client and server agree on keys: no more than there is room for. */
+/** Limits the TLS handshakes in progress. */
 import type { Socket } from "node:net";
 
-/** Of more, the one that has taken longest is cut. */
+/** At the limit, the oldest handshake is cut. */
 const MAX_HANDSHAKES = 256;
 
 export class Handshakes {
-  /** By the other end, since Node gives the encrypted connection a socket of its own. */
+  /**
+   * Sockets by the peer's address and port, since Node creates a new socket for the encrypted
+   * connection.
+   */
   readonly #byPeer = new Map<string, Socket>();
   readonly #onFailed: () => void;
 
-  /** @param onFailed called for each that comes to nothing. */
+  /** @param onFailed called for each failed handshake. */
   constructor(onFailed: () => void) {
     this.#onFailed = onFailed;
   }
@@ -34,7 +37,7 @@ export class Handshakes {
     this.#byPeer.delete(peerOf(socket));
   }
 
-  /** Cuts those that are under way. */
+  /** Cuts the handshakes in progress. */
   cut(): void {
     for (const socket of this.#byPeer.values()) socket.destroy();
     this.#byPeer.clear();

@@ -17,9 +17,9 @@ export class HttpError {
   }
 }
 
-/** For what may well be answered if it is asked again. */
+/** Headers of errors that a retry may avoid. */
 export const RETRY_LATER = { "retry-after": "1" };
-/** For what must end the connection: what follows on it cannot be told from what was refused. */
+/** Headers of errors that must end the connection, since the next request's start is unknown. */
 export const CLOSE = { connection: "close" };
 
 /** UTF-16 units of a reason; it may repeat what the client sent, which has no such limit. */
@@ -33,13 +33,13 @@ export function reasonText(message: string): string {
   return cut.replace(/\s+/g, " ").replace(UNPRINTABLE, "\ufffd");
 }
 
-/** @param id of the request; left out where the client does not ask for it. */
+/** @param id of the request. Default: none. */
 export function reasonJson(message: string, id?: string): string {
   const error = reasonText(message);
   return JSON.stringify(id === undefined ? { error } : { error, id });
 }
 
-/** What Node tells of a connection that it cannot go on with. */
+/** Error of Node's HTTP parser that ends a connection. */
 export interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
 }

@@ -1,23 +1,22 @@
-/**
- * Answers on their way to clients: within a budget of memory, and no longer than a client takes
- * that reads.
- */
+/** Queue of response data for clients, with a memory budget and a time limit for slow readers. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { NotesAt } from "./connection.ts";
 
 export interface OutboxLimits {
-  /** Within which a client must have taken the next `SLICE_BYTES` of an answer, or its rest. */
+  /**
+   * Time limit within which a client must read the next `SLICE_BYTES` of an answer, or its rest.
+   */
   readonly sendTimeoutMs: number;
-  /** Bytes of answers that clients have not taken, of all connections. */
+  /** Limit of unsent response bytes on all connections. */
   readonly maxUnsentBytes: number;
   /** The same of one connection, where it is owed more than one answer. */
   readonly maxUnsentBytesPerConnection: number;
 }
 
 /**
- * A large answer is written in slices, so that it can be seen how fast it is taken; a smaller one
- * is put together, because one system call costs less than telling the system of its parts.
+ * Large answers are written in slices, so that the client's speed can be measured. Smaller ones are
+ * concatenated, because one system call costs less than a vectored write.
  */
 const SLICE_BYTES = 1 << 16;
 
@@ -26,9 +25,9 @@ const TEXT_BYTES = 1 << 12;
 
 interface Sending {
   readonly response: ServerResponse;
-  /** Not yet taken by the system, which has buffers of its own for each connection. */
+  /** Bytes that the kernel has not accepted yet; it has its own buffer per connection. */
   leftBytes: number;
-  /** Since something was taken, or since the answers before it were. */
+  /** Time since the last progress, or since the previous answer was sent. */
   waitedMs: number;
 }
 
@@ -36,7 +35,7 @@ export type Unread = "slow reader" | "unread answers";
 
 export class Outbox {
   readonly #limits: OutboxLimits;
-  /** Those that clients have kept waiting the longest come first. */
+  /** Sendings with the longest wait first. */
   readonly #sendings = new Set<Sending>();
   readonly #bytesBySocket = new NotesAt<Socket, number>();
   readonly #onCut: (reason: Unread) => void;
@@ -47,12 +46,12 @@ export class Outbox {
     this.#onCut = onCut;
   }
 
-  /** Bytes of answers that clients have not taken. */
+  /** Response bytes that clients have not read. */
   get unsentBytes(): number {
     return this.#unsentBytes;
   }
 
-  /** Writes the body of an answer whose header has been given, and ends it. */
+  /** Writes the body of an answer whose header was already written, and ends it. */
   send(response: ServerResponse, parts: readonly Uint8Array[]): void {
     let bytes = 0;
     for (const { length } of parts) bytes += length;
@@ -99,7 +98,7 @@ export class Outbox {
       sending.leftBytes -= bytes;
       sending.waitedMs = 0;
       this.#count(sending, -bytes);
-      // It goes behind those that have made no progress since.
+      // Moves it behind those without progress since.
       this.#sendings.delete(sending);
       this.#sendings.add(sending);
       next();
@@ -127,7 +126,7 @@ export class Outbox {
 
   #cut(sending: Sending, reason: Unread): void {
     const { socket } = sending.response.req;
-    // It counts no more from here on, or those after it would be cut for its bytes.
+    // Its bytes count no longer, or later answers would be cut because of them.
     this.#release(sending);
     if (socket.destroyed) return;
     this.#onCut(reason);

@@ -2,16 +2,17 @@
 import { Server } from "node:net";
 
 /**
- * A turn of the event loop as short as this did nothing else, so the kernel was asked for
- * connections just now. What is short grows by so much a ms, for a server at its limit has none.
+ * A shorter turn of the event loop did nothing else, so the kernel was just asked for connections.
+ * The limit grows with time, because a server at its capacity has no short turns.
  */
 const SHORT_TURN_MS = 0.05;
 const SHORT_TURN_GROWTH = 0.002;
 const MAX_ACCEPTING_MS = 5000;
 
 /**
- * To close a listening socket resets the connections that wait in it. One turn of the loop accepts
- * at least one of them, so it is closed after turns that brought none.
+ * Closes a listening socket without resetting the connections that wait in it. One turn of the
+ * event loop accepts at least one of them, so the socket is closed after turns without a new
+ * connection.
  */
 export function stopAccepting(server: Server): Promise<void> {
   let hasCome = false;

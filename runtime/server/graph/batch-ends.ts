@@ -1,6 +1,6 @@
 /**
- * What becomes of the queries of a batch that is over: they are handed on to the tasks behind and
- * to their requests, fail, or are tried again.
+ * Processes the queries of finished batches: forwards them to the next tasks and to their requests,
+ * fails them, or retries them.
  */
 import { mayTryAgain } from "../../core/second-try.ts";
 import type { BatchResult, RowsRefusedError } from "../../exec/models/executor.ts";
@@ -24,9 +24,9 @@ interface BatchEndsOptions {
   readonly dispatcher: Pick<RecordedDispatcher, "onFanout" | "onRetry">;
   readonly observer: PipelineObserver;
   readonly nowMs: () => number;
-  /** Gives a query that came out of a batch to the dispatcher. @param parent its slot. */
+  /** Submits a query that follows from a batch to the dispatcher. @param parent its slot. */
   readonly handIn: (query: PipelineQuery, parent: number, nowMs: number) => void;
-  /** Does what the dispatcher says. */
+  /** Executes commands of the dispatcher. */
   readonly carryOut: (commands: readonly PipelineCommand[], nowMs: number) => void;
   /** Once all queries of an event are handed in. */
   readonly startBatches: (nowMs: number) => void;
@@ -52,7 +52,7 @@ export class BatchEnds {
     }
     for (const slot of batch.queries) slots.retire(slot);
     for (const [row, slot] of batch.queries.entries()) this.#handOn(slot, row, cut, batch);
-    // Names of queries are free once everything that came out of them is known.
+    // Slots are free once all following queries are known.
     for (const slot of batch.queries) slots.free(slot);
     this.#options.startBatches(nowMs);
   }
@@ -76,7 +76,7 @@ export class BatchEnds {
     request.take(query, parts, isLast, batch);
     const next = course.follow(query, sent, cut, row);
     if (next === NO_ROOM) {
-      const message = "rows that tasks have made: as many are under way as may be";
+      const message = "queue full: the maximum number of rows that tasks have made is in progress";
       requests.fail(request, "queue-full", message);
       return;
     }
@@ -89,7 +89,7 @@ export class BatchEnds {
     requests.answerIfDone(request, course, nowMs);
   }
 
-  /** Its own outputs do not say how many queries follow it. */
+  /** Fails a query whose outputs do not say how many queries follow. */
   #failQuery({ request, task, variant: index }: PipelineQuery, problem: string): void {
     const { signature, requests } = this.#options;
     const variant = at(signature.variants, index);
@@ -122,13 +122,13 @@ export class BatchEnds {
     this.#options.startBatches(nowMs);
   }
 
-  /** The model could not run it, or its answer is none. */
+  /** Called when the model failed, or its answer is invalid. */
   fail({ queries }: RunningBatch, message: string): void {
     const { slots, requests } = this.#options;
     for (const slot of queries) requests.fail(slots.free(slot).request, "inference", message);
   }
 
-  /** What may be tried again waits again; the others fail. */
+  /** Retries the queries that may be retried, and fails the others. */
   lose(batch: RunningBatch, message: string): void {
     const { slots, requests, observer } = this.#options;
     const nowMs = this.#options.nowMs();

@@ -1,8 +1,8 @@
-/** What a driver asks of whoever makes forecasts beside what is served. */
+/** Forecasts for the dispatcher, which a driver asks for. */
 export interface Forecasts {
   /**
-   * The dispatcher may have looked at the traffic: then another forecast is begun.
-   * @param tell called with it, queries/s, or with NaN where it failed.
+   * Called when the dispatcher may have recorded new traffic; starts another forecast then.
+   * @param tell called with the forecast, queries/s, or with NaN if it failed.
    */
   follow(tell: (qps: number) => void): void;
 }

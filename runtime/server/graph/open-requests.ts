@@ -14,7 +14,7 @@ interface OpenRequestsOptions {
   readonly slots: QuerySlots;
   readonly dispatcher: Pick<RecordedDispatcher, "onCancel">;
   readonly observer: PipelineObserver;
-  /** What the way of requests has of their deadlines; undefined for nothing. */
+  /** Times of the request path that deadlines include; undefined for none. */
   readonly path: PathTimes | undefined;
 }
 
@@ -52,7 +52,7 @@ export class OpenRequests {
     return this.#courseByRequest.get(request);
   }
 
-  /** Nothing, while something of it waits or runs. */
+  /** Answers the request if none of its queries waits or runs. */
   answerIfDone(request: PipelineRequest, course: Course, nowMs: number): void {
     if (request.isSettled) return;
     request.answerIfDone(course, nowMs);
@@ -69,15 +69,15 @@ export class OpenRequests {
     const { slots, observer, signature } = this.#options;
     const { request, task, losses, lossMessage } = slots.free(slot);
     if (reason === DROP_NO_WORKER && losses > 0) {
-      // Nobody is left to try again what may have ended its worker.
+      // After this loss no worker is left for a retry of a batch that may have ended its worker.
       this.fail(request, "worker-lost", lossMessage);
       return;
     }
     observer.onQueryDropped(task, reason);
     const { name } = at(signature.tasks, task);
-    if (reason === DROP_NO_WORKER) this.fail(request, "no-worker", `${name}: no worker is up`);
+    if (reason === DROP_NO_WORKER) this.fail(request, "no-worker", `${name}: no worker is ready`);
     else if (reason === DROP_LATE)
-      this.fail(request, "late", `${name}: its deadline cannot be met any more`);
+      this.fail(request, "late", `${name}: its deadline can no longer be met`);
     else this.fail(request, "queue-full", `${name}: the queue is full`);
   }
 

@@ -1,4 +1,4 @@
-/** Hosts a pipeline, all of whose tasks one server runs. */
+/** Application of a pipeline whose tasks all run on one server. */
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/models/executor.ts";
 import {
   type Application,
@@ -20,8 +20,8 @@ export interface PipelineApplicationOptions extends ApplicationOptions {
 }
 
 /**
- * @param pipelineOf what serving the bundle needs of it, with room for so many rows.
- * @throws what `pipelineOf` throws.
+ * @param pipelineOf returns the served pipeline with a capacity of that many rows.
+ * @throws errors of `pipelineOf`.
  */
 export function pipelineApplication(
   options: PipelineApplicationOptions,

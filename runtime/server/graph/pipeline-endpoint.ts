@@ -22,10 +22,10 @@ import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 interface PipelineEndpointOptions {
   readonly bundle: PipelineBundle;
   readonly bundleSha256: string;
-  /** What serving the bundle needs of it. */
+  /** Configuration of the pipeline from its bundle. */
   readonly pipeline: ServedPipeline;
   readonly nowMs: () => number;
-  /** Rows of requests that have no answer yet, at most. */
+  /** Maximum number of rows in unanswered requests. */
   readonly maxPending: number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly onWorkerLost: (worker: number, reason: string) => void;
@@ -59,8 +59,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const arrivals = new ArrivalCounts(bundle.slo.latencyMs, nowMs);
     this.watched = { times, arrivals, reading: () => this.#reading() };
     const path = pathTimesOf(bundle.cluster);
-    const told = { observer, recorder, times, path };
-    const scheduler = new PipelineScheduler({ ...pipeline, ...told, maxPending, nowMs });
+    const observation = { observer, recorder, times, path };
+    const scheduler = new PipelineScheduler({ ...pipeline, ...observation, maxPending, nowMs });
     this.#scheduler = scheduler;
     const onLost = (worker: number, reason: string, isHung?: boolean) => {
       scheduler.onWorkerLost(worker, reason, isHung);
@@ -160,7 +160,7 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
   replaceBundle(bundle: Bundle): string {
     const difference = this.#pipeline.differenceFrom(bundle);
     if (difference !== null) return `it has another ${difference}`;
-    return "the plans of a pipeline are not exchanged while it is served";
+    return "the plans of a pipeline cannot be replaced while it is served";
   }
 
   share(share: LoadShare): void {

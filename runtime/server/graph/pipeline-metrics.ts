@@ -17,19 +17,22 @@ const DROP_REASONS: readonly (readonly [reason: number, text: string])[] = [
   [DROP_LATE, "late"],
 ];
 
-/** State of the server at the time it is asked. */
+/** State of the server at the time of the scrape. */
 interface PipelineGauges {
   readonly loadQps: number;
   readonly pendingQueries: number;
   readonly readyWorkers: number;
   readonly workers: number;
   readonly servers: number;
-  /** By variant among those of all tasks: workers that are to hold it, and that do. */
+  /**
+   * Workers that are assigned each variant, and those that are ready with it, indexed by variant
+   * across all tasks.
+   */
   readonly workersByVariant: readonly { readonly assigned: number; readonly ready: number }[];
   readonly level: number;
   readonly topLevelQps: number;
   readonly bundleSha256: string;
-  /** Of the level that is followed. */
+  /** Promises of the current level. */
   readonly promise: Promised;
 }
 
@@ -61,7 +64,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   readonly #drops: readonly DropCounter[];
   readonly #slackByTask: readonly Histogram[];
   readonly #rows: Record<RowsOutcome, number> = { satisfied: 0, late: 0, dropped: 0 };
-  /** Of the rows that were answered in time. */
+  /** Sum over the rows that were answered in time. */
   #accuracySum = 0;
   readonly #losses = new LossCounts();
 
@@ -83,12 +86,12 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     this.#slackByTask = tasks.map(() => new Histogram(SLACK_BOUNDS_SECONDS));
   }
 
-  /** By what became of them, since the start. */
+  /** Number of rows by outcome since the start. */
   get rows(): Readonly<Record<RowsOutcome, number>> {
     return { ...this.#rows };
   }
 
-  /** Stated accuracies of those who answered rows in time, summed. */
+  /** Sum of the stated accuracies of the variants that answered rows in time. */
   get accuracySum(): number {
     return this.#accuracySum;
   }
@@ -171,7 +174,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   #planLines({ level, workersByVariant }: PipelineGauges): MetricLine[] {
     const none = { assigned: 0, ready: 0 };
     return [
-      ...metric("stratagem_level", "gauge", "Index of the load level that is followed", level),
+      ...metric("stratagem_level", "gauge", "Index of the current load level", level),
       ...taskWorkerLines(
         this.#variants.map(({ task, variant }, index) => [
           { task, variant },
@@ -184,7 +187,7 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
   #clusterLines(gauges: PipelineGauges): MetricLine[] {
     const { pendingQueries, readyWorkers: ready, workers: total, servers: planned } = gauges;
     return [
-      head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
+      head("stratagem_queries_total", "counter", "Rows of requests by outcome"),
       ...Object.entries(this.#rows).map(([outcome, count]) =>
         line("stratagem_queries_total", { outcome }, count),
       ),

@@ -1,4 +1,4 @@
-/** What metrics of a pipeline are made of. */
+/** Events from which the metrics of a pipeline are computed. */
 import type { BatchTimes } from "../requests/request.ts";
 
 export interface PipelineObserver {
@@ -7,15 +7,15 @@ export interface PipelineObserver {
   /** @param reason as in the command buffer. */
   onQueryDropped(task: number, reason: number): void;
   /**
-   * Rows of a request, all of which came to the same end.
-   * @param accuracy of whoever answered; left out where nobody did.
+   * Called when rows of a request ended with the same outcome.
+   * @param accuracy of the variants that answered. Default: no answer.
    */
   onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */
   onFanout(variant: number, childTask: number, count: number): void;
   /** @param isHung whether it did not answer in time. */
   onWorkerLost(isHung: boolean): void;
-  /** A query whose worker was lost waits again. */
+  /** Called when a query whose worker was lost waits again. */
   onQueryRetried(): void;
 }
 

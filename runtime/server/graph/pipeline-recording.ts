@@ -1,6 +1,6 @@
 /**
- * The log of a running pipeline: what its dispatcher was told and what it answered. Replaying the
- * events gives the same commands.
+ * Log of a running pipeline: the events and commands of its dispatcher. Replaying the events gives
+ * the same commands.
  */
 import type { LoadShare } from "../../core/load-share.ts";
 
@@ -24,7 +24,7 @@ export type PipelineEvent =
   | (Timed & {
       readonly kind: "done";
       readonly worker: number;
-      /** How long the model ran in the worker; left out where it was not measured. */
+      /** Run time of the model in the worker; undefined where it was not measured. */
       readonly ranMs?: number;
     })
   | (Timed & { readonly kind: "retry"; readonly query: number; readonly task: number })
@@ -36,7 +36,9 @@ export type PipelineEvent =
     }
   | (Timed & { readonly kind: "wake" })
   | (Timed & { readonly kind: "share" } & LoadShare)
-  /** Highest rate of a second to come, requests per second; NaN takes the one before back. */
+  /**
+   * Highest expected rate of one second, requests per second; NaN withdraws the previous forecast.
+   */
   | { readonly kind: "forecast"; readonly qps: number }
   | { readonly kind: "cancel"; readonly query: number };
 

@@ -52,8 +52,8 @@ export class PipelineReplayer implements Replayer {
   readonly #commands: CommandBuffer;
 
   /**
-   * @param dispatcher nothing has been told to it.
-   * @param queryCapacity queries of the commands of one event at most.
+   * @param dispatcher a new dispatcher without any events.
+   * @param queryCapacity maximum number of queries in the commands of one event.
    */
   constructor(dispatcher: ServedDispatcher, queryCapacity: number) {
     this.#dispatcher = dispatcher;

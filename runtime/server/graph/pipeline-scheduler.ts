@@ -26,39 +26,38 @@ import { marked } from "./worker-orders.ts";
 
 interface PipelineSchedulerOptions {
   readonly signature: PipelineSignature;
-  /** Of the bundle, with room for `queryCapacity` queries; nothing has been told to it. */
+  /** New dispatcher of the bundle, with a capacity of `queryCapacity` queries. */
   readonly dispatcher: ServedDispatcher;
-  /** Queries of all tasks that wait or run at most. */
+  /** Maximum number of queries of all tasks that wait or run. */
   readonly queryCapacity: number;
-  /** Rows of requests that have no answer yet, at most. */
+  /** Maximum number of rows in unanswered requests. */
   readonly maxPending: number;
   readonly answererOf: AnswererOf;
   readonly courses: Courses;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
-  /** As of `ServedPipeline`; left out, workers have the time that any batch has. */
+  /** Same as in `ServedPipeline`. Default: all batches have the same time. */
   readonly p99Ms?: ServedPipeline["p99Ms"] | undefined;
-  /** Left out where the dispatcher takes no forecasts, or makes its own. */
+  /** Default: the dispatcher takes no forecasts, or makes its own. */
   readonly forecasts?: Forecasts | undefined;
-  /** What the way of requests has of their deadlines; left out for nothing. */
+  /** Times of the request path that deadlines include. Default: none. */
   readonly path?: PathTimes | undefined;
   readonly nowMs: () => number;
   readonly recorder?: PipelineRecorder | undefined;
   readonly observer: PipelineObserver;
-  /** Told what batches take; left out where nobody asks. */
+  /** Receives the times of batches. Default: no measurement. */
   readonly times?: ServiceTimes | undefined;
   /** Which kind of place a worker is to its profile; of cores where workers have several. */
   readonly kindOf?: ServedPipeline["kindOf"] | undefined;
 }
 
 /**
- * The driver of a pipeline's dispatcher on the wall clock. The rows of requests become queries of
- * the entry tasks; what comes out of a batch becomes queries of the tasks behind it; a request is
- * answered when nothing of it waits or runs.
- *
- * A query has a slot until its batch is over, and slots are limited. What was lost, dropped or
- * refused fails its request at once; the rest of that request is taken back or, where it runs,
- * thrown away.
+ * Drives a pipeline's dispatcher on the wall clock. The rows of requests become queries of the
+ * entry tasks; the outputs of a batch become queries of the next tasks; a request is answered when
+ * none of its queries waits or runs.
+ * A query has a slot until its batch is over, and slots are limited. A lost, dropped or rejected
+ * query fails its request at once; the other queries of that request are withdrawn, or their
+ * results are discarded.
  */
 export class PipelineScheduler {
   readonly #options: PipelineSchedulerOptions;
@@ -137,7 +136,7 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
-  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
+  /** @param deadlineMs the client's deadline; decisions reserve time for the request path. */
   submit(rows: RequestRows, deadlineMs: number): Submission {
     return this.#entry.submit(rows, deadlineMs, this.#now());
   }
@@ -164,7 +163,7 @@ export class PipelineScheduler {
     this.#carryOut(this.#dispatcher.onModelReady(worker, nowMs), nowMs);
   }
 
-  /** The next batch of the worker runs on the cores that were asked for last. */
+  /** Called when the cores requested last are in force; the worker's next batch runs on them. */
   onResized(worker: number): void {
     if (!this.#models.isUp(worker) || !this.#models.isAssigned(worker)) return;
     const nowMs = this.#now();
@@ -182,12 +181,12 @@ export class PipelineScheduler {
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
   }
 
-  /** Is one of several front ends from now on. */
+  /** Sets this front end's share among several. */
   share(share: LoadShare): void {
     this.#dispatcher.onShare(share, this.#now());
   }
 
-  /** What is seen here, to tell the other front ends. */
+  /** Load seen by this front end, for the other front ends. */
   seenLoad(): SeenLoad {
     return this.#dispatcher.seenLoad(this.#now());
   }
@@ -234,7 +233,7 @@ export class PipelineScheduler {
 
   #run(batch: RunningBatch): void {
     const { worker, variant, rows } = batch;
-    // Its worker was lost while an earlier command was carried out.
+    // The worker was lost while an earlier command was executed.
     if (!this.#runs.isComputing(batch)) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
     const executor = this.#executor;

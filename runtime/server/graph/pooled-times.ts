@@ -1,4 +1,4 @@
-/** What batches take where every pool has a profile of its own. */
+/** Profiled times of batches where every pool has its own profile. */
 import type { Pool, PoolProfile } from "../../bundle/schema.ts";
 import { p99MsOf } from "../measures/service-times.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
@@ -10,7 +10,7 @@ interface PooledBundle {
   }[];
 }
 
-/** Of a variant among those of all tasks, on the pool of a worker. */
+/** Returns the p99 of a variant, indexed across all tasks, on the pool of a worker. */
 export function pooledP99Ms({ cluster, tasks }: PooledBundle): ServedPipeline["p99Ms"] {
   const variants = tasks.flatMap((task) => task.variants);
   const poolByWorker = cluster.pools.flatMap(({ workers }, pool) =>

@@ -1,4 +1,4 @@
-/** How many queries of a graph of replicas there is room for at a time. */
+/** Number of queries of a task graph that can be open at a time. */
 
 import { meanRowsOf } from "../../bundle/schema.ts";
 import { busyNames, type ReplicaShape } from "../../core/graph/replica-shape.ts";
@@ -12,22 +12,22 @@ interface QueryRoom {
 
 type RoomShape = Pick<ReplicaShape, "graph" | "taskCount" | "workerCount" | "maxBatchByTaskPool">;
 
-/** @param maxPending rows that are open at most. */
+/** @param maxPending maximum number of open rows. */
 export function queryRoom(shape: RoomShape, maxPending: number): QueryRoom {
   const madeRows = madeRowCapacity(shape.graph, maxPending);
-  // A row waits for every task at once at most.
+  // A row waits for each task at most once.
   const queryCapacity = shape.taskCount * maxPending + madeRows + busyNames(shape);
   return { queryCapacity, madeRows };
 }
 
-/** Rows that there is room for, times those that requests make in the mean: some make more. */
+/** Capacity for made rows as a multiple of the mean, since some requests make more. */
 const ROOM = 4;
-/** For each row that may be pending, at least; as many as a tree of Loki has room for. */
+/** Minimum per row that may be pending; Loki's trees have the same capacity. */
 const LEAST_PER_ROW = 16;
-/** Each takes some hundred bytes. */
+/** Each row takes some hundred bytes. */
 const MOST_ROWS = 2 ** 21;
 
-/** @param maxPending rows of requests that are open at most. */
+/** @param maxPending maximum number of rows of open requests. */
 function madeRowCapacity({ scopes }: TaskGraph, maxPending: number): number {
   if (scopes.length === 1) return 0;
   const [, ...made] = meanRowsOf(scopes);

@@ -2,7 +2,10 @@
 import { assert } from "../../core/assert.ts";
 import type { PipelineQuery } from "./requests/pipeline-request.ts";
 
-/** The dispatcher's names for queries: indices of slots, whose number is limited. */
+/**
+ * Slots of queries; their indices are the dispatcher's names for queries, so their number is
+ * limited.
+ */
 export class QuerySlots {
   readonly #queryBySlot: (PipelineQuery | undefined)[];
   readonly #free: number[];
@@ -20,7 +23,7 @@ export class QuerySlots {
     return this.#queryBySlot.length - this.#free.length;
   }
 
-  /** There has to be a free one. */
+  /** A slot must be free. */
   take(query: PipelineQuery): number {
     const slot = this.#free.pop();
     assert(slot !== undefined, "a request is refused if there are not enough slots");

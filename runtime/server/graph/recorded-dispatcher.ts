@@ -14,23 +14,23 @@ import { WakeTimer } from "../wake-timer.ts";
 import type { PipelineCommand, PipelineRecorder } from "./pipeline-recording.ts";
 
 /**
- * A dispatcher of a pipeline; where its plans resize workers it is told of that, and of forecasts.
+ * A dispatcher of a pipeline; one whose plans resize workers also receives resizes and forecasts.
  */
 export type ServedDispatcher = PipelineDispatcher & Partial<ResizedPipeline>;
 
 interface RecordedDispatcherOptions {
-  /** Nothing has been told to it. */
+  /** A new dispatcher without any events. */
   readonly dispatcher: ServedDispatcher;
-  /** Queries of the commands of one event at most. */
+  /** Maximum number of queries in the commands of one event. */
   readonly queryCapacity: number;
   readonly recorder: PipelineRecorder | undefined;
-  /** Called when the dispatcher wants to be asked again. */
+  /** Called when the dispatcher requests a wake-up. */
   readonly onWake: () => void;
 }
 
 /**
- * A pipeline's dispatcher whose events and commands are recorded. Commands are copied out: what is
- * done about one may bring the next event.
+ * Records the events and commands of a pipeline's dispatcher. Commands are copied, because
+ * executing one may cause the next event.
  */
 export class RecordedDispatcher {
   readonly #dispatcher: ServedDispatcher;
@@ -74,7 +74,7 @@ export class RecordedDispatcher {
     return this.#dispatcher.seenLoad(nowMs);
   }
 
-  /** It counts from the next look at the demand on. */
+  /** Takes effect from the next check of the demand. */
   onShare(share: LoadShare, nowMs: number): void {
     this.#recorder?.({ kind: "share", ...share, nowMs });
     this.#dispatcher.onShare(share);
@@ -131,7 +131,7 @@ export class RecordedDispatcher {
     return this.#commands(nowMs);
   }
 
-  /** It counts from the next look at the traffic on. */
+  /** Takes effect from the next check of the traffic. */
   onForecast(qps: number): void {
     this.#recorder?.({ kind: "forecast", qps });
     this.#dispatcher.onForecast?.(qps);
@@ -154,7 +154,7 @@ export class RecordedDispatcher {
     return this.#dispatcher.onCancel(query);
   }
 
-  /** No timer calls any more, until the next event. */
+  /** Cancels the timer until the next event. */
   stop(): void {
     this.#wakeTimer.clear();
   }

@@ -1,4 +1,4 @@
-/** How requests come in: each becomes queries of the entry tasks, or is refused as a whole. */
+/** Entry of requests: each becomes queries of the entry tasks, or is rejected as a whole. */
 import type { PathTimes } from "../../core/decision-slo.ts";
 import { NO_PARENT } from "../../core/graph/pipeline-dispatcher.ts";
 import { GIVEN_UP, type Outcome, type RequestRows, type Submission } from "../requests/request.ts";
@@ -18,14 +18,14 @@ interface RequestEntryOptions {
   readonly signature: PipelineSignature;
   readonly answererOf: AnswererOf;
   readonly courses: Courses;
-  /** Rows of requests that have no answer yet, at most. */
+  /** Maximum number of rows in unanswered requests. */
   readonly maxPending: number;
   readonly slots: QuerySlots;
   readonly requests: OpenRequests;
   readonly dispatcher: Pick<RecordedDispatcher, "onRequest" | "onQuery">;
-  /** What the way of requests has of their deadlines; undefined for nothing. */
+  /** Times of the request path that deadlines include; undefined for none. */
   readonly path: PathTimes | undefined;
-  /** Does what the dispatcher says. */
+  /** Executes commands of the dispatcher. */
   readonly carryOut: (commands: readonly PipelineCommand[], nowMs: number) => void;
   /** Once all queries of an event are handed in. */
   readonly startBatches: (nowMs: number) => void;
@@ -38,7 +38,7 @@ export class RequestEntry {
     this.#options = options;
   }
 
-  /** @param deadlineMs as the client has it; decisions leave time for the way before it. */
+  /** @param deadlineMs the client's deadline; decisions reserve time for the request path. */
   submit(rows: RequestRows, deadlineMs: number, nowMs: number): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
@@ -53,7 +53,10 @@ export class RequestEntry {
     return { outcome, cancel: (why = "cancelled") => requests.fail(request, why, GIVEN_UP[why]) };
   }
 
-  /** A query that is dropped fails its request, and the queries after it need not come. */
+  /**
+   * Submits a query. If it is dropped, it fails its request, and the following queries are not
+   * submitted.
+   */
   handIn(query: PipelineQuery, parent: number, nowMs: number): void {
     const { slots, requests, dispatcher, carryOut } = this.#options;
     const { request, task } = query;
@@ -95,7 +98,7 @@ export class RequestEntry {
     request.expect(queries.length);
     for (const query of queries) this.handIn(query, NO_PARENT, nowMs);
     startBatches(nowMs);
-    // No row may have an entry.
+    // It is possible that no row takes an entry edge.
     requests.answerIfDone(request, course, nowMs);
   }
 }

@@ -12,7 +12,7 @@ export interface RunningBatch extends StartedBatch, OpenBatch {}
 type StartCommand = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
 
 /**
- * Its queries are of that variant from now on, and their requests have begun.
+ * Assigns the variant to the queries of a batch and starts their requests.
  * @param queries those of the command, in their order. @param monitor of the workers' pace.
  */
 export function startedBatch(

@@ -12,10 +12,10 @@ import type { AnswererOf } from "./requests/pipeline-request.ts";
 import type { PipelineSignature } from "./signature/pipeline-signature.ts";
 import type { WorkerModels } from "./worker-models.ts";
 
-/** What serving a pipeline needs of its bundle: where the methods differ. */
+/** Parts of a served pipeline that differ between methods. */
 export interface ServedPipeline {
   readonly signature: PipelineSignature;
-  /** With room for `queryCapacity` queries; nothing has been told to it. */
+  /** New dispatcher with a capacity of `queryCapacity` queries. */
   readonly dispatcher: ServedDispatcher;
   readonly queryCapacity: number;
   readonly courses: Courses;
@@ -23,8 +23,8 @@ export interface ServedPipeline {
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
   /**
-   * What a batch takes at the 99th percentile, as profiled, ms; undefined where that is not known.
-   * @param cores where workers have several.
+   * Profiled p99 of a batch, ms; undefined where it is unknown.
+   * @param cores for workers with several.
    */
   readonly p99Ms: (
     variant: number,
@@ -32,22 +32,19 @@ export interface ServedPipeline {
     worker: number,
     cores: number,
   ) => number | undefined;
-  /** What is promised of batches, by variant, size and the kind of place that a worker is. */
+  /** Promised times of batches by variant, size and kind of worker. */
   readonly cells: ProfiledCells;
   /** @param cores where workers have several. */
   readonly kindOf: (worker: number, cores: number) => number;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
-  /** Where the driver makes forecasts for the dispatcher. */
+  /** Forecasts that the driver makes for the dispatcher. Default: none. */
   readonly forecasts?: Forecasts | undefined;
   /** Sees all that is recorded, for metrics of this method's own. */
   readonly watch?: PipelineRecorder | undefined;
-  /**
-   * Tells what differs in another bundle, so that it could not follow this one; null if nothing
-   * does.
-   */
+  /** Describes why another bundle could not follow this one; null if it can. */
   readonly differenceFrom: (after: Bundle) => string | null;
-  /** Where plans promise a cost: that of the level, and what is held now. */
+  /** Promised cost of the current level, and the current cost. Default: plans promise no cost. */
   readonly costNow?: (
     level: number,
     workers: Pick<WorkerModels, "isAssigned">,

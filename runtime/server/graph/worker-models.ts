@@ -6,12 +6,12 @@ export class WorkerModels {
   readonly #variants: readonly PipelineServedVariant[];
   readonly #taskCount: number;
   readonly #isUp: boolean[];
-  /** Variant that a worker is assigned; null for none. */
+  /** Variant that each worker is assigned; null without one. */
   readonly #assigned: (number | null)[];
   readonly #isHeld: boolean[];
   /** The fewest that the next batch may have. */
   readonly #leastCores: number[];
-  /** Those that were asked for last. */
+  /** Cores requested last per worker. */
   readonly #wantedCores: number[];
   #hasStarted = false;
 
@@ -46,9 +46,7 @@ export class WorkerModels {
     return counts;
   }
 
-  /**
-   * Whether the workers of the first plan have all been ready and, since, every task has a worker.
-   */
+  /** Whether all workers of the first plan were ready once and every task has a worker since. */
   get canServe(): boolean {
     return this.#hasStarted && this.#servesEveryTask();
   }
@@ -83,12 +81,12 @@ export class WorkerModels {
     this.#leastCores[worker] = Math.min(this.leastCores(worker), cores);
   }
 
-  /** The cores that were asked for last are in force. */
+  /** Called when the requested cores are in force. */
   resized(worker: number): void {
     this.#leastCores[worker] = at(this.#wantedCores, worker);
   }
 
-  /** The fewest cores that the next batch of a worker may have; 1 where none are said. */
+  /** Minimum number of cores for the worker's next batch; 1 by default. */
   leastCores(worker: number): number {
     return at(this.#leastCores, worker);
   }

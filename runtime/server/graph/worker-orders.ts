@@ -1,4 +1,4 @@
-/** What plans have workers hold: variants that they load, cores that they have, nothing more. */
+/** Orders to workers: the variants to load and the number of cores. */
 import type { AssignedExecutor } from "../../exec/models/executor.ts";
 import type { PipelineCommand } from "./pipeline-recording.ts";
 import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
@@ -11,7 +11,7 @@ interface Ordered {
   readonly signature: PipelineSignature;
   /** Whether a worker of a task holds all its variants, for batches that choose among them. */
   readonly holdsAllVariants: (task: number) => boolean;
-  /** Undefined before there is one, when nobody is ordered anything. */
+  /** Undefined before it exists; no worker gets orders then. */
   readonly executor: AssignedExecutor | undefined;
 }
 
@@ -32,7 +32,7 @@ export function marked(order: WorkerOrder, ordered: Ordered): () => void {
   return () => executor?.release(worker);
 }
 
-/** What a worker loads that is assigned a variant. */
+/** Returns the variants to load for a worker that is assigned one of them. */
 function variantsFor(
   variant: number,
   { signature, holdsAllVariants }: Pick<Ordered, "signature" | "holdsAllVariants">,

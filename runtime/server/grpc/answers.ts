@@ -1,7 +1,7 @@
-/** Answers that clients have not taken: how many bytes of them there are, and who is too slow. */
+/** Tracks answers that clients have not read: their bytes, and slow readers. */
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 
-/** What a client has to take in the time that it has; what is less goes into the socket. */
+/** Bytes that a client must read within each send timeout; less fits into the socket's buffer. */
 const PIECE_BYTES = 65_536;
 
 export interface AnswerLimits {
@@ -28,11 +28,14 @@ export class Answers {
   expectRoom(): void {
     const { maxUnsentBytes } = this.#limits;
     if (this.#unsentBytes <= maxUnsentBytes) return;
-    const expected = `expected at most ${maxUnsentBytes} bytes of answers that are not taken`;
-    throw new HttpError(503, `no room: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
+    const expected = `expected at most ${maxUnsentBytes} bytes of unread answers`;
+    throw new HttpError(503, `overloaded: ${expected}, got ${this.#unsentBytes}`, RETRY_LATER);
   }
 
-  /** An answer is on its way. @returns what says that it has gone, any number of times. */
+  /**
+   * Called when an answer is sent. @returns a function that reports its end; may be called
+   * repeatedly.
+   */
   begin(bytes: number, peer: string): () => void {
     this.#unsentBytes += bytes;
     const timeMs = this.#limits.sendTimeoutMs * Math.ceil(bytes / PIECE_BYTES);

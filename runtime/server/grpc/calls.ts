@@ -18,7 +18,7 @@ type UnaryCall = ServerUnaryCall<Uint8Array, Uint8Array>;
 export type DuplexCall = ServerDuplexStream<Uint8Array, Uint8Array>;
 export type WritableCall = ServerWritableStream<Uint8Array, Uint8Array>;
 
-/** What messages are to grpc-js: bytes, which are read and written here. */
+/** Messages are bytes for grpc-js; they are decoded and encoded here. */
 const asIs = (bytes: Buffer): Uint8Array => bytes;
 const asBuffer = ({ buffer, byteOffset, length }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, length);
@@ -52,7 +52,7 @@ export function registerUnary(
   server.register(path, handle as never, asBuffer, asIs, "unary");
 }
 
-/** A call whose request is short. */
+/** Registers an RPC with a short request. */
 export function registerAnswer<I extends DescMessage, O extends DescMessage>(
   server: Server,
   context: GrpcContext,
@@ -107,7 +107,7 @@ function countStream(
   method: string,
 ): void {
   counts.begin();
-  // It is told once the last of it is sent, too.
+  // grpc-js emits this also after the last message was sent.
   call.once("cancelled", () => {
     const ended = call.writableEnded ? "OK" : "CANCELLED";
     counts.end(method, refusedStreams.get(call) ?? ended);

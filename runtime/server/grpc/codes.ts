@@ -1,4 +1,4 @@
-/** What gRPC calls the statuses of HTTP, and an error as its client gets it. */
+/** gRPC status codes of HTTP statuses, and errors as gRPC clients get them. */
 import { status as Code, Metadata, type StatusObject } from "@grpc/grpc-js";
 import { reasonText } from "../connections/http-error.ts";
 import { httpErrorOf } from "../protocol/refusal.ts";
@@ -38,7 +38,7 @@ export function refusalOf(error: unknown): Refusal {
   const name = codeOf(status);
   const metadata = new Metadata();
   const retryS = Number(headers["retry-after"]);
-  // What Retry-After is to HTTP; clients that were told to retry wait that long.
+  // gRPC's equivalent of Retry-After; clients that retry wait that long.
   if (retryS > 0) metadata.set("grpc-retry-pushback-ms", String(retryS * 1000));
   return { name, code: Code[name], details: reasonText(message), metadata };
 }

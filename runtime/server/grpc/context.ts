@@ -1,4 +1,4 @@
-/** What the calls of the gRPC listener share. */
+/** State that the calls of the gRPC listener share. */
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import type { GivenUp } from "../requests/request.ts";
@@ -11,7 +11,7 @@ export interface GrpcContext {
   readonly hostedOf: (name: string) => HostedModel | undefined;
   readonly counts: CallCounts;
   readonly answers: Answers;
-  /** Requests of one stream that have no answer yet, at most. */
+  /** Maximum number of unanswered requests of one stream. */
   readonly maxPerStream: number;
 }
 

@@ -19,7 +19,7 @@ export class CallCounts {
     this.#calls.set(key, (this.#calls.get(key) ?? 0) + 1);
   }
 
-  /** An inference request that came on a stream is over. */
+  /** Called when an inference request of a stream is over. */
   onMessage(code: CodeName): void {
     this.#messages.set(code, (this.#messages.get(code) ?? 0) + 1);
   }

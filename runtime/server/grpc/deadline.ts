@@ -1,9 +1,9 @@
 /** Deadlines that clients set for their calls. */
 
-/** The clock of a client may be a little before that of the server, and it ends its call by its. */
+/** The client's clock may run a little ahead of the server's, and it ends the call by its own. */
 const SKEW_MS = 20;
 
-/** Whether a call that is over now ended by its deadline, whoever saw that first. */
+/** Whether a call that is over ended by its deadline, on whichever side that was detected. */
 export function isPast(deadline: Date | number): boolean {
   return Number(deadline) - SKEW_MS <= Date.now();
 }

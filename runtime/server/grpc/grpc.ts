@@ -34,7 +34,7 @@ export async function openGrpc(
     "grpc.max_send_message_length": -1,
     "grpc.max_concurrent_streams": maxStreams,
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
-    // Nobody asks for its figures, which cost something with every call.
+    // Channelz statistics are not used, and cost time with every call.
     "grpc.enable_channelz": 0,
     interceptors: [interceptorOf(state, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
   });
@@ -87,7 +87,7 @@ function contextOf(
   };
 }
 
-/** Looks models up by the names that clients call them; they may be others after a reload. */
+/** Returns a function that finds models by name; the models may change after a reload. */
 function hostedByName(state: ServerState): (name: string) => HostedModel | undefined {
   let known: ServerState["models"] = [];
   let byName = new Map<string, HostedModel>();
@@ -101,10 +101,10 @@ function hostedByName(state: ServerState): (name: string) => HostedModel | undef
   };
 }
 
-/** Of an integer as a varint, which a negative one of 32 bits takes as well. */
+/** Maximum bytes of a varint, which a negative 32-bit integer needs as well. */
 const LONGEST_VARINT_BYTES = 10;
 
-/** Bytes of the largest request that any of the models takes; nothing is above `maxBodyBytes`. */
+/** Size of the largest request of all models, at most `maxBodyBytes`. */
 function messageLimit(models: readonly HostedModel[], maxBodyBytes: number): number {
   const needed = models.map(({ model, maxRows }) => {
     const bytes = model.signature.inputs.map((tensor) => {

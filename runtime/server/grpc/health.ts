@@ -1,4 +1,4 @@
-/** The health of the server as grpc.health.v1 has it: by itself, and told when it changes. */
+/** Health of the server by grpc.health.v1, with notifications of changes. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
 import type { ServerState } from "../applications/server-state.ts";
@@ -19,14 +19,14 @@ import {
   HealthCheckResponse_ServingStatus as Status,
 } from "./pb/health-pb.ts";
 
-/** How often it is looked whether there is news, while somebody waits for it. */
+/** Interval of the check for changes while clients watch. */
 const LOOK_MS = 100;
 
 const PATH = "/grpc.health.v1.Health";
 
 interface Watcher {
   readonly isKnown: boolean;
-  told: Status | undefined;
+  sent: Status | undefined;
 }
 
 export class Health {
@@ -57,12 +57,12 @@ export class Health {
     registerServerStream(server, context, `${PATH}/Watch`, (call) => this.#watch(call));
   }
 
-  /** Tells whoever watches what has changed. */
+  /** Notifies watchers of changes. */
   look(): void {
-    for (const [call, watcher] of this.#watchers) this.#tell(call, watcher);
+    for (const [call, watcher] of this.#watchers) this.#notify(call, watcher);
   }
 
-  /** Nobody is told any more. */
+  /** Ends all watches. */
   close(): void {
     this.look();
     clearInterval(this.#timer);
@@ -83,7 +83,7 @@ export class Health {
       refuseStream(call, error);
       return;
     }
-    const watcher = { isKnown: this.#services.includes(service), told: undefined };
+    const watcher = { isKnown: this.#services.includes(service), sent: undefined };
     this.#watchers.set(call, watcher);
     this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
     call.once("cancelled", () => {
@@ -92,14 +92,14 @@ export class Health {
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
-    this.#tell(call, watcher);
+    this.#notify(call, watcher);
   }
 
-  #tell(call: WritableCall, watcher: Watcher): void {
+  #notify(call: WritableCall, watcher: Watcher): void {
     const status = watcher.isKnown ? this.#status : Status.SERVICE_UNKNOWN;
-    // Who does not listen is told no more: the last state is what counts.
-    if (status === watcher.told || call.writableNeedDrain) return;
-    watcher.told = status;
+    // A watcher that does not read gets no intermediate states: only the last one counts.
+    if (status === watcher.sent || call.writableNeedDrain) return;
+    watcher.sent = status;
     const response = create(HealthCheckResponseSchema, { status });
     call.write(toBinary(HealthCheckResponseSchema, response));
   }

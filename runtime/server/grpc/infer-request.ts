@@ -16,7 +16,7 @@ import type { WireInput, WireRequest } from "./wire-request.ts";
 
 /**
  * @returns inputs as views on the message where their contents are raw.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @throws BadRequest at the first invalid field.
  */
 export function inferRequestOf(
   { id, parameters, inputs: given, outputs: asked, raw }: WireRequest,
@@ -39,7 +39,11 @@ export function inferRequestOf(
       }
       if (bytes === undefined) throw unmatched(given.length, raw.length);
       const found = `${contents.length} bytes`;
-      throw new BadRequest(`${path}.contents`, "expected nothing beside raw_input_contents", found);
+      throw new BadRequest(
+        `${path}.contents`,
+        "expected nothing in addition to raw_input_contents",
+        found,
+      );
     },
   );
   if (isRaw && raw.length !== given.length) throw unmatched(given.length, raw.length);
@@ -67,7 +71,7 @@ function expectOneForm(outputs: readonly RequestedOutput[], signature: ClientSig
     throw new BadRequest("outputs", expected, "true and false");
   }
   for (const { index, classes } of typed) {
-    // Classes are told as BYTES.
+    // Classes are sent as BYTES.
     if (classes !== undefined) continue;
     const { name, datatype }: ModelTensor = signature.outputs[index] ?? VARIANT_OUTPUT;
     if (hasContents(datatype)) continue;

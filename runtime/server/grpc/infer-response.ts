@@ -1,6 +1,6 @@
 /**
- * A ModelInferResponse on the wire: raw contents, or typed ones for a request that asks for those.
- * It is written field by field, which takes less than writing it by its schema does.
+ * Encodes a ModelInferResponse with raw contents, or typed ones on request. Writing it field by
+ * field is faster than by its schema.
  */
 import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
@@ -19,7 +19,7 @@ import { contentsOf } from "./typed-answer.ts";
 import { BITS_64, BYTES, VARINT } from "./wire.ts";
 
 interface GrpcResponseHead extends ResponseHead {
-  /** Whether it comes on a stream, where it says that it is the last for its request. */
+  /** Whether it is sent on a stream, where it is marked as the last one for its request. */
   readonly isStreamed: boolean;
 }
 

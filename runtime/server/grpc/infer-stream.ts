@@ -7,10 +7,10 @@ import { inferMessage } from "./infer.ts";
 import { streamedAnswer, streamedError } from "./infer-response.ts";
 import { seenOf } from "./interceptor.ts";
 
-/** The server stops: a stream on which nothing has come for so long has said what it had to say. */
+/** While the server stops, a stream without messages for this time is considered complete. */
 const QUIET_MS = 100;
 
-/** By this, a client of Triton asks that an error ends its stream, with a status. */
+/** Parameter by which a client of Triton requests that an error ends its stream with a status. */
 const STRICT_ERRORS = "triton_grpc_error";
 
 export class InferStreams {
@@ -29,13 +29,13 @@ export class InferStreams {
     stream.start();
   }
 
-  /** Answers what has come on them, and ends them. */
+  /** Answers the requests received so far, and ends the streams. */
   async finish(): Promise<void> {
     await Promise.all([...this.#open].map((stream) => stream.finish()));
   }
 }
 
-/** What ends a stream whose client wants it so. */
+/** Error that ends a stream of a client that requested it. */
 interface Failed {
   readonly error: unknown;
 }
@@ -56,7 +56,7 @@ class InferStream {
     this.#call = call;
     this.#client = clientOf(call);
     this.#isStrict = String(call.metadata.get(STRICT_ERRORS)[0]) === "true";
-    // Each request of the stream waits for the client to go.
+    // Each request of the stream listens for the client's disconnection.
     call.setMaxListeners(0);
   }
 
@@ -68,7 +68,7 @@ class InferStream {
     });
   }
 
-  /** Once nothing has come for a while, and what has come is answered. */
+  /** Resolves after some time without new messages, once the received ones are answered. */
   finish(): Promise<void> {
     return new Promise((resolve) => {
       let taken = this.#taken;

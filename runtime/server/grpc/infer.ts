@@ -1,7 +1,4 @@
-/**
- * One inference request of the gRPC listener: bytes of a message in, the message of its answer
- * out.
- */
+/** Handles one inference request of the gRPC listener, from message bytes to response message. */
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { earlyRejection, infer, onRejected } from "../applications/inference.ts";
 import type { ByteHold } from "../bodies/body-memory.ts";
@@ -16,7 +13,7 @@ import { namedFirst, readWireRequest, type WireRequest } from "./wire-request.ts
 
 /**
  * @returns a ModelInferResponse.
- * @throws HttpError, BadRequest, or Error for an answer that cannot be said.
+ * @throws HttpError, BadRequest, or Error for an answer that the message cannot express.
  */
 export async function inferMessage(
   context: GrpcContext,
@@ -55,7 +52,7 @@ export async function inferMessage(
 }
 
 /**
- * Refuses what would find no room as it comes, before anything but the model's name is read.
+ * Rejects a request to a full queue before more than the model's name is decoded.
  * @throws HttpError
  */
 function expectRoom(context: GrpcContext, message: Uint8Array, seen: Seen): void {

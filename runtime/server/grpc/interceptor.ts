@@ -1,6 +1,6 @@
 /**
- * Where every call comes in: it is looked at by its metadata before any of its message is read, and
- * what becomes of it is noted where it ends.
+ * Interceptor of all calls: checks a call by its metadata before its message is read, and records
+ * its end.
  */
 import {
   status as Code,
@@ -15,12 +15,12 @@ import type { CodeName } from "./codes.ts";
 import { isPast } from "./deadline.ts";
 import { Seen } from "./seen.ts";
 
-/** Which of them, grpc-js does not tell. */
-const BROKEN = "the client went away before its message was there, or that was too long";
+/** grpc-js does not report which of the two happened. */
+const BROKEN = "the client cancelled the call before its message was complete, or it was too long";
 
 const NOT_HERE = new HttpError(501, "administrators are served by another listener");
 
-/** Calls by the metadata with which they came, which their handlers get as well. */
+/** Calls by their metadata object, which their handlers receive as well. */
 const SEEN = new WeakMap<Metadata, Seen>();
 
 /** @throws Error for a call that did not pass the interceptor. */
@@ -31,9 +31,9 @@ export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
 }
 
 export interface InterceptorOptions {
-  /** Whether administrators are served by this listener. */
+  /** Whether this listener serves administrators. */
   readonly servesAdmin: boolean;
-  /** Time that the message of a call of one message has to come. */
+  /** Time limit for the message of a unary call. */
   readonly bodyTimeoutMs: number;
 }
 
@@ -67,7 +67,7 @@ export function interceptorOf(
                 return;
               }
               own.clientName = decision.name;
-              // Of a stream its messages are counted, as many as there are at a time.
+              // On streams each message counts separately while it is processed.
               if (requestStream || isOver) decision.leave();
               else leave = decision.leave;
               pass(metadata);
@@ -88,7 +88,8 @@ export function interceptorOf(
             if (ended !== undefined) seen?.end(ended);
             else {
               if (!isWhole) seen?.onError(BROKEN);
-              // Whoever works on it learns at the same time that nobody waits, and says so.
+              // The code that handles the call learns of the cancellation at the same time, and
+              // reports it.
               const code = isPast(call.getDeadline()) ? "DEADLINE_EXCEEDED" : null;
               setImmediate(() => seen?.end(code));
             }
@@ -108,7 +109,7 @@ export function interceptorOf(
   };
 }
 
-/** Every call of every service comes by here, by its path and with its metadata. */
+/** Called for every call of every service, with its path and metadata. */
 function begun(state: ServerState, head: Parameters<typeof Seen.ofCall>[1]): Seen {
   const seen = Seen.ofCall(state, head);
   SEEN.set(head.metadata, seen);

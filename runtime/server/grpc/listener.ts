@@ -1,4 +1,4 @@
-/** What the server knows of its gRPC listener without any of its code being loaded. */
+/** Interface of the gRPC listener that the server can use without loading gRPC code. */
 import type { MetricLine } from "../../base/exposition.ts";
 import type { RegisterRpcs } from "./rpcs.ts";
 
@@ -6,26 +6,26 @@ export interface GrpcOptions {
   readonly host: string;
   /** 0 for any that is free. */
   readonly port: number;
-  /** Bytes of a message that is received; left out for the largest request of the models. */
+  /** Limit of received messages in bytes. Default: the largest request of the models. */
   readonly maxMessageBytes?: number;
   /** Calls of one connection at the same time. */
   readonly maxStreams: number;
-  /** Whether administrators are served there; left out, they are. */
+  /** Whether the listener serves administrators. Default: true. */
   readonly servesAdmin?: boolean;
-  /** What features add; left out for nothing. */
+  /** RPCs of features. Default: none. */
   readonly rpcs?: readonly RegisterRpcs[];
 }
 
 export interface GrpcListener {
   /** HOST:PORT, as clients of gRPC have it. */
   readonly url: string;
-  /** Of the server, whatever the model. */
+  /** Metrics of the listener, for all models. */
   metricLines(): MetricLine[];
-  /** Tells whoever watches whether it is ready, as it is now. */
+  /** Notifies health watchers of the server's current readiness. */
   announceStop(): void;
   /**
-   * Accepts no more connections, answers what was sent on those that there are, and ends them.
-   * @returns a promise that is kept when none is left.
+   * Stops accepting connections, answers open requests, and ends the connections.
+   * @returns a promise that resolves when all are closed.
    */
   stop(): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */

@@ -1,4 +1,4 @@
-/** Server reflection: which services there are, and the files that describe them. */
+/** Server reflection: lists the services, and returns the files that describe them. */
 import { create, createRegistry, type DescFile, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { status as Code, type Server } from "@grpc/grpc-js";
@@ -21,7 +21,7 @@ export class Reflection {
   readonly #registry: Registry;
   readonly #open = new Set<DuplexCall>();
 
-  /** @param files that describe the services there are. */
+  /** @param files descriptors of the services. */
   constructor(files: readonly DescFile[]) {
     this.#files = files;
     this.#registry = createRegistry(...files);
@@ -101,7 +101,7 @@ export class Reflection {
     };
   }
 
-  /** By the name of a service, message, enum or extension, or of a method or field of one. */
+  /** Finds the file of a service, message, enum, extension, method or field by name. */
   #fileOf(symbol: string): DescFile | undefined {
     const known = this.#registry.get(symbol);
     if (known !== undefined) return known.file;

@@ -1,4 +1,4 @@
-/** What features add to the service of gRPC. */
+/** RPCs that features add to the gRPC service. */
 import type { Server } from "@grpc/grpc-js";
 import type { GrpcContext } from "./context.ts";
 

@@ -1,4 +1,6 @@
-/** What is noted of gRPC calls and of requests on streams, and what answers repeat: ids, traces. */
+/**
+ * Records of gRPC calls and stream requests, and the metadata that answers repeat: ids and traces.
+ */
 import { status as Code, type Metadata } from "@grpc/grpc-js";
 import { ANYBODY, type Decision } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
@@ -14,9 +16,9 @@ import {
 } from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
 
-/** Where a call comes from, and what it asks. */
+/** Source and method of a call. */
 interface CallHead {
-  /** Such as `/inference.GRPCInferenceService/ModelInfer`. */
+  /** Full method, such as `/inference.GRPCInferenceService/ModelInfer`. */
   readonly path: string;
   readonly metadata: Metadata;
   /** Address and port of the client. */
@@ -26,12 +28,12 @@ interface CallHead {
 export class Seen {
   /** None where no log and no trace is kept. */
   readonly record: RequestRecord | undefined;
-  /** Of its token, once it was let in; undefined where it has shown none. */
+  /** Name of the client's token after admission; undefined without a token. */
   clientName: string | undefined;
   readonly #state: ServerState;
   readonly #head: CallHead;
   readonly #parent: TraceParent | undefined;
-  /** As the client has it; of a record, that record's counts. */
+  /** Id from the client's metadata; a record has its own. */
   #id: string | undefined;
   #messageId = "";
 
@@ -57,14 +59,14 @@ export class Seen {
     });
   }
 
-  /** A call has come, and nothing of it was refused or answered. */
+  /** Called for every new call, before any check. */
   static ofCall(state: ServerState, head: CallHead): Seen {
     const { metadata } = head;
     const parent = traceParentOf(textOf(metadata, "traceparent"), stateOf(metadata));
     return new Seen(state, head, parent, requestIdOf(textOf(metadata, REQUEST_ID)));
   }
 
-  /** An inference request has come on the stream that this is: its trace goes on below it. */
+  /** Record of an inference request on this stream; its span is a child of the stream's. */
   ofMessage(bytes: number): Seen {
     const { record } = this;
     const state = this.#parent?.state ?? "";
@@ -80,7 +82,7 @@ export class Seen {
     return needOfRpc(path.slice(path.lastIndexOf("/") + 1));
   }
 
-  /** Asks whether it may come in: a call, or a message of a stream, each time anew. */
+  /** Checks access for a call, or for each message of a stream. */
   enter(): Decision | Promise<Decision> {
     const { access } = this.#state;
     const { need } = this;
@@ -90,7 +92,7 @@ export class Seen {
     return access.admit({ need, authorization, address: addressOf(peer) });
   }
 
-  /** As the answer repeats it; undefined where it does not. */
+  /** Request id that the answer repeats; undefined where it does not. */
   get id(): string | undefined {
     return this.record?.id ?? this.#id;
   }
@@ -99,12 +101,12 @@ export class Seen {
     if (this.record !== undefined) this.record.requestBytes = bytes;
   }
 
-  /** Of the inference request, as its message has it; "" without one. */
+  /** Id in the message of the inference request; "" without one. */
   get messageId(): string {
     return this.#messageId;
   }
 
-  /** The id in the message of an inference request counts where its metadata has none. */
+  /** Uses the id in the inference request's message if the metadata has none. */
   adoptId(id: string): void {
     this.#messageId = id;
     const own = requestIdOf(id);
@@ -121,17 +123,17 @@ export class Seen {
     if (this.record !== undefined) this.record.responseBytes = bytes;
   }
 
-  /** Why there is no answer, unless that is known already. */
+  /** Records the error, unless one was recorded before. */
   onError(reason: string): void {
     if (this.record?.error === "") this.record.error = reason;
   }
 
-  /** What its client is told instead of an answer; operators are told of faults. */
+  /** Error for the client; internal faults are reported to operators. */
   refusal(error: unknown): Refusal {
-    const told = httpErrorOf(error);
-    reportFault(this.#state.onNotice, this.id, error, told);
-    if (this.record !== undefined) this.record.error = told.message;
-    return refusalOf(told);
+    const answer = httpErrorOf(error);
+    reportFault(this.#state.onNotice, this.id, error, answer);
+    if (this.record !== undefined) this.record.error = answer.message;
+    return refusalOf(answer);
   }
 
   /** Metadata of its answer, or of its end without one: the id, and where it is in its trace. */
@@ -146,7 +148,7 @@ export class Seen {
     return metadata;
   }
 
-  /** It is over. @param code null where its client was gone before its answer. */
+  /** Called when the call is over. @param code null if its client was gone before its answer. */
   end(code: CodeName | null): void {
     if (this.record === undefined) return;
     this.#state.features.records?.end(this.record, code === null ? null : Code[code]);
@@ -164,7 +166,7 @@ function textOf(metadata: Metadata, name: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** A list that came in several parts is one. */
+/** Joins a list that was sent in several parts. */
 function stateOf(metadata: Metadata): string | undefined {
   const parts = metadata.get("tracestate");
   return parts.length === 0 ? undefined : parts.join(",");

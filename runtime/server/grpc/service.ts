@@ -1,4 +1,4 @@
-/** The GRPCInferenceService: every rpc that says or does something, and why the others do not. */
+/** GRPCInferenceService: all RPCs, and the errors of those that are not supported. */
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import type { Server } from "@grpc/grpc-js";
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
@@ -104,7 +104,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
   const { state } = context;
   const own = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ServerMetadata`, own, () =>
-    said(pb.ServerMetadataResponseSchema, serverMetadata(state, state.extensions)),
+    messageOf(pb.ServerMetadataResponseSchema, serverMetadata(state, state.extensions)),
   );
   const metadata = [pb.ModelMetadataRequestSchema, pb.ModelMetadataResponseSchema] as const;
   registerAnswer(
@@ -114,15 +114,15 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     metadata,
     ({ name, version }) => {
       const { model } = hostedModel(state.models, name, version);
-      return said(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
+      return messageOf(pb.ModelMetadataResponseSchema, modelMetadata(name, model.signature));
     },
   );
   const config = [pb.ModelConfigRequestSchema, pb.ModelConfigResponseSchema] as const;
   registerAnswer(server, context, `${INFERENCE_PATH}/ModelConfig`, config, ({ name, version }) => {
     const { model, maxRows } = hostedModel(state.models, name, version);
     const { signature, classes, sequences } = model;
-    const told = modelConfig(name, signature, maxRows, classes?.stated, sequences);
-    return { config: said(pb.ModelConfigSchema, told) };
+    const config = modelConfig(name, signature, maxRows, classes?.stated, sequences);
+    return { config: messageOf(pb.ModelConfigSchema, config) };
   });
   const stats = [pb.ModelStatisticsRequestSchema, pb.ModelStatisticsResponseSchema] as const;
   registerAnswer(
@@ -131,14 +131,14 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     `${INFERENCE_PATH}/ModelStatistics`,
     stats,
     ({ name, version }) => {
-      const told = name === "" ? state.models.map(namedFirst) : [named(context, name, version)];
-      const statistics = modelStatistics(told, state.epochOffsetMs);
-      return said(pb.ModelStatisticsResponseSchema, statistics);
+      const models = name === "" ? state.models.map(namedFirst) : [named(context, name, version)];
+      const statistics = modelStatistics(models, state.epochOffsetMs);
+      return messageOf(pb.ModelStatisticsResponseSchema, statistics);
     },
   );
 }
 
-/** To whoever asks whether it is ready, a model that there is not is one that is not. */
+/** Unknown models are not ready, so readiness checks do not fail on them. */
 function knownModel({ state }: GrpcContext, name: string, version: string) {
   try {
     return hostedModel(state.models, name, version);
@@ -156,10 +156,9 @@ function named({ state }: GrpcContext, name: string, version: string) {
 }
 
 /**
- * What HTTP says as JSON, as a message: their fields have the same names. What the message does not
- * have is left out.
+ * Converts an HTTP answer's JSON to a message with the same field names; other fields are dropped.
  */
-const said = ((schema, json) =>
+const messageOf = ((schema, json) =>
   fromJson(schema, json as JsonValue, { ignoreUnknownFields: true })) as <
   S extends Parameters<typeof fromJson>[0],
 >(

@@ -1,4 +1,4 @@
-/** The sockets of the gRPC listener: encrypted or not, how many there may be, and their end. */
+/** Sockets of the gRPC listener: plain or encrypted, their limit, and their end. */
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { RuntimeError } from "../../base/errors.ts";
@@ -7,7 +7,7 @@ import { secureContextOf } from "../access/tls.ts";
 import { Handshakes } from "../connections/handshakes.ts";
 import { stopAccepting } from "../connections/stop-accepting.ts";
 
-/** As many connections may wait to be accepted; the system caps it. */
+/** Requested backlog of connections to accept; the system may lower it. */
 const BACKLOG = 4096;
 /** While the listener closes: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
@@ -30,7 +30,7 @@ export class Sockets {
       const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       this.#byPeer.set(peer, socket);
       socket.once("close", () => this.#byPeer.delete(peer));
-      // What is wrong with a connection is over with it.
+      // Socket errors only end their connection.
       socket.on("error", () => socket.destroy());
       inject(socket);
     });
@@ -45,9 +45,10 @@ export class Sockets {
   listen(host: string, port: number): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", (error: NodeJS.ErrnoException) => {
-        const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
+        const reason =
+          error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
         const message =
-          `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+          `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
           "choose another with --grpc";
         reject(new RuntimeError("RUNTIME_LISTEN", message));
       });
@@ -76,7 +77,7 @@ export class Sockets {
   }
 }
 
-/** Of connections that are encrypted, where there is a certificate, or are not. */
+/** Server for encrypted connections, where there is a certificate, or plain ones. */
 function serverOf(
   { tls }: Access,
   { headerTimeoutMs }: SocketLimits,

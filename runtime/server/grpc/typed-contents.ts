@@ -49,7 +49,7 @@ function plain(field: number, wire: number, put: (...of: Parameters<TakeElement>
   return { field, wire, take };
 }
 
-/** Of the types that have a field; 16-bit floats have none. */
+/** Fields by datatype; 16-bit floats have no field. */
 const KINDS: Partial<Record<Datatype, ContentsKind>> = {
   BOOL: plain(1, VARINT, (reader, view, at) => view.setUint8(at, Number(reader.bool()))),
   INT8: ranged(2, [-128, 127], (view, at, value) => view.setInt8(at, value)),
@@ -66,14 +66,14 @@ const KINDS: Partial<Record<Datatype, ContentsKind>> = {
   FP64: plain(7, BITS_64, (reader, view, at) => view.setFloat64(at, reader.double(), true)),
 };
 
-/** Whether elements of a type have a field. */
+/** Whether InferTensorContents has a field for the type. */
 export function hasContents(datatype: Datatype): boolean {
   return datatype === "BYTES" || KINDS[datatype] !== undefined;
 }
 
 /**
  * @param contents message of InferTensorContents. @param path of the contents.
- * @throws BadRequest for other elements than the shape says, and for those of another type.
+ * @throws BadRequest if the number of elements does not match the shape, or their field the type.
  */
 export function bytesOfContents(
   datatype: Datatype,
@@ -142,5 +142,9 @@ function bytesOfStrings(contents: Uint8Array, count: number, path: string): Uint
 function expectOwn(field: number, own: number, path: string): void {
   const name = FIELD_NAMES[field];
   if (field === own || name === undefined) return;
-  throw new BadRequest(`${path}.${name}`, `expected nothing beside ${FIELD_NAMES[own]}`, "some");
+  throw new BadRequest(
+    `${path}.${name}`,
+    `expected nothing in addition to ${FIELD_NAMES[own]}`,
+    "some",
+  );
 }

@@ -1,4 +1,4 @@
-/** A ModelInferRequest as it is on the wire, without its tensors' elements being read. */
+/** A decoded ModelInferRequest whose tensor elements are not decoded yet. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Fields, StatedInput } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -32,7 +32,7 @@ export interface WireOutput {
 /** Tensors of one request: more than any model has. */
 const MAX_TENSORS = 1024;
 const MAX_AXES = 32;
-/** The field that comes first in what clients write, and its type. */
+/** Tag of `model_name`, which clients write first. */
 const NAME_TAG = 0x0a;
 
 /**
@@ -69,7 +69,7 @@ export function readWireRequest(message: Uint8Array): WireRequest {
   return { modelName, modelVersion, id, parameters: parameters.fields, inputs, outputs, raw };
 }
 
-/** Of the next one. @throws BadRequest if there are too many. */
+/** Path of the next element. @throws BadRequest if there are too many. */
 function pathOf(list: string, { length }: readonly unknown[]): string {
   if (length < MAX_TENSORS) return `${list}[${length}]`;
   throw new BadRequest(list, `expected at most ${MAX_TENSORS}`, "more");
@@ -100,7 +100,7 @@ function inputOf(message: Uint8Array, path: string): WireInput {
     return true;
   });
   const [only] = contents;
-  // A message that comes in parts is their fields in turn.
+  // Parts of a split message are concatenated, by protobuf's rules.
   const joined = contents.length > 1 ? Buffer.concat(contents) : (only ?? new Uint8Array());
   return { name, datatype, shape, parameters: parameters.fields, contents: joined };
 }

@@ -1,4 +1,4 @@
-/** Reads protobuf messages field by field, within bounds: nothing in them is believed. */
+/** Decodes untrusted protobuf messages field by field, with bounds checks. */
 import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
 import type { Fields } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -17,9 +17,9 @@ export const BITS_32 = 5;
 export type TakeField = (field: number, wire: WireType, reader: BinaryReader) => boolean;
 
 /**
- * Calls back for every field in turn; one that is not taken is passed over.
+ * Calls back for every field in order; fields that are not taken are skipped.
  * @param path of the message in the request.
- * @throws BadRequest if the bytes are no message; whatever `take` throws.
+ * @throws BadRequest if the bytes are not a message, and errors of `take`.
  */
 export function eachField(bytes: Uint8Array, path: string, take: TakeField): void {
   const reader = new BinaryReader(bytes);
@@ -40,7 +40,7 @@ export function eachField(bytes: Uint8Array, path: string, take: TakeField): voi
 
 /** Parameters by their names; an entry of a map is a message of its own. */
 export class WireParameters {
-  // What a client calls `__proto__` is a name like others.
+  // No prototype, so that a key such as `__proto__` is an ordinary name.
   readonly #fields: Record<string, unknown> = Object.create(null);
   readonly #path: string;
   #count = 0;
@@ -71,7 +71,7 @@ export class WireParameters {
   }
 }
 
-/** Numbers are as JSON would have them: whoever needs an integer refuses one that is not exact. */
+/** Numbers are decoded as in JSON; parameters that need an integer reject an inexact one. */
 function parameterOf(bytes: Uint8Array, path: string): unknown {
   let value: unknown;
   eachField(bytes, path, (field, wire, reader) => {

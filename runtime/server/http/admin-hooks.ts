@@ -1,36 +1,35 @@
-/** What a server lets administrators do, whoever made the server. */
+/** Admin operations of a server, independent of the program that started it. */
 
-/** What reading a bundle again has come to. */
+/** Outcome of reading a bundle again. */
 export interface ReloadedApplication {
   readonly application: string;
   /** Path of its bundle. */
   readonly policy: string;
   readonly isFollowed: boolean;
-  /** In words. */
   readonly notice: string;
-  /** Of the error; left out where it is followed. */
+  /** Error code; undefined where the bundle was accepted. */
   readonly code?: string | undefined;
 }
 
 export interface Reloaded {
-  /** Whether all that was read is followed. */
+  /** Whether everything that was read was accepted. */
   readonly isFollowed: boolean;
   readonly notice: string;
   readonly applications: readonly ReloadedApplication[];
 }
 
-/** What a server can do for administrators. */
+/** Operations that administrators can start. */
 export interface AdminHooks {
   /**
-   * Reads bundles again and what says who may come in. Never rejects.
-   * @param application its name; left out for all.
-   * @returns null where there is no such application.
+   * Reads bundles and access files again. Never rejects.
+   * @param application its name. Default: all.
+   * @returns null for an unknown application.
    */
   reload(application?: string): Promise<Reloaded | null>;
   /** The settings in force, as `serve --print-config --json` has them. */
   config(): object;
-  /** What is served, and by whose leave. */
+  /** Served applications, and the access rules in force. */
   state(): object;
-  /** How policies stand with their sources; left out where all are files. */
+  /** State of the policies' sources. Default: all bundles are local files. */
   policies?: (() => object) | undefined;
 }

@@ -24,10 +24,10 @@ export async function adminAnswer(
     expectMethod("POST");
     return reloaded(admin, await askedApplication(context, request));
   }
-  const told = action === undefined ? undefined : documentOf(admin, action);
-  if (told === undefined) throw noPath(request);
+  const document = action === undefined ? undefined : documentOf(admin, action);
+  if (document === undefined) throw noPath(request);
   expectMethod("GET");
-  return [200, told()];
+  return [200, document()];
 }
 
 function documentOf(admin: AdminHooks, action: string): (() => object) | undefined {
@@ -45,8 +45,8 @@ async function reloaded(
     throw new HttpError(404, `Request for unknown application: '${application}' is not found`);
   }
   const { isFollowed, notice, applications } = result;
-  const told = applications.map(({ isFollowed: followed, ...rest }) => ({ ...rest, followed }));
-  const document = { followed: isFollowed, notice, applications: told };
+  const outcomes = applications.map(({ isFollowed: followed, ...rest }) => ({ ...rest, followed }));
+  const document = { followed: isFollowed, notice, applications: outcomes };
   return isFollowed ? [200, document] : [409, { error: notice, ...document }];
 }
 
@@ -57,7 +57,8 @@ async function askedApplication(
 ): Promise<string | undefined> {
   const { application, ...others } = await smallJson(context, request);
   const [other] = Object.keys(others);
-  if (other !== undefined) throw new BadRequest(other, "expected application alone", others[other]);
+  if (other !== undefined)
+    throw new BadRequest(other, "expected no field but application", others[other]);
   if (application === undefined || typeof application === "string") return application;
   throw new BadRequest("application", "expected the name of an application", application);
 }

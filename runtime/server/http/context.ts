@@ -1,4 +1,4 @@
-/** What the routes of the HTTP server share. */
+/** State that the routes of the HTTP server share. */
 import type { ServerResponse } from "node:http";
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Need } from "../access/scopes.ts";
@@ -13,40 +13,42 @@ import type { RequestRecord } from "../requests/request-record.ts";
 import type { AdminHooks } from "./admin-hooks.ts";
 import type { Routes } from "./route.ts";
 
-/** What a path of inference requests names. */
+/** Model and operation of an inference path. */
 export interface InferPath {
   readonly hosted: HostedModel;
-  /** As the path has it. */
+  /** Model name as in the path. */
   readonly modelName: string;
   readonly dialect: Dialect;
 }
 
-/** Where JSON is read and written: short JSON on the event loop, long JSON on a thread. */
+/** Resources for JSON: a share of the event loop for short JSON, and a thread for long JSON. */
 export interface JsonPlaces {
-  /** @returns what is kept when the turn of so many bytes has come; undefined for at once. */
+  /**
+   * @returns a promise that resolves when it is the turn of that many bytes; undefined for at once.
+   */
   readonly turnShare: { take(bytes: number): Promise<void> | undefined };
   readonly jsonThread: JsonThread;
 }
 
 export interface HttpContext extends JsonPlaces {
   readonly state: ServerState;
-  /** Of the body of a request. */
+  /** Minimum speed of request bodies. */
   readonly pace: PaceLimits;
   readonly connections: Connections;
-  /** By the paths of their inference requests, as clients mostly write them. */
+  /** Inference paths in their usual spelling, parsed in advance. */
   readonly inferred: ReadonlyMap<string, InferPath>;
   readonly counts: RequestCounts;
-  /** Requests without an answer; none where no log and no trace is kept. */
+  /** Records of unanswered requests; empty without access log and traces. */
   readonly records: NotesAt<ServerResponse, RequestRecord>;
-  /** Names of the clients of requests without an answer; none of those that have shown no token. */
+  /** Names of the clients of unanswered requests, for those with a token. */
   readonly clients: NotesAt<ServerResponse, string>;
-  /** What is served at this listener. */
+  /** Scopes that this listener serves. */
   readonly served: ReadonlySet<Need>;
-  /** Those that features add. */
+  /** Routes of features. */
   readonly routes: Routes;
-  /** For administrators; left out where nobody has given any. */
+  /** Admin operations; undefined where the program provides none. */
   readonly admin: AdminHooks | undefined;
-  /** Of all applications and the server itself. */
+  /** Metrics of all applications and of the server. */
   readonly metricLines: () => readonly MetricLine[];
 }
 

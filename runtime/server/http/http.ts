@@ -23,7 +23,7 @@ import { smallJson } from "./small-json.ts";
 
 /**
  * Answers a request by its route; never rejects.
- * @param refusal why it is refused as it stands, if it is.
+ * @param refusal error with which the request must be rejected, if any.
  */
 export async function handle(
   context: HttpContext,
@@ -57,7 +57,7 @@ function route(
   if (path.length > 1 || (first !== undefined && first !== "metrics")) throw noSuchPath(request);
   expectMethod(request, "GET");
   if (first === "metrics") sendMetrics(context, response);
-  // As servers of KServe's first protocol answer.
+  // KServe's V1 protocol defines this answer.
   else sendJson(context, response, 200, { status: "alive" }, { vary: "accept" });
 }
 
@@ -117,8 +117,8 @@ function routeV2(
     "/health/ready": () => {
       const ready = state.isFit;
       const { frontEnd } = state;
-      const told = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
-      sendJson(context, response, ready ? 200 : 503, told, ready ? {} : RETRY_LATER);
+      const body = { ready, ...(frontEnd === undefined ? {} : { frontEnd }) };
+      sendJson(context, response, ready ? 200 : 503, body, ready ? {} : RETRY_LATER);
     },
     "/models": () => sendJson(context, response, 200, { models: state.modelNames }),
     "/models/stats": () => sendJson(context, response, 200, allStatistics()),

@@ -75,7 +75,7 @@ export function answerInfer(
     },
     onceGone: (act) => {
       response.on("close", act);
-      // It may have closed while the body was decompressed.
+      // The connection may have closed while the body was decompressed.
       if (response.destroyed) act();
       return () => response.off("close", act);
     },
@@ -96,9 +96,9 @@ export function answerInfer(
 }
 
 /**
- * The memory of a body is free once its request is answered: each of its rows has come back from
- * the worker that read it. Tasks of a pipeline may still read what they were handed, and a request
- * that was given up may be on its way to a worker; V8 finds out about theirs.
+ * Releases the body's memory once its request is answered: each of its rows has returned from the
+ * worker that read it. Tasks of a pipeline may still read their inputs, and an abandoned request
+ * may be on its way to a worker; their memory is left to V8.
  */
 function forget({ inputs }: InferRequest): void {
   for (const { buffer } of inputs) bodyMemory.giveBack(buffer);
@@ -121,7 +121,7 @@ export async function parsedRequest(
   const read = readRequest(context, hosted, body, headerLength, dialect);
   const parsed = read instanceof Promise ? await read : read;
   const tensorBytes = lengthOf(parsed.inputs);
-  // What is behind the JSON stays in the body.
+  // Binary data after the JSON stays in the body's memory.
   const keptBytes = headerLength === undefined ? 0 : bodyBytes;
   hold.growTo(Math.max(keptBytes, tensorBytes));
   hold.settle(Math.max(keptBytes, tensorBytes));
@@ -141,12 +141,15 @@ export function routed(
   return trials.routed(hosted, request, () => requestIdOf(request.headers[REQUEST_ID]));
 }
 
-/** A body of a refused request up to this is read and forgotten; of a longer one the way is cut. */
+/**
+ * Bodies of rejected requests up to this size are read and discarded; for longer ones the
+ * connection is closed.
+ */
 const MAX_FORGOTTEN_BYTES = 1 << 20;
 
 /**
- * Whether what is still to come of a request is so little that its connection is kept. A client
- * that was to be told to go on sends nothing more of it, so there its way is cut.
+ * Whether the rest of the request is short enough to keep the connection. A client that waits for
+ * 100-continue sends no body after a rejection, so its connection is closed.
  */
 export function mayStay({ headers }: IncomingMessage): boolean {
   if (headers.expect !== undefined) return false;
@@ -179,16 +182,16 @@ function textOf({ message }: EarlyRejection): RejectionText {
   return { headers: ["content-type", "application/json", ...length, "retry-after", "1"], body };
 }
 
-/** Bytes of JSON, or of strings, that are read on the event loop at most: some 5 ms. */
+/** Maximum bytes of JSON, or of strings, that are read on the event loop: some 5 ms. */
 export const MAX_LOOP_BYTES = 65_536;
-/** Elements of a tensor that are written as JSON on the event loop at most: some 3 ms. */
+/** Maximum elements of a tensor that are written as JSON on the event loop: some 3 ms. */
 const MAX_LOOP_ELEMENTS = 8192;
-/** Nobody has to wait for JSON as short as this. */
+/** JSON up to this length never waits for its turn. */
 const FREE_BYTES = 4096;
-/** What an element that is written takes of a turn's share. */
+/** Cost of an element that is written, as a part of a turn's share. */
 const ELEMENT_SHARE = 16;
 
-/** As `parseInferRequest`; the memory of the body may be gone afterwards. */
+/** Same as `parseInferRequest`; the body's memory may be released afterwards. */
 export function readRequest(
   { turnShare, jsonThread }: JsonPlaces,
   hosted: HostedModel,
@@ -201,7 +204,7 @@ export function readRequest(
   const isOfStrings = model.signature.inputs.some(
     ({ datatype }) => DATATYPES[datatype].elementBytes === 0,
   );
-  // Without JSON, and without a length, there is nothing to be looked through.
+  // A request that is raw bytes has no JSON to parse.
   if (isRaw(headerLength)) return readNow(hosted, body, headerLength, dialect);
   const lookedAt = isOfStrings ? body.length : Math.min(jsonBytes, body.length);
   if (lookedAt > MAX_LOOP_BYTES) return jsonThread.read(readModel, body, headerLength, dialect);
@@ -238,8 +241,8 @@ export async function predictions(
 }
 
 /**
- * JSON text of the outputs that are asked for so and have many elements, by their index; undefined
- * where an element cannot be said in JSON.
+ * JSON text of the large outputs that are requested as JSON, by their index; undefined where JSON
+ * cannot express an element.
  */
 export async function jsonOutputs(
   { turnShare, jsonThread }: JsonPlaces,
@@ -269,12 +272,13 @@ export async function jsonOutputs(
   return texts;
 }
 
-/** Its work takes some 10 ms at the most. */
+/** Work of a turn; it takes some 10 ms at most. */
 const TURN_BYTES = 131_072;
 
 /**
- * A client's JSON is short, but many clients may have some at once: what is beyond a turn's share
- * waits for the next one, first come first served.
+ * Limits the JSON work per turn of the event loop. Each client's JSON is short, but many clients
+ * may send some at once: work beyond a turn's share waits for the next one, first come, first
+ * served.
  */
 export class TurnShare {
   readonly #turnBytes: number;
@@ -288,8 +292,9 @@ export class TurnShare {
   }
 
   /**
-   * @param bytes of work, about.
-   * @returns undefined if it may be done at once; else what is kept when its turn has come.
+   * @param bytes approximate work.
+   * @returns undefined if it can be done at once; else a promise that resolves when its turn has
+   * come.
    */
   take(bytes: number): Promise<void> | undefined {
     this.#arm();
@@ -323,7 +328,7 @@ export class TurnShare {
   }
 }
 
-/** The id in the body of an inference request counts where its header has none. */
+/** Uses the id in the inference request's body if the header has none. */
 export function adoptId(
   response: ServerResponse,
   record: RequestRecord | undefined,
@@ -340,7 +345,7 @@ export function adoptId(
   }
 }
 
-/** As the answer repeats it; undefined where it does not. */
+/** Request id that the answer repeats; undefined where it does not. */
 export function repeatedId(response: ServerResponse): string | undefined {
   const id = response.getHeader(REQUEST_ID);
   return typeof id === "string" ? id : undefined;

@@ -8,11 +8,11 @@ export interface ListenAddress {
 }
 
 export interface Listener extends ListenAddress {
-  /** Of the setting that says where it is. */
+  /** Name of the option with its address. */
   readonly flag: string;
-  /** What is served there beside health; other paths are not there. */
+  /** Scopes that are served here in addition to health; other paths answer 404. */
   readonly needs: ReadonlySet<Need>;
-  /** Whether it is not the one for all. */
+  /** Whether it is separate from the common listener. */
   readonly isOwn: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface ListenAddresses {
   readonly metrics?: ListenAddress | undefined;
 }
 
-/** The one for all comes first; administrators and metrics may share one. */
+/** Returns the listeners, the common one first; admin and metrics may share one. */
 export function listenersOf({ http, admin, metrics }: ListenAddresses): Listener[] {
   const main = new Set<Need>(["open", "infer"]);
   if (admin === undefined) main.add("admin");

@@ -26,12 +26,12 @@ import type { Listener } from "./listener.ts";
 import { beginSeen, sendError } from "./replies.ts";
 
 /**
- * Connections that wait to be accepted; the system caps it. Beyond it they are lost and tried again
- * a second later, so a burst needs room.
+ * Requested backlog of connections to accept; the system may lower it. Clients retry lost
+ * connections only after a second, so a burst needs a large backlog.
  */
 const BACKLOG = 4096;
 
-/** Methods of the routes, for a request that names none of them. */
+/** Allowed methods, for a request without a route. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
 
 /** @param handshakes where those of its connections are kept, if they are encrypted. */
@@ -45,18 +45,18 @@ export function serverOf(
   const { tls } = context.state.access;
   const server = secureServer({ tls, connections, handshakes }, limits.headerTimeoutMs, {
     headersTimeout: limits.headerTimeoutMs,
-    // Bodies have a limit of their own, whose answer says what was missing.
+    // Bodies have a time limit of their own, whose error message is more precise.
     requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     connectionsCheckingInterval: Math.min(1000, limits.headerTimeoutMs),
     maxHeaderSize: limits.maxHeaderBytes,
-    // What follows is refused here, with a reason, and whatever options Node was started with.
+    // These are checked here, with a reason in the answer, whatever options Node was started with.
     requireHostHeader: false,
     insecureHTTPParser: false,
   });
   const isTls = tls !== undefined;
   server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
-  // By itself Node drops the fields beyond a number, and whoever reads the rest is none the wiser.
+  // 0 means no limit: by default Node silently drops the header fields over one.
   server.maxHeadersCount = 0;
   // A client that ends its side is still owed its answer.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -73,7 +73,7 @@ export function serverOf(
   };
   server.on("request", answer);
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    // Whoever reads the body asks for it; a request that is refused before is not sent one.
+    // Reading the body triggers 100-continue; a request that is rejected before gets none.
     request.once("resume", () => {
       if (!response.headersSent) response.writeContinue();
     });
@@ -90,15 +90,15 @@ export function serverOf(
   });
   const refuse = (socket: Socket, error: HttpError, code?: string) => {
     connections.onRefused(error);
-    const isTold = connections.of(socket).refuse(error);
-    if (isTold) context.counts.onRefused(socket, code, error.status);
+    const isAnswered = connections.of(socket).refuse(error);
+    if (isAnswered) context.counts.onRefused(socket, code, error.status);
   };
   server.on("connect", (_request: IncomingMessage, socket: Socket) => {
     refuse(socket, new HttpError(405, "expected GET, HEAD or POST, got CONNECT", ALLOWED));
   });
   server.on("clientError", (error: ParseError, socket: Socket) => {
     const isOver = !socket.writable || error.code === "ECONNRESET";
-    // What is not encrypted yet cannot be answered.
+    // A connection that is not encrypted yet cannot get an answer.
     if (isOver || (isTls && !connections.has(socket))) socket.destroy();
     else refuse(socket, parseRefusal(error), error.code);
   });
@@ -110,9 +110,10 @@ export function serverOf(
 export function listen(server: Server, { host, port, flag }: Listener): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason = error.code === "EADDRINUSE" ? "it is taken" : String(error.code ?? error);
+      const reason =
+        error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
       const message =
-        `${host}:${port}: expected an address to serve at, got: ${reason}; ` +
+        `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
         `choose another with ${flag}`;
       reject(new RuntimeError("RUNTIME_LISTEN", message));
     });
@@ -132,13 +133,13 @@ export function urlOf(
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a request has an id or a trace that its answer repeats, or a feature records it. */
+/** Whether the request has an id or a trace that its answer repeats, or a feature records it. */
 function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean {
   if (state.features.records !== undefined) return true;
   return headers[REQUEST_ID] !== undefined || headers["traceparent"] !== undefined;
 }
 
-/** Whether a request asks for inference, which every client may do here. */
+/** Whether it is an inference request, and needs no access check. */
 function isFreeToInfer(
   { state: { access }, inferred }: HttpContext,
   { needs }: Listener,
@@ -147,7 +148,7 @@ function isFreeToInfer(
   return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
 }
 
-/** Answers a request. @param refusal the reason why it is refused as it stands, if it is. */
+/** Answers a request. @param refusal error with which the request must be rejected, if any. */
 function serve(
   context: HttpContext,
   request: IncomingMessage,
@@ -164,7 +165,7 @@ function serve(
   const hosted = routed(context, asked.hosted, request);
   if (isShed(context, hosted, request, response)) return;
   context.counts.begin(request, response);
-  // The usual case is known by the whole path.
+  // Most paths are known as a whole.
   if (asked.dialect !== "v2") void handle(context, request, response);
   else {
     const answered = answerInfer(context, hosted, asked.modelName, request, response);
@@ -172,7 +173,7 @@ function serve(
   }
 }
 
-/** Answers a request, or rejects it, once it is known who may ask for what. */
+/** Answers or rejects a request after the access check. */
 function enter(
   context: HttpContext,
   listener: Listener,
@@ -181,7 +182,7 @@ function enter(
 ): void {
   const { cors } = context.state.access;
   const go = (refusal?: HttpError) => serve(context, request, response, refusal);
-  // Nothing of the header is looked at that nobody asks for.
+  // Headers are read only where a feature needs them.
   const origin = cors === undefined ? undefined : request.headers.origin;
   if (cors !== undefined && origin !== undefined) {
     cors.mark(origin, response);
@@ -198,7 +199,7 @@ function enter(
       if (decision !== ANYBODY) {
         if (decision.name !== undefined) context.clients.set(response, decision.name);
         response.once("close", decision.leave);
-        // It may have closed while its token was looked at.
+        // The connection may have closed while the token was checked.
         if (response.destroyed) decision.leave();
       }
       go();
@@ -215,7 +216,7 @@ function enter(
   else settle(decision);
 }
 
-/** @throws HttpError 400 for a path that is none. */
+/** @throws HttpError 400 for an invalid path. */
 function decided(
   { state: { access }, inferred, routes, served }: HttpContext,
   listener: Listener,
@@ -229,7 +230,7 @@ function decided(
   // A page that somebody has opened in a browser of this machine is no administrator.
   const origin = need === "admin" ? request.headers.origin : undefined;
   if (origin !== undefined && access.cors?.allows(origin) !== true) {
-    return access.refused("other_origin", 403, "pages in browsers may not administer");
+    return access.refused("other_origin", 403, "pages in browsers may not send admin requests");
   }
   if (access.isIdle && need !== "admin") return ANYBODY;
   const { authorization } = request.headers;
@@ -237,7 +238,9 @@ function decided(
   return access.admit({ need, authorization, address, isOwnListener: listener.isOwn });
 }
 
-/** In one write where little of the request is to come, which keeps the connection. */
+/**
+ * Rejects a request, in one write if the rest of its body is short enough to keep the connection.
+ */
 function refuse(
   { state, counts }: HttpContext,
   request: IncomingMessage,

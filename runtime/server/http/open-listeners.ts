@@ -1,4 +1,4 @@
-/** Opens the listeners of a server, all of them or none, and closes them. */
+/** Opens all listeners of a server or none, and closes them. */
 import type { Server } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
@@ -14,7 +14,7 @@ const HANDSHAKE_LINGER_MS = 1000;
 
 export interface OpenedListeners {
   readonly urls: { readonly url: string; readonly adminUrl: string; readonly metricsUrl: string };
-  /** Of the one for all, as `stopServer` does; the others go on meanwhile, for whoever watches. */
+  /** Stops the common listener like `stopServer`; the others stay open for monitoring meanwhile. */
   stop(): Promise<void>;
   /** Ends what is left, soon. @param stopped of `stop`. */
   close(stopped: Promise<void>): Promise<void>;
@@ -27,9 +27,9 @@ interface Opened {
 }
 
 /**
- * @param listeners the one for all first; the others have connections of their own, so that they
- * answer where it has no room.
- * @throws RuntimeError RUNTIME_LISTEN, with none left open.
+ * @param listeners the common one first; the others have their own connection limits, so that they
+ * answer when it is full.
+ * @throws RuntimeError RUNTIME_LISTEN, and closes those already open.
  */
 export async function openListeners(
   context: HttpContext,
@@ -74,7 +74,7 @@ export async function openListeners(
   return { urls, stop, close };
 }
 
-/** What a listener does not share with the others. */
+/** Creates the state that listeners do not share. */
 function ownOf(
   { connections }: HttpContext,
   limits: ServerLimits,

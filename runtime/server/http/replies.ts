@@ -1,4 +1,4 @@
-/** What answers carry: JSON, text or the reason why not; the id and the trace of their request. */
+/** Response writers: JSON, text and errors, with the request's id and trace. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasUnreadBody } from "../connections/connection.ts";
 import { CLOSE, HttpError, reasonJson } from "../connections/http-error.ts";
@@ -47,34 +47,34 @@ export function sendBody(
 ): void {
   const record = records.get(response);
   if (record !== undefined) record.responseBytes = body.length;
-  // A body that was not read would be taken for the next request.
+  // The rest of an unread body would be parsed as the next request.
   const close = hasUnreadBody(response.req) ? CLOSE : {};
   response.writeHead(status, { ...headers, ...close, "content-length": body.length });
   connections.outbox.send(response, [body]);
 }
 
-/** Answers with the reason, and tells operators of what is a fault of the server. */
+/** Sends the error, and reports faults of the server to operators. */
 export function sendError(context: HttpContext, response: ServerResponse, reason: unknown): void {
   const error = httpErrorOf(reason);
   reportFault(context.state.onNotice, repeatedId(response), reason, error);
   const record = context.records.get(response);
   if (record !== undefined) record.error = error.message;
   if (response.headersSent || response.destroyed) {
-    // An answer that was given in its place, such as to a broken body, goes its way.
+    // Another answer that was already sent, such as to a broken body, is left alone.
     if (!response.writableEnded) response.destroy();
     return;
   }
-  // While draining, clients had better go elsewhere.
+  // While draining, clients should connect elsewhere.
   const close = context.state.isDraining ? CLOSE : {};
   const body = Buffer.from(reasonJson(error.message, repeatedId(response)));
   const headers = { ...error.headers, ...close, "content-type": "application/json" };
   sendBody(context, response, error.status, body, headers);
 }
 
-/** Of a path that is noted. */
+/** Maximum length of a path in records. */
 const LONGEST_PATH = 1000;
 
-/** A request has come, and nothing of it was refused or answered. */
+/** Called for every new request, before any check. */
 export function beginSeen(
   { state, records }: Pick<HttpContext, "state" | "records">,
   request: IncomingMessage,
@@ -109,7 +109,7 @@ export function beginSeen(
   response.once("close", () => {
     const isWritten = response.writableFinished || response.headersSent;
     if (isWritten) noted.end(record, response.statusCode);
-    // Whoever works on it learns at the same time that its client is gone, and says so.
+    // The code that handles the request learns of the lost client at the same time, and reports it.
     else setImmediate(() => noted.end(record, null));
   });
 }

@@ -1,7 +1,4 @@
-/**
- * Triton's model repository extension: the models there are, and reading an application's bundle
- * again.
- */
+/** Triton's model repository extension: the model index, and reloads of applications' bundles. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { loadModel, refuseUnload, repositoryIndex } from "../applications/repository.ts";
 import { HttpError } from "../connections/http-error.ts";

@@ -1,39 +1,39 @@
-/** Routes of features: paths that the HTTP server looks up and does not know itself. */
+/** Routes that features add to the HTTP server. */
 import type { IncomingMessage } from "node:http";
 import type { Need } from "../access/scopes.ts";
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import type { BodyLimit } from "../bodies/body-memory.ts";
 
-/** Of a document in JSON. */
+/** Fields of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** What a route is asked. */
+/** Request to a route. */
 export interface Asked {
   readonly state: ServerState;
-  /** Whether it was POSTed, with a body; else it is to be told something. */
+  /** Whether it is a POST with a body; otherwise it reads. */
   readonly isPosted: boolean;
   /** That a path with `:model` names; undefined for other paths. */
   readonly hosted: HostedModel | undefined;
-  /** Name of the client's token; empty where it has shown none. */
+  /** Name of the client's token; empty without a token. */
   readonly client: string;
-  /** The body. @param limit left out for that of requests that ask little. */
+  /** Reads the JSON body. @param limit default: that of small requests. */
   json(limit?: BodyLimit): Promise<Fields>;
 }
 
-/** The document goes as JSON; a body goes as its headers say. */
+/** The document is sent as JSON; a body with its own headers. */
 export type Reply = { readonly status: number } & (
   | { readonly document: object }
   | { readonly body: Uint8Array; readonly headers: Readonly<Record<string, string>> }
 );
 
 export interface Route {
-  /** Such as `/v2/models/:model/ready`, and with `/versions/:version` if that is there, too. */
+  /** Paths such as `/v2/models/:model/ready`; `/versions/:version` is allowed after the model. */
   readonly paths: readonly string[];
   readonly methods: "GET" | "POST" | "GET or POST";
   /** Which scope its client needs. */
   readonly need: Need;
-  /** Whether it answers a request by what that accepts; left out, it does. */
+  /** Whether the route handles a request, by its Accept header. Default: always. */
   isFor?(request: IncomingMessage, served: ReadonlySet<Need>): boolean;
   /** @throws HttpError, BadRequest */
   answer(asked: Asked): Reply | Promise<Reply>;
@@ -41,7 +41,7 @@ export interface Route {
 
 export interface FoundRoute {
   readonly route: Route;
-  /** As the path names them; empty where it does not. */
+  /** Model name in the path; empty without one. */
   readonly model: string;
   readonly version: string;
 }
@@ -61,8 +61,8 @@ export class Routes {
   }
 
   /**
-   * @param path segments without their escapes; the last one may be empty.
-   * @param served what the listener that it came by serves.
+   * @param path unescaped segments; the last one may be empty.
+   * @param served scopes of the request's listener.
    */
   find(
     path: readonly string[],

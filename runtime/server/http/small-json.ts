@@ -1,4 +1,4 @@
-/** A short body of JSON, as requests have that ask for no inference. */
+/** Reads short JSON bodies of requests other than inference. */
 import type { IncomingMessage } from "node:http";
 import { readBody } from "../bodies/body.ts";
 import { type BodyLimit, SMALL_LIMIT } from "../bodies/body-memory.ts";
@@ -8,8 +8,8 @@ import type { HttpContext } from "./context.ts";
 import type { Fields } from "./route.ts";
 
 /**
- * @param limit left out for that of requests that ask little.
- * @returns without fields where there is no body. @throws BadRequest, HttpError
+ * @param limit default: that of small requests.
+ * @returns an object without fields for an empty body. @throws BadRequest, HttpError
  */
 export async function smallJson(
   { pace, state }: HttpContext,
@@ -28,7 +28,7 @@ function jsonObjectOf(body: Uint8Array): Fields {
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Fields;
   } catch {
-    // Told below, as any other text that is not an object.
+    // Invalid JSON is rejected below, like any other text that is not an object.
   }
   throw new BadRequest("request", "expected a JSON object", text);
 }

@@ -1,29 +1,29 @@
-/** How an HTTP server stops without a reset: what was sent to it is read and answered first. */
+/** Stops an HTTP server without resets: requests already sent are read and answered first. */
 import type { Server } from "node:http";
 import type { Connections } from "../connections/connections.ts";
 import { stopAccepting } from "../connections/stop-accepting.ts";
 
-/** How often it is looked which connections have become idle. */
+/** Interval of the check for idle connections. */
 const SWEEP_MS = 20;
 /**
- * Requests have to stay out for so long before idle connections are ended: under load clients use
- * them once more, and are told by the answer that it was the last.
+ * Idle connections are closed after this time without requests: under load clients use them once
+ * more, and learn from the answer that it was the last.
  */
 const QUIET_MS = 100;
 const BUSY_QUIET_MS = 1000;
-/** How long what is left may take to go once nobody waits for it any more. */
+/** Time limit of pending answers once nothing else is waited for. */
 const LINGER_MS = 1000;
 
 /**
- * Accepts what the kernel has accepted, answers what comes, and ends each connection with its last
- * answer.
- * @returns a promise that is kept when none is left.
+ * Accepts the connections in the backlog, answers open requests, and ends each connection with its
+ * last answer.
+ * @returns a promise that resolves when all are closed.
  */
 export async function stopServer(server: Server, connections: Connections): Promise<void> {
   const quietMs = connections.isBusy ? BUSY_QUIET_MS : QUIET_MS;
   const closed = new Promise<void>((resolve) => void server.once("close", resolve));
   await stopAccepting(server);
-  // Not before: clients whose connections end make new ones.
+  // Not earlier: clients whose connections end open new ones.
   connections.stop();
   let asked = connections.askedCount;
   let quietSinceMs = performance.now();
@@ -36,7 +36,7 @@ export async function stopServer(server: Server, connections: Connections): Prom
   const sweep = setInterval(look, SWEEP_MS);
   await closed;
   clearInterval(sweep);
-  // Ends what it does at times; it has nothing to close any more.
+  // Ends Node's periodic checks; all connections are closed already.
   server.close();
 }
 

@@ -1,4 +1,4 @@
-/** What is done with long JSON: the same on the event loop and on a thread beside it. */
+/** Jobs on long JSON; they run the same way on the event loop and on the JSON thread. */
 import * as threads from "node:worker_threads";
 import {
   type PredictedOutput,
@@ -11,15 +11,15 @@ import type { JsonLimits } from "../tensors/json-text.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
 import { DATATYPES, type Datatype, jsonOfBytes } from "../tensors/tensors.ts";
 
-/** Of a model, what reading its requests takes: nothing but what can be sent to a thread. */
+/** Model data that reading its requests needs; everything in it can be sent to a thread. */
 export interface ReadModel {
   readonly signature: ClientSignature;
   readonly maxRows: number;
-  /** Of what the JSON of a request may consist. */
+  /** Limits of the parts of a request's JSON. */
   readonly parts: JsonLimits;
 }
 
-/** Whose JSON it is: of the Open Inference Protocol, or of KServe's first one. */
+/** Protocol of the JSON: the Open Inference Protocol (V2), or KServe's V1. */
 export type Dialect = "v2" | "kserve-v1";
 
 /** An inference request to read. */
@@ -49,7 +49,7 @@ export type JsonJob = ReadJob | WriteJob | PredictJob;
 
 export type JsonResult =
   | { readonly kind: "read"; readonly request: InferRequest }
-  /** Text in UTF-8; null if there is no such JSON. */
+  /** UTF-8 text; null if JSON cannot express the values. */
   | { readonly kind: "written"; readonly text: Uint8Array<ArrayBuffer> | null }
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };
@@ -79,8 +79,8 @@ export function doJob(job: JsonJob): JsonResult {
 }
 
 /**
- * Whether memory goes to no other thread, as the pool from which Node cuts short buffers: it is
- * copied. Before 21.0 Node does not tell, and copies what it is asked to hand over.
+ * Whether memory cannot be transferred, such as the pool of Node's short buffers; it is copied
+ * then. Before 21.0 Node does not report that, and copies.
  */
 const { isMarkedAsUntransferable: staysHere = () => false } = threads as {
   readonly isMarkedAsUntransferable?: (memory: object) => boolean;

@@ -1,4 +1,4 @@
-/** Jobs with long JSON on a thread of their own, so that none of them holds the event loop. */
+/** Runs jobs with long JSON on a separate thread, so that they do not block the event loop. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -9,11 +9,11 @@ import type { Datatype } from "../tensors/tensors.ts";
 import type { Dialect, JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
 
 export interface JsonThreadLimits {
-  /** Bodies that wait for the thread at most. */
+  /** Maximum number of bodies that wait for the thread. */
   readonly maxWaiting: number;
   /** Time of one job; then the thread is replaced. */
   readonly jobTimeoutMs: number;
-  /** How long a thread without a job stays. */
+  /** Time after which an idle thread ends. */
   readonly idleMs: number;
 }
 
@@ -24,8 +24,8 @@ export const JSON_THREAD_LIMITS: JsonThreadLimits = {
 };
 
 /**
- * More than what is read and written can take, for what the text consists of is counted first; a
- * thread that came to its limit could take the process along.
+ * More than any job can need, since the parts of the text are counted first; a thread that reaches
+ * its limit could end the process.
  */
 const HEAP_MIB = 4096;
 
@@ -36,9 +36,9 @@ interface Waiting {
 }
 
 /**
- * One thread, which starts with the first job and goes when there was none for a while. Jobs wait
- * in the order they came, but what is to be written, whose inference is done, goes before what is
- * to be read. It keeps no process alive.
+ * A thread that starts with the first job and ends after some time without jobs. Jobs run in order
+ * of arrival, but answers, whose inference is done, go before requests. It does not keep the
+ * process alive.
  */
 export class JsonThread {
   readonly #limits: JsonThreadLimits;
@@ -50,21 +50,21 @@ export class JsonThread {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @param program of the thread; left out for the one that ships. */
+  /** @param program of the thread. Default: the program in this package. */
   constructor(limits: Partial<JsonThreadLimits> = {}, program: string | URL = programPath()) {
     this.#limits = { ...JSON_THREAD_LIMITS, ...limits };
     this.#program = program;
   }
 
-  /** Whether there is a thread just now. */
+  /** Whether the thread exists. */
   get isRunning(): boolean {
     return this.#worker !== undefined;
   }
 
   /**
-   * As `parseInferRequest`, of a body whose memory may be gone afterwards.
-   * @throws HttpError 400 for what that throws; 413 if it takes too long; 503 if
-   * too many wait.
+   * Same as `parseInferRequest`; the body's memory may be released afterwards.
+   * @throws HttpError 400 for errors of `parseInferRequest`; 413 if it takes too long; 503 if too
+   * many jobs wait.
    */
   async read(
     model: ReadModel,
@@ -93,7 +93,7 @@ export class JsonThread {
     throw errorOf(result);
   }
 
-  /** As `predictionsJson`, of outputs whose memory stays. @throws HttpError 500 */
+  /** Same as `predictionsJson`; the outputs' memory is copied. @throws HttpError 500 */
   async predict(outputs: readonly PredictedOutput[]): Promise<Uint8Array> {
     const job = {
       kind: "predict",
@@ -177,13 +177,16 @@ export class JsonThread {
   }
 }
 
-/** Memory that goes with a job instead of being copied. */
+/** Memory that is transferred with a job instead of being copied. */
 function handedOver(job: JsonJob): ArrayBuffer[] {
   if (job.kind === "predict") return [];
   return [job.kind === "read" ? job.body.buffer : job.bytes.buffer];
 }
 
-/** Of what was built, also for those who run the sources: threads run compiled files only. */
+/**
+ * Path of the compiled program, also when the sources run directly: threads run compiled files
+ * only.
+ */
 function programPath(): string {
   const description = createRequire(import.meta.url).resolve("stratagem-runtime/package.json");
   return join(dirname(description), "dist/server/json/json-thread-main.js");

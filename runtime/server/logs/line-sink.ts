@@ -1,4 +1,4 @@
-/** Writes lines to a file or to stderr without ever waiting for whoever reads them. */
+/** Writes lines to a file or to stderr and never blocks on a slow reader. */
 import { close, constants, fstatSync, openSync, write } from "node:fs";
 import type { MetricLine } from "../../base/exposition.ts";
 import { logRecordLines } from "../../base/metric-families.ts";
@@ -9,7 +9,7 @@ const MAX_WAITING_BYTES = 4 * 2 ** 20;
 const CHUNK_BYTES = 1 << 16;
 /** A reader that is behind is tried again after this time. */
 const RETRY_MS = 20;
-/** How long `close` waits for a reader that is behind. */
+/** Time limit for `close` while the reader is slow. */
 const CLOSE_MS = 1000;
 
 const STDERR = 2;
@@ -23,13 +23,13 @@ export function droppedLines(
   return logRecordLines(log, [["lost", droppedCount]]);
 }
 
-/** Lines are kept in order; a line is written whole or, where there is no room, not at all. */
+/** Writes lines in order; a line is written completely or, if the buffer is full, dropped. */
 export class LineSink {
   readonly #path: string | undefined;
   #fd: number;
   #lines: string[] = [];
   #waitingBytes = 0;
-  /** What is left of the write under way. */
+  /** Unwritten rest of the current write. */
   #chunk: Buffer | undefined;
   #chunkLines = 0;
   #droppedCount = 0;
@@ -38,8 +38,8 @@ export class LineSink {
   #onEmpty: (() => void) | undefined;
 
   /**
-   * @param path of a file, which is appended to; left out for stderr.
-   * @throws the error of the system where the file cannot be opened.
+   * @param path of a file to append to. Default: stderr.
+   * @throws system error if the file cannot be opened.
    */
   constructor(path?: string) {
     this.#path = path;
@@ -53,7 +53,7 @@ export class LineSink {
 
   /** @param line without its end. */
   write(line: string): void {
-    // A character takes three bytes at most, and nearly always one.
+    // A UTF-16 unit takes at most three bytes, and nearly always one.
     if (this.#waitingBytes + line.length > MAX_WAITING_BYTES) {
       this.#droppedCount++;
       return;
@@ -63,14 +63,14 @@ export class LineSink {
     this.#schedule();
   }
 
-  /** Opens the file again, which may have been moved; before that, what waits goes to the old. */
+  /** Opens the file again after a rotation; waiting lines still go to the old file. */
   reopen(): void {
     if (this.#path === undefined) return;
     this.#isStale = true;
     this.#schedule();
   }
 
-  /** Ends once all is written, or its reader has been behind for a second. */
+  /** Resolves when all lines are written, or after a second. */
   async close(): Promise<void> {
     if (this.#lines.length > 0 || this.#chunk !== undefined) {
       await new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ export class LineSink {
         setTimeout(() => this.#writeChunk(), RETRY_MS).unref();
         return;
       }
-      // The reader has gone, or the disk is full: nobody is left to tell but the count.
+      // The reader has gone, or the disk is full: the counter is the only place to report it.
       if (error !== null) this.#droppedCount += this.#chunkLines;
       else if (written < chunk.length) {
         this.#chunk = chunk.subarray(written);
@@ -146,7 +146,7 @@ export class LineSink {
       close(this.#fd, () => {});
       this.#fd = fd;
     } catch {
-      // The old file goes on being written, which is better than none.
+      // Keeps writing to the old file.
     }
   }
 }
@@ -156,9 +156,10 @@ function openToAppend(path: string): number {
 }
 
 /**
- * A pipe or terminal is opened anew, so that not to wait for its reader is ours alone and not of
- * whoever else has it. A file stays as it is, for workers write to it too, and a socket cannot be
- * opened; a write that waits for the reader of one holds a thread, and never the event loop.
+ * Returns a descriptor for stderr that does not block the event loop.
+ * A pipe or terminal is opened again, so that non-blocking mode is not shared with other processes
+ * that have it. A file is used as it is, since workers write to it too. A socket cannot be opened;
+ * a blocking write to it occupies a thread, and never the event loop.
  */
 function stderrDescriptor(): number {
   try {

@@ -1,4 +1,4 @@
-/** The log of a server: what operators are told, as text or as JSON lines. */
+/** The server's log for operators, as text or as JSON lines. */
 
 import { type Notice, SEVERITIES, type Severity } from "../../base/notice.ts";
 import type { LineSink } from "./line-sink.ts";
@@ -14,11 +14,11 @@ export interface LogOptions {
   readonly epochMs: () => number;
 }
 
-/** What of a log may be changed while it is written. */
+/** Log settings that may change at run time. */
 export interface LogState {
-  /** What matters less is not told. */
+  /** Minimum severity of lines that are written. */
   level: Severity;
-  /** As text, lines are what a person reads who sits before it: without time and severity. */
+  /** Text lines are for a person at a terminal: no time and no severity. */
   format: LogFormat;
 }
 

@@ -1,6 +1,6 @@
 /** Times of logs. */
 
-/** As RFC 3339 has it, to the microsecond: what ran in one batch is told apart by it. */
+/** Formats a time by RFC 3339 with microseconds, which distinguish requests of one batch. */
 export function timeText(epochMs: number): string {
   const wholeMs = Math.floor(epochMs);
   const micros = Math.floor((epochMs - wholeMs) * 1000);

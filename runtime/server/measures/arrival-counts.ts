@@ -1,19 +1,19 @@
-/** How rows come in: how many in each window of time, over some seconds. */
+/** Counts arriving rows per time window, over some seconds. */
 
-/** A block has so many windows, and lasts so long, at least. */
+/** Minimum number of windows in a block, and minimum duration of it. */
 const BLOCK_WINDOWS = 24;
 const BLOCK_MS = 5000;
 /** Windows are as long as the SLO, within these. */
 const LEAST_WINDOW_MS = 50;
 const MOST_WINDOW_MS = 1000;
-/** Windows that are kept where nobody takes blocks. */
+/** Maximum number of windows that are kept until they are taken. */
 const MAX_WINDOWS = 512;
 
 export interface ArrivalBlock {
   readonly rows: number;
   readonly windows: number;
   readonly windowMs: number;
-  /** Variance over mean of the rows of a window; NaN where none came. */
+  /** Variance over mean of the rows per window; NaN without rows. */
   readonly dispersion: number;
   readonly startMs: number;
   readonly endMs: number;
@@ -27,14 +27,14 @@ export class ArrivalCounts {
   #rows = 0;
   #window = 0;
 
-  /** @param sloMs what is late is what comes too densely within that. */
+  /** @param sloMs burstiness within this time makes requests late. */
   constructor(sloMs: number, nowMs: () => number) {
     this.#windowMs = Math.min(MOST_WINDOW_MS, Math.max(LEAST_WINDOW_MS, sloMs));
     this.#nowMs = nowMs;
     this.#startMs = nowMs();
   }
 
-  /** Rows of one request have come. */
+  /** Called with the rows of one request. */
   onRows(rows: number): void {
     this.#passTo(this.#nowMs());
     this.#rows += rows;
@@ -73,9 +73,9 @@ export class ArrivalCounts {
 }
 
 /**
- * Variance over mean of counts, by the differences of neighbours, which a rate that changes slowly
- * leaves as they are. Source: von Neumann, "Distribution of the ratio of the mean square successive
- * difference to the variance" (1941). @returns NaN where all are 0 or there are fewer than two.
+ * Variance over mean of counts, by the differences of neighbors, which a slow change of the rate
+ * hardly affects. Source: von Neumann, "Distribution of the ratio of the mean square successive
+ * difference to the variance" (1941). @returns NaN if all are 0 or there are fewer than two.
  */
 export function dispersionOf(counts: readonly number[]): number {
   let squares = 0;

@@ -1,11 +1,11 @@
-/** What features tell each other of an application, by names that belong to none of them. */
+/** Types of the data about an application that features exchange. */
 
-/** What a bundle promises, as `/metrics` names it. */
+/** Kinds of promises of a bundle, as in `/metrics`. */
 export const PROMISES = ["service_time", "arrivals", "violations", "accuracy", "cost"] as const;
 
 export type PromiseName = (typeof PROMISES)[number];
 
-/** As people read them. */
+/** Names of promises in messages. */
 export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
   service_time: "service times",
   arrivals: "arrivals",
@@ -14,7 +14,7 @@ export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
   cost: "cost",
 };
 
-/** A promise as it stands. */
+/** Current state of a promise. */
 export interface PromiseState {
   readonly promise: PromiseName;
   readonly holds: boolean;
@@ -22,11 +22,11 @@ export interface PromiseState {
   readonly brokenSinceMs: number | null;
   /** 0 to 1, which is broken. */
   readonly evidence: number;
-  /** What is other than promised; empty while it holds. */
+  /** How the measurements differ from the promise; empty while it holds. */
   readonly because: string;
 }
 
-/** Answers of a variant of which the truth is known since its bundle was opened. */
+/** Answers of a variant with known truth since its bundle was opened. */
 export interface LabelledAnswers {
   readonly variant: string;
   readonly asked: number;

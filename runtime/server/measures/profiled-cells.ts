@@ -1,4 +1,4 @@
-/** What bundles promise of the time of their batches, for those who measure it. */
+/** Promised batch times of bundles, for their measurement. */
 import type {
   AccordionBundle,
   Cluster,
@@ -102,7 +102,7 @@ interface Stage {
   readonly pipelines: AccordionBundle["tasks"][number]["variants"][number]["pipelines"];
 }
 
-/** The longest that any pipeline says of it; undefined where none has it on the pool. */
+/** Longest time in any pipeline; undefined where no pipeline has the stage on the pool. */
 function stageMsOf({ from, to, pipelines }: Stage, pool: number): number | undefined {
   let found: number | undefined;
   for (const pipeline of pipelines) {

@@ -28,7 +28,8 @@ export interface MeasuredNow {
 }
 
 /**
- * A slower machine is promised what the level for the measured load states of the next higher pace.
+ * Returns the promise of the level for the measured load; slower machines use the promise for the
+ * next higher pace.
  * @returns undefined where nothing is promised: before the first decision, and beyond all paces.
  */
 export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | undefined {

@@ -5,16 +5,17 @@
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { ServiceTimes as Profile } from "../../bundle/schema.ts";
 
-/** What a profile says of batches of a size. */
+/** Profiled times of a batch of one size. */
 export interface ProfiledTime {
   readonly p50Ms: number;
-  /** What decisions are made with. */
+  /** Time that decisions use. */
   readonly decisionMs: number;
 }
 
 /**
- * Of a batch of a variant, ms: the p99 where the profile has it, else what decisions are made with;
- * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ * Returns the time of a batch of a variant, ms: the profiled p99, or else the time that decisions
+ * use; undefined for a batch that was not profiled.
+ * @param variant index on axis 0 of the tables.
  */
 export function p99MsOf(
   times: Profile | undefined,
@@ -30,8 +31,9 @@ export function p99MsOf(
 }
 
 /**
- * Of a batch of a variant: the median where the profile has it, else what decisions are made with;
- * undefined for a batch that was not profiled. @param variant index on axis 0 of the tables.
+ * Returns the times of a batch of a variant: the profiled median, or else the time that decisions
+ * use; undefined for a batch that was not profiled.
+ * @param variant index on axis 0 of the tables.
  */
 export function profiledOf(
   times: Profile | undefined,
@@ -55,7 +57,7 @@ function cellOf(times: Profile | undefined, variant: number, rows: number) {
 const STEPS = 32;
 /** Least time that has a step of its own, ms: 2^-10. */
 const LEAST_LOG2 = -10;
-/** Up to 2^18 ms, 262 s; what is beyond counts as that. */
+/** Up to 2^18 ms, 262 s; longer times count as that. */
 const MOST_LOG2 = 18;
 const STEP_COUNT = (MOST_LOG2 - LEAST_LOG2) * STEPS;
 
@@ -71,7 +73,7 @@ export class TimeSketch {
   /** @param value above 0; anything else counts as the least. */
   add(value: number): void {
     const step = Math.floor((Math.log2(value) - LEAST_LOG2) * STEPS);
-    // Also true of NaN, so that no number is lost.
+    // Also true of NaN, so that every sample is counted.
     const place = !(step > 0) ? 0 : step < STEP_COUNT ? step : STEP_COUNT - 1;
     this.#counts[place] = (this.#counts[place] ?? 0) + 1;
     this.#count++;
@@ -110,31 +112,31 @@ export class TimeSketch {
   }
 }
 
-/** A block lasts so long at least, so that it spans bursts of the machine's neighbours. */
+/** Minimum duration of a block, so that it spans bursts of other load on the machine. */
 export const BLOCK_MS = 5000;
-/** And has so many batches, or its median would say little. */
+/** Minimum number of batches in a block, so that its median is meaningful. */
 export const BLOCK_BATCHES = 16;
 
-/** What batches may take above their profile and be as promised. */
+/** Share above the profiled time that still counts as promised. */
 export const TIME_TOLERANCE = 0.2;
 /** Share of a block's batches that may take that much longer than decisions are made with. */
 export const LATE_SHARE = 0.25;
 
 export interface ServiceBlock {
   readonly batches: number;
-  /** Median of what batches took over the medians of their profile. */
+  /** Median of batch times over profiled medians. */
   readonly ratio: number;
-  /** Whether it is above what is promised, by the median or by the slowest quarter. */
+  /** Whether the median or the slowest quarter exceeds the promise. */
   readonly isSlow: boolean;
   readonly startMs: number;
   readonly endMs: number;
-  /** How many there were of each size. */
+  /** Number of batches of each size. */
   readonly sizes: readonly BlockSize[];
 }
 
 export interface BlockBatch {
   readonly rows: number;
-  /** In the worker. */
+  /** Time in the worker. */
   readonly insideMs: number;
   /** Besides, until the server had the result. */
   readonly wayMs: number;
@@ -145,12 +147,13 @@ export interface BlockSize {
   batches: number;
 }
 
-/** Share of the ways to the worker and back that are quicker than what counts as the way. */
+/** Quantile of transfer times that counts as the transfer time. */
 const QUICK_SHARE = 0.1;
 
 /**
- * Profiles count the way to the worker and back, which a busy server makes long: so what a batch
- * takes is its time in the worker and the quickest way that was seen.
+ * Batch times of a variant. Profiles include the transfer to the worker and back, which takes
+ * longer on a busy server; so a batch time here is the time in the worker plus the shortest
+ * transfers seen.
  */
 export class VariantBlock {
   readonly #ratios = new TimeSketch();
@@ -199,14 +202,14 @@ export class VariantBlock {
 const TIMES = "stratagem_service_time_seconds";
 const QUANTILES = [0.5, 0.95, 0.99];
 
-/** What a bundle says of its batches. A kind is a pool, a number of cores, or a bucket. */
+/** Promised times of batches in a bundle. A kind is a pool, a number of cores, or a bucket. */
 export interface ProfiledCells {
-  /** Of a variant, by its index. */
+  /** Labels of each variant, by its index. */
   readonly variants: readonly Labels[];
   kindLabels(kind: number): Labels;
   /** Undefined for a batch that was not profiled. */
   profiled(variant: number, rows: number, kind: number): ProfiledTime | undefined;
-  /** Service times when n workers compute at once, over those of one, at n − 1; none: all 1. */
+  /** Service time with n busy workers relative to one, at index n − 1. Default: all 1. */
   readonly contention?: readonly number[] | undefined;
 }
 
@@ -215,9 +218,9 @@ export interface TimedBatch {
   readonly variant: number;
   readonly rows: number;
   readonly kind: number;
-  /** From handing it to its worker until its result was here. */
+  /** From the handover to its worker until its result arrived. */
   readonly aroundMs: number;
-  /** In the worker. */
+  /** Time in the worker. */
   readonly insideMs: number;
   /** When the result was here. */
   readonly endMs: number;
@@ -230,11 +233,11 @@ interface Cell {
   readonly rows: number;
   readonly kind: number;
   readonly times: RecentTimes;
-  /** Of the bundle that decides. */
+  /** Profile in the current bundle. */
   profiled: ProfiledTime | undefined;
 }
 
-/** Cells there are at most; batches of others are in no cell. */
+/** Maximum number of cells; other batches are not counted. */
 const MAX_CELLS = 4096;
 const MAX_KINDS = 1024;
 const MAX_ROWS = 65_536;
@@ -246,7 +249,7 @@ export class ServiceTimes {
   #profiled: ProfiledCells;
   #blocks: readonly VariantBlock[];
 
-  /** @param nowMs of a clock that does not go back. */
+  /** @param nowMs monotonic clock. */
   constructor(profiled: ProfiledCells, nowMs: () => number) {
     this.#profiled = profiled;
     this.#nowMs = nowMs;
@@ -286,7 +289,11 @@ export class ServiceTimes {
     const nowMs = this.#nowMs();
     const cells = [...this.#cells.values()].sort(byPlace);
     return [
-      head(TIMES, "summary", "Time of batches around their workers; quantiles of 5 to 10 minutes"),
+      head(
+        TIMES,
+        "summary",
+        "Time of batches with transfers; quantiles of the last 5 to 10 minutes",
+      ),
       ...cells.flatMap(({ variant, rows, kind, times }) => {
         const labels = {
           ...this.#profiled.variants[variant],
@@ -325,7 +332,7 @@ function byPlace(one: Cell, other: Cell): number {
 const SPAN_MS = 300_000;
 
 class RecentTimes {
-  /** Since the start. */
+  /** Number since the start. */
   count = 0;
   sumMs = 0;
   #now = new TimeSketch();
@@ -344,8 +351,8 @@ class RecentTimes {
   }
 
   /**
-   * Of the last 5 to 10 minutes. @param shares in (0, 1]. @returns ms; NaN where nothing ran in
-   * that time.
+   * Quantiles of the last 5 to 10 minutes. @param shares in (0, 1]. @returns ms; NaN where nothing
+   * ran in that time.
    */
   quantiles(shares: readonly number[], nowMs: number): number[] {
     if (nowMs - this.#sinceMs >= SPAN_MS) this.#turn(nowMs);
@@ -358,7 +365,7 @@ class RecentTimes {
   #turn(nowMs: number): void {
     [this.#now, this.#before] = [this.#before, this.#now];
     this.#now.clear();
-    // What is older than two spans is in neither.
+    // Samples older than two spans are in neither half.
     if (nowMs - this.#sinceMs >= 2 * SPAN_MS) this.#before.clear();
     this.#sinceMs = nowMs;
   }

@@ -1,4 +1,4 @@
-/** What an endpoint lets see of what it measures, whatever its method. */
+/** Measurements of an endpoint, for all methods. */
 import type { ArrivalModel } from "../../bundle/schema.ts";
 import type { ArrivalCounts } from "./arrival-counts.ts";
 import type { ServiceTimes } from "./service-times.ts";
@@ -6,7 +6,7 @@ import type { ServiceTimes } from "./service-times.ts";
 export interface Watched {
   readonly times: ServiceTimes;
   readonly arrivals: ArrivalCounts;
-  /** As things are now. */
+  /** Current values. */
   reading(): Reading;
 }
 
@@ -14,18 +14,18 @@ export interface Reading {
   /** Changes with the bundle that decides. */
   readonly bundleSha256: string;
   readonly compiled: ArrivalModel;
-  /** Rows a second as measured; NaN until that is known. */
+  /** Measured rows per second; NaN until it is known. */
   readonly loadQps: number;
   readonly topLevelQps: number;
   /** Service times that the policy reckons with, over those of the profile. */
   readonly pace: number;
-  /** Of the level that is followed; undefined where there is none. */
+  /** Promises of the current level; undefined before there is one. */
   readonly promised: PromisedNow | undefined;
-  /** Since the start. */
+  /** Number since the start. */
   readonly rows: { readonly satisfied: number; readonly late: number; readonly dropped: number };
-  /** Stated accuracies of the variants that answered rows in time, summed. */
+  /** Sum of the stated accuracies of the variants that answered rows in time. */
   readonly accuracySum: number;
-  /** Where the method promises one. */
+  /** Cost, where the method promises one. */
   readonly cost?: CostNow | undefined;
 }
 
@@ -39,8 +39,8 @@ export interface PromisedNow {
 export interface CostNow {
   readonly held: number;
   readonly promised: number;
-  /** Of all that there is. */
+  /** Cost of the whole cluster. */
   readonly most: number;
-  /** Such as "cores" or "an hour". */
+  /** Unit in messages, such as "cores" or "an hour". */
   readonly unit: string;
 }

@@ -1,26 +1,31 @@
-/** What accelerators take, by Triton's names, and what workers have of their memory. */
+/** Metrics of accelerators, with Triton's names, and of the GPU memory that workers use. */
 
 import { head, line, type MetricLine, type MetricType } from "../../base/exposition.ts";
 import type { DeviceSample } from "../../devices/gpu-sampler.ts";
 import type { GpuSample } from "../../devices/nvidia-smi.ts";
 
-/** Workers of an application, by slot; undefined where there is none. */
+/** Process ids of the workers of an application, by slot; undefined where there is no worker. */
 export interface WorkersOfApplication {
   readonly model: string;
   readonly pids: readonly (number | undefined)[];
 }
 
 const OF_GPUS: readonly (readonly [string, MetricType, string, keyof GpuSample])[] = [
-  ["nv_gpu_utilization", "gauge", "Share of the last sample in which the GPU ran", "utilization"],
+  [
+    "nv_gpu_utilization",
+    "gauge",
+    "Share of the last sampling period in which the GPU was busy",
+    "utilization",
+  ],
   ["nv_gpu_memory_total_bytes", "gauge", "Memory of the GPU", "memoryTotalBytes"],
-  ["nv_gpu_memory_used_bytes", "gauge", "Memory of it that is used", "memoryUsedBytes"],
-  ["nv_gpu_power_usage", "gauge", "Power that the GPU takes, watts", "powerWatts"],
-  ["nv_gpu_power_limit", "gauge", "Power that it may take, watts", "powerLimitWatts"],
+  ["nv_gpu_memory_used_bytes", "gauge", "GPU memory in use", "memoryUsedBytes"],
+  ["nv_gpu_power_usage", "gauge", "Power draw of the GPU, watts", "powerWatts"],
+  ["nv_gpu_power_limit", "gauge", "Power limit of the GPU, watts", "powerLimitWatts"],
 ];
 
 const OF_WORKERS = "stratagem_worker_gpu_memory_bytes";
 
-/** @param sample null where nothing can be read; then there are no lines. */
+/** @param sample null where it cannot be read; the result is empty then. */
 export function gpuLines(
   sample: DeviceSample | null,
   applications: readonly WorkersOfApplication[],
@@ -29,7 +34,7 @@ export function gpuLines(
   return [...OF_GPUS.flatMap((one) => familyOf(sample, one)), ...workerLines(sample, applications)];
 }
 
-/** None where no driver tells it. */
+/** Empty where no driver reports the value. */
 function familyOf(
   { gpus }: DeviceSample,
   [name, type, help, key]: (typeof OF_GPUS)[number],
@@ -53,5 +58,5 @@ function workerLines(
     }),
   );
   if (samples.length === 0) return [];
-  return [head(OF_WORKERS, "gauge", "Memory of GPUs that a worker has"), ...samples];
+  return [head(OF_WORKERS, "gauge", "GPU memory used by a worker"), ...samples];
 }

@@ -1,8 +1,8 @@
-/** How far the event loop is behind: as a metric, and for the deadlines of requests. */
+/** Delay of the event loop, as a metric and for the deadlines of requests. */
 import { Histogram, head, type MetricLine } from "../../base/exposition.ts";
 
 const NAME = "stratagem_event_loop_delay_seconds";
-const HELP = "How late a timer of 10 ms was: time that something else held the event loop";
+const HELP = "Delay of a 10 ms timer, during which the event loop was blocked";
 /** Seconds; 0.05 is what no request may hold the loop longer than. */
 const BOUNDS = [
   0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
@@ -16,7 +16,7 @@ export class LoopDelay {
   #dueMs = Number.NaN;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param nowMs of a clock that does not go back. */
+  /** @param nowMs monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
@@ -32,7 +32,7 @@ export class LoopDelay {
     this.#timer = undefined;
   }
 
-  /** The timer has come. */
+  /** Called by the timer. */
   tick(): void {
     const nowMs = this.#nowMs();
     this.#histogram.observe(Math.max(0, nowMs - this.#dueMs) / 1000);
@@ -44,16 +44,15 @@ export class LoopDelay {
   }
 }
 
-/** What is less is not told: it is no backlog. */
+/** Shorter delays count as 0: they do not indicate a backlog. */
 const LEAST_MS = 2;
-/** While requests come, the loop is to come by this often. */
+/** Interval of the timer while requests arrive. */
 const BEAT_MS = 5;
 
 /**
- * What arrives on a socket waits there until the loop comes by, which takes a turn at most; the
- * answer of a worker waits as long. A turn is taken to last from its first request to its end. A
- * process that others keep from the processor does not come by at all: a timer that should have
- * called says since when.
+ * Estimates how long a request or a worker's answer waited in a socket. Data waits there for at
+ * most one turn of the event loop; a turn is measured from its first request to its end. If other
+ * processes take the processor, no turn runs: then a timer that is overdue shows since when.
  */
 export class LoopLag {
   readonly #nowMs: (() => number) | undefined;
@@ -62,14 +61,14 @@ export class LoopLag {
   #beatDueMs = Number.POSITIVE_INFINITY;
   #hasNews = false;
 
-  /** @param nowMs the clock by which timers call; left out, nothing is ever behind. */
+  /** @param nowMs clock of the timers. Default: no delay is measured. */
   constructor(nowMs: (() => number) | undefined) {
     this.#nowMs = nowMs;
   }
 
   /**
-   * A request is seen.
-   * @returns how long it may have waited, ms; 0 where that is next to nothing.
+   * Called for each request.
+   * @returns how long it may have waited, ms; 0 where that is negligible.
    */
   onRequest(): number {
     if (this.#nowMs === undefined) return 0;

@@ -17,7 +17,7 @@ export class LossCounts {
       ...metric(
         "stratagem_queries_retried_total",
         "counter",
-        "Queries that were tried again because their worker was lost",
+        "Queries retried after the loss of their worker",
         this.queriesRetried,
       ),
     ];

@@ -1,4 +1,4 @@
-/** What the server takes of the machine, by the names that Prometheus' client libraries use. */
+/** Resource metrics of the server process, with the names that Prometheus client libraries use. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type MetricLine, metric } from "../../base/exposition.ts";
 
@@ -21,11 +21,11 @@ export function processMetricLines(): MetricLine[] {
     ),
     ...gaugeOf("process_virtual_memory_bytes", "Virtual memory of the server", virtualBytes()),
     ...gaugeOf("process_open_fds", "Open file descriptors of the server", openDescriptors()),
-    ...gaugeOf("process_max_fds", "Open file descriptors that it may have", maxDescriptors()),
+    ...gaugeOf("process_max_fds", "Maximum number of open file descriptors", maxDescriptors()),
     ...metric(
       "process_start_time_seconds",
       "gauge",
-      "When the server started, seconds since 1970",
+      "Start time of the server, seconds since 1970",
       startedS,
     ),
   ];
@@ -37,25 +37,25 @@ function gaugeOf(name: string, help: string, value: number | undefined): MetricL
 
 /** Undefined where the system does not tell. */
 function openDescriptors(): number | undefined {
-  // One of them is that of the folder while it is read.
-  return told(() => readdirSync("/proc/self/fd").length - 1);
+  // One of them belongs to the directory while it is read.
+  return readable(() => readdirSync("/proc/self/fd").length - 1);
 }
 
 function maxDescriptors(): number | undefined {
-  return told(() => {
+  return readable(() => {
     const match = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"));
     return match === null ? undefined : Number(match[1]);
   });
 }
 
 function virtualBytes(): number | undefined {
-  return told(() => {
+  return readable(() => {
     const match = /^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "latin1"));
     return match === null ? undefined : Number(match[1]) * 1024;
   });
 }
 
-function told(read: () => number | undefined): number | undefined {
+function readable(read: () => number | undefined): number | undefined {
   try {
     return read();
   } catch {

@@ -1,7 +1,7 @@
-/** What the level that is followed promises, beside what is measured of it. */
+/** Metrics of the promises of the current level, next to its measurements. */
 import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 
-/** Of a level, as its bundle says. */
+/** Promises of a level in its bundle. */
 export interface Promised {
   /** Undefined before there is a level. */
   readonly violationRate: number | undefined;
@@ -9,7 +9,7 @@ export interface Promised {
   readonly accuracyPerSatisfied?: number | undefined;
 }
 
-/** @param accuracySum stated accuracies of whoever answered rows in time, over all those rows. */
+/** @param accuracySum sum of the stated accuracies of the variants that answered rows in time. */
 export function promiseLines(promised: Promised, accuracySum: number): MetricLine[] {
   const { violationRate = Number.NaN, accuracyPerSatisfied } = promised;
   return [
@@ -21,14 +21,14 @@ export function promiseLines(promised: Promised, accuracySum: number): MetricLin
   ];
 }
 
-/** @param figure share of rows late or dropped at most, or accuracy per row answered in time. */
+/** @param figure maximum share of rows late or dropped, or accuracy per row answered in time. */
 export function expectedLines(
   figure: "violations" | "accuracy",
   ratios: readonly (readonly [labels: Labels, ratio: number])[],
 ): MetricLine[] {
   const name = "stratagem_expected_ratio";
   return [
-    head(name, "gauge", "Violations (at most) and accuracy that this level promises"),
+    head(name, "gauge", "Maximum violation rate and accuracy promised by the current level"),
     ...ratios.map(([labels, ratio]) => line(name, { ...labels, figure }, ratio)),
   ];
 }
@@ -39,7 +39,11 @@ export function accuracyLines(
 ): MetricLine[] {
   const name = "stratagem_satisfied_accuracy_total";
   return [
-    head(name, "counter", "Stated accuracies of the variants that answered rows in time, summed"),
+    head(
+      name,
+      "counter",
+      "Sum of the stated accuracies of the variants that answered rows in time",
+    ),
     ...sums.map(([labels, sum]) => line(name, labels, sum)),
   ];
 }

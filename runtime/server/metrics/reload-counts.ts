@@ -19,7 +19,7 @@ export class ReloadCounts {
     for (const name of applications) this.#of(name);
   }
 
-  /** @param application as it was called before. */
+  /** @param application name before the reload. */
   onReload(application: string, isFollowed: boolean): void {
     const counts = this.#of(application);
     counts.isLastFollowed = isFollowed;
@@ -32,7 +32,7 @@ export class ReloadCounts {
     const time = "stratagem_reload_last_success_timestamp_seconds";
     const all = [...this.#byApplication];
     return [
-      head(total, "counter", "Reloads of a bundle, by whether it is followed"),
+      head(total, "counter", "Bundle reloads, by whether the bundle was accepted"),
       ...all.flatMap(([model, { followed, refused }]) => [
         line(total, { model, result: "followed" }, followed),
         line(total, { model, result: "refused" }, refused),
@@ -41,7 +41,7 @@ export class ReloadCounts {
         "bundle",
         all.map(([model, { isLastFollowed }]) => [{ model }, isLastFollowed]),
       ),
-      head(time, "gauge", "When the bundle that is served was read, seconds since 1970"),
+      head(time, "gauge", "Time when the served bundle was read, seconds since 1970"),
       ...all.map(([model, { lastSuccessS }]) => line(time, { model }, lastSuccessS)),
     ];
   }

@@ -59,7 +59,7 @@ export function servedPace(
 export function paceLines({ workers }: ServedPace): MetricLine[] {
   const pace = "stratagem_pace";
   return [
-    head(pace, "gauge", "Service times of a worker over those of the profile, 1 as profiled"),
+    head(pace, "gauge", "Service times of a worker relative to the profile; 1 means as profiled"),
     ...workers.map(({ pool, worker, pace: value }) =>
       line(pace, { pool, worker: String(worker) }, value),
     ),

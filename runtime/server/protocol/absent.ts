@@ -1,4 +1,4 @@
-/** What of Triton's extensions is not here, and what clients that ask for it are told. */
+/** Extensions of Triton that this server lacks, and the message for clients that use them. */
 
 export const NO_MEMORY =
   "this server shares no memory with its clients: send tensors in the request";
@@ -9,8 +9,8 @@ const ABSENT_BY_SEGMENT: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * @param path segments behind `/v2`, or behind those of a model.
- * @returns why there is nothing; undefined for a path that is none of an extension.
+ * @param path segments after `/v2`, or after those of a model.
+ * @returns the message; undefined for a path that belongs to no extension.
  */
 export function absenceOf([first = ""]: readonly string[]): string | undefined {
   return ABSENT_BY_SEGMENT.get(first);

@@ -1,6 +1,6 @@
 /**
- * Triton's classification extension: an output told as the classes with the largest values of each
- * row, instead of all values.
+ * Triton's classification extension: the output contains the classes with the largest values of
+ * each row, instead of all values.
  */
 import type { OutputTensor } from "../requests/request.ts";
 import { bytesOfNames } from "../requests/variant-wish.ts";
@@ -8,14 +8,14 @@ import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { type Datatype, elementCountOf, elementReader } from "../tensors/tensors.ts";
 
-/** Types whose elements have an order and can be told as text. */
+/** Types whose elements have an order and a text form. */
 type Ordered = Exclude<Datatype, "BOOL" | "BF16" | "BYTES">;
 
-/** As C has `%f`, by which Triton tells them. */
+/** Digits of C's `%f`, which Triton uses. */
 const FRACTION_DIGITS = 6;
 
 /**
- * @param classes of each row that are asked for, at least one.
+ * @param classes number requested per row, at least one.
  * @throws BadRequest for an output that has no classes.
  */
 export function expectClasses(
@@ -36,9 +36,9 @@ export function expectClasses(
 
 /**
  * @param bytes of the output, row by row. @param shape of it; axis 0 is the rows.
- * @param classes of each row that are asked for; all of a row that has fewer.
- * @returns BYTES [rows, classes]: `value:index`, the largest value of a row first, and of equal
- * ones that with the lowest index.
+ * @param classes number requested per row; a row with fewer returns all.
+ * @returns BYTES [rows, classes]: `value:index` in descending order of value; ties have ascending
+ * indices.
  */
 export function classesOf(
   datatype: Datatype,
@@ -54,7 +54,7 @@ export function classesOf(
   const names: string[] = [];
   for (let row = 0; row < rows; row++) {
     const first = row * elements;
-    // What is no number is the least.
+    // NaN is smaller than all numbers.
     const values = Float64Array.from({ length: elements }, (_, index) => {
       const value = Number(read(first + index));
       return Number.isNaN(value) ? Number.NEGATIVE_INFINITY : value;

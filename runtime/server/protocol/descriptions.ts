@@ -1,6 +1,5 @@
 /**
- * What the server says of itself and its model, in the words of the Open Inference Protocol and of
- * Triton's extensions.
+ * Metadata of the server and its models, in the Open Inference Protocol and Triton's extensions.
  */
 import type { SloClass } from "../../bundle/schema.ts";
 import type { RequestMetrics } from "../requests/request-metrics.ts";
@@ -8,7 +7,7 @@ import type { SequenceTurns } from "../requests/sequence-turns.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 import { DATATYPES } from "../tensors/tensors.ts";
 
-/** Of Triton's extensions, those that hold whatever is served. */
+/** Extensions of Triton that are available for every model. */
 const EXTENSIONS = [
   "binary_tensor_data",
   "classification",
@@ -19,7 +18,7 @@ const EXTENSIONS = [
 
 export interface DescribedServer {
   readonly serverName: string;
-  /** Of the program. */
+  /** Version of the program. */
   readonly version: string;
 }
 
@@ -48,8 +47,8 @@ export function modelMetadata(name: string, { inputs, outputs }: ClientSignature
 
 /**
  * Triton's model configuration. Where outputs have the rows of the inputs there is a maximum batch
- * size, and dims leave axis 0 out; elsewhere it is 0, and dims are the whole shape.
- * @param classes of requests; left out where all have the same SLO.
+ * size, and dims omit axis 0; elsewhere it is 0, and dims are the whole shape.
+ * @param classes SLO classes. Default: all requests have the same SLO.
  * @param sequences of a model with state.
  */
 export function modelConfig(
@@ -86,12 +85,12 @@ export function modelConfig(
   };
 }
 
-/** In Triton's words: the oldest requests first, and state that the server keeps. */
-function sequenceBatching({ told }: SequenceTurns): object {
+/** Triton's configuration for sequences: oldest first, with implicit state. */
+function sequenceBatching({ metadata }: SequenceTurns): object {
   return {
-    max_sequence_idle_microseconds: Math.round(told.sequenceIdleMs * 1000),
-    oldest: { max_candidate_sequences: told.maxSequences },
-    state: told.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
+    max_sequence_idle_microseconds: Math.round(metadata.sequenceIdleMs * 1000),
+    oldest: { max_candidate_sequences: metadata.maxSequences },
+    state: metadata.state.map(({ tensor: { name, datatype, rowShape }, outputName }) => ({
       input_name: name,
       output_name: outputName,
       data_type: DATATYPES[datatype].configType,
@@ -101,7 +100,7 @@ function sequenceBatching({ told }: SequenceTurns): object {
 }
 
 /**
- * What clients that send images go by: three axes of which the first or the last has one or three
+ * Format that image clients rely on: three axes, of which the first or the last has one or three
  * channels.
  */
 function imageFormat(rowShape: readonly number[]): string {

@@ -1,6 +1,6 @@
 /**
- * Inference requests as the Open Inference Protocol has them, whatever carries them: what clients
- * state of tensors and parameters is checked here, and nothing of it is believed before.
+ * Inference requests of the Open Inference Protocol, for HTTP and gRPC: validates untrusted tensors
+ * and parameters.
  */
 import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
@@ -13,24 +13,26 @@ import { expectClasses } from "./classification.ts";
 export interface InferRequest extends RequestWishes {
   readonly id: string | undefined;
   readonly rows: number;
-  /** In the order of `ClientSignature.inputs`; views on the body where the request is binary. */
+  /**
+   * Inputs in the order of `ClientSignature.inputs`; views on the body where the request is binary.
+   */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly RequestedOutput[];
-  /** Of models whose axes have several sizes: of each axis the size that the inputs have. */
+  /** Size of each axis that has several sizes, in the request's inputs. Default: no such axes. */
   readonly sizes?: readonly number[];
 }
 
-/** What the parameters of a request ask for. */
+/** Parameters of a request. */
 export interface RequestWishes {
-  /** From `parameters.timeout`; undefined without one. */
+  /** `parameters.timeout`; undefined without one. */
   readonly timeoutMs: number | undefined;
-  /** From `parameters.priority`: whether it is the highest, or the default. */
+  /** `parameters.priority`: whether it is the highest, or the default. */
   readonly isHigh: boolean;
-  /** From `parameters.variant` and `parameters.same_variant`. */
+  /** `parameters.variant` and `parameters.same_variant`. */
   readonly variant: VariantWish | undefined;
-  /** From `parameters.slo_class`; undefined without one. */
+  /** `parameters.slo_class`; undefined without one. */
   readonly sloClass: string | undefined;
-  /** From `parameters.sequence_id` and its like; undefined for models without state. */
+  /** `parameters.sequence_id` and related ones; undefined for models without state. */
   readonly sequence: SequenceStep | undefined;
 }
 
@@ -38,7 +40,9 @@ export interface RequestedOutput {
   /** Index in `ClientSignature.outputs`; beyond them, that of `VARIANT_OUTPUT`. */
   readonly index: number;
   readonly isBinary: boolean;
-  /** Of Triton's classification: classes of a row to tell instead of its values; left out, none. */
+  /**
+   * Number of classes per row that Triton's classification returns. Default: the values themselves.
+   */
   readonly classes?: number;
 }
 
@@ -60,8 +64,7 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   const { variant: named, same_variant: same } = parameters;
   const isOpen = named === undefined && same === undefined;
   const variant = isOpen ? undefined : variantWishOf(parameters, signature);
-  // As Triton has it, 0 is the default: no tighter deadline than the SLO, and a priority that here
-  // is the highest, which is 1.
+  // Triton's default is 0: no deadline tighter than the SLO, and the highest priority, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
   const sequence = signature.hasSequences ? sequenceStepOf(parameters) : undefined;
@@ -69,10 +72,10 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
 }
 
 /**
- * Every input of the model once, and all of as many rows.
- * @param given in the order of the request. @param statedAt what one of them is said to be.
- * @param bytesAt called in turn, with the shape that was checked.
- * @throws BadRequest, and whatever the two throw.
+ * Checks that every input of the model occurs once, and all have the same number of rows.
+ * @param given in the order of the request. @param statedAt returns the stated properties of one.
+ * @param bytesAt called in order, with the validated shape.
+ * @throws BadRequest, and errors of the two.
  */
 export function gatheredInputs<T>(
   given: readonly T[],
@@ -111,8 +114,8 @@ export function gatheredInputs<T>(
 }
 
 /**
- * Checks datatype and shape. @param isFixed whether the rows are known from an input before.
- * @param sizeAt takes the size of an axis that is open.
+ * Checks datatype and shape. @param isFixed whether an earlier input fixes the number of rows.
+ * @param sizeAt called with the size of an open axis.
  */
 function shapeOf(
   stated: StatedInput,
@@ -137,7 +140,7 @@ function shapeOf(
     throw new BadRequest(`${path}.shape[0]`, expected, rows);
   }
   if (isFixed && rows !== maxRows) {
-    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as the input before has`, rows);
+    throw new BadRequest(`${path}.shape[0]`, `expected ${maxRows}, as in the previous input`, rows);
   }
   const sizes = ownShape.map((size, index) => {
     const [found, at]: [unknown, string] = [shape[index + 1], `${path}.shape[${index + 1}]`];
@@ -158,16 +161,16 @@ function statedRowShape(rowShape: readonly number[], shape: unknown): readonly n
   return rowShape.length === 1 && rowShape[0] === 1 && rank === 1 ? [] : rowShape;
 }
 
-/** Of a shape that is not the one expected; it may be anything, of any depth. */
+/** Text of an unexpected shape, which may be any value of any depth. */
 function shapeText(shape: unknown): unknown {
   const isFlat = Array.isArray(shape) && shape.every((size) => typeof size === "number");
   return isFlat && shape.length <= MAX_TOLD_AXES ? JSON.stringify(shape) : shape;
 }
 
 /**
- * Elements as they are in memory.
- * @param at path of what says how many bytes they are.
- * @throws BadRequest if they are not as many as the shape says.
+ * Checks and returns the binary elements of a tensor.
+ * @param at path of the field with the number of bytes.
+ * @throws BadRequest if the number does not match the shape.
  */
 export function binaryOf(
   bytes: Uint8Array,
@@ -187,9 +190,9 @@ export function binaryOf(
 }
 
 /**
- * @param outputs as they are asked for; undefined or none for all.
+ * @param outputs requested outputs; undefined or empty for all.
  * @param parameters of the request.
- * @param usual whether outputs are binary where nothing is said.
+ * @param usual whether outputs are binary by default.
  * @throws BadRequest
  */
 export function outputsOf(
@@ -235,7 +238,7 @@ export function outputsOf(
   });
 }
 
-/** What is sent as bytes only has to be asked for so. */
+/** Outputs that can only be sent as bytes must be requested as binary. */
 function refuseJson(tensor: ModelTensor, isBinary: boolean, path: string): void {
   if (isBinary || !isBinaryOnly(tensor.datatype)) return;
   const { name, datatype } = tensor;
@@ -290,5 +293,9 @@ function booleanOf(value: unknown, path: string): boolean | undefined {
 export function refuseParameter(parameters: Fields, path: string, name: string): void {
   const value = parameters[name];
   if (value === undefined) return;
-  throw new BadRequest(`${path}.${name}`, "expected nothing: this server does not have it", value);
+  throw new BadRequest(
+    `${path}.${name}`,
+    "expected nothing: this server does not support it",
+    value,
+  );
 }

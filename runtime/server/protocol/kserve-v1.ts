@@ -1,6 +1,7 @@
 /**
- * KServe's first protocol: `{"instances": […]}` in, one instance a row, `{"predictions": […]}` out.
- * Where a model has several inputs or outputs, an instance or a prediction is an object of them.
+ * KServe's V1 protocol: `{"instances": […]}` in, one instance per row, and `{"predictions": […]}`
+ * out. For a model with several inputs or outputs, an instance or a prediction is an object with
+ * one field for each.
  */
 import type { OutputTensor } from "../requests/request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
@@ -19,8 +20,8 @@ import type { InferRequest } from "./protocol.ts";
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * @param parts of what the JSON may consist; left out where it is short.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @param parts limits of the JSON. Default: the text is short.
+ * @throws BadRequest at the first invalid field.
  */
 export function parsePredictRequest(
   body: Uint8Array,
@@ -31,11 +32,11 @@ export function parsePredictRequest(
   const instances = instancesOf(jsonOf(body, parts), maxRows);
   const { inputs, outputs, outputsAreRows, hasSequences } = signature;
   if (outputsAreRows === false) {
-    const why = "expected a model that answers each row with a row; ask this one by /v2";
+    const why = "expected a model that answers each row with a row; use /v2 for this one";
     throw new BadRequest("instances", why, instances);
   }
   if (hasSequences === true) {
-    const why = "expected a model without state, whose requests name no sequence; ask it by /v2";
+    const why = "expected a model without state, whose requests name no sequence; use /v2";
     throw new BadRequest("instances", why, instances);
   }
   const found = new FoundSizes(signature);
@@ -102,7 +103,7 @@ function rowOf(
 
 type SizeAt = (axis: number, size: unknown, path: string) => number;
 
-/** Of axes that are open the lengths of the arrays that an instance is. */
+/** Shape with the open axes replaced by the lengths of the instance's arrays. */
 function openedShape(
   rowShape: readonly number[],
   given: unknown,
@@ -129,7 +130,9 @@ function tensorOf(
   return bytesOfJson(datatype, [1], Array.isArray(value) ? value : [value], path);
 }
 
-/** Strings that are bytes are written `{"b64": "…"}`. @param depth of arrays at most. */
+/**
+ * Decodes binary strings, which are written `{"b64": "…"}`. @param depth maximum depth of arrays.
+ */
 function decoded(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) return depth < 0 ? value : value.map((one) => decoded(one, depth - 1));
   return isEncoded(value) ? new Uint8Array(Buffer.from(value.b64, "base64")) : value;
@@ -150,8 +153,8 @@ export interface PredictedOutput extends OutputTensor {
 }
 
 /**
- * @param outputs at least one, of as many rows.
- * @throws Error if an element is NaN or infinite, which JSON cannot say.
+ * @param outputs at least one, all with the same number of rows.
+ * @throws Error if an element is NaN or infinite, which JSON cannot express.
  */
 export function predictionsJson(outputs: readonly PredictedOutput[]): string {
   const columns = outputs.map(rowTexts);
@@ -170,10 +173,10 @@ function rowTexts({ name, datatype, shape, parts }: PredictedOutput): string[] {
   const [rows = 0, ...rowShape] = shape;
   const text = nested(datatype, bytes, rows, rowShape);
   if (text !== undefined) return text;
-  throw new Error(`output "${name}" has an element that is NaN or infinite; ask for it by /v2`);
+  throw new Error(`output "${name}" has an element that is NaN or infinite; request it by /v2`);
 }
 
-/** One text for each of the rows, nested as their shape says. */
+/** Returns one text per row, nested by its shape. */
 function nested(
   datatype: Datatype,
   bytes: Uint8Array,
@@ -189,7 +192,7 @@ function nested(
     const text = inner.length > 0 ? nested(datatype, own, size, inner) : jsonOfBytes(datatype, own);
     if (text === undefined) return undefined;
     if (typeof text !== "string") texts.push(`[${text.join(",")}]`);
-    // Without a shape, a row is its only element.
+    // Scalars have no brackets around their only element.
     else texts.push(rowShape.length === 0 ? text.slice(1, -1) : text);
   }
   return texts;

@@ -30,8 +30,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  * @param body after decompression.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined when the body is JSON
  * only.
- * @param parts of what the JSON may consist; left out where it is short.
- * @throws BadRequest at the first field that is not as it has to be.
+ * @param parts limits of the JSON. Default: the text is short.
+ * @throws BadRequest at the first invalid field.
  */
 export function parseInferRequest(
   body: Uint8Array,
@@ -108,7 +108,7 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   if (fields["data"] !== undefined) {
     throw new BadRequest(
       `${path}.data`,
-      "expected nothing beside binary_data_size",
+      "expected nothing in addition to binary_data_size",
       fields["data"],
     );
   }
@@ -123,22 +123,22 @@ function binarySizeOf(fields: Fields, path: string, available: number): number |
   return bytes;
 }
 
-/** Headers remembered at most; a client has one for each number of rows that it sends. */
+/** Maximum number of cached headers; a client has one for each number of rows that it sends. */
 const MAX_HEADERS = 64;
 const MAX_HEADER_BYTES = 4096;
 
 /** A request without its bytes. */
 interface Layout {
   readonly request: InferRequest;
-  /** Where each input begins and ends behind the JSON. */
+  /** Start and end of each input in the binary data after the JSON. */
   readonly bounds: readonly (readonly [begin: number, end: number])[];
   readonly binaryBytes: number;
 }
 
 /**
- * Reads inference requests, and each JSON header only once. Clients that send their tensors as
- * bytes send the same header with other bytes again and again; as long as elements have a fixed
- * size, such a header alone says whether the request is right.
+ * Reads inference requests, and parses each JSON header only once. Clients with binary tensors send
+ * the same header with different data again and again; if elements have a fixed size, such a header
+ * alone determines whether the request is valid.
  */
 export class RequestReader {
   readonly #signature: ClientSignature;
@@ -180,21 +180,22 @@ export class RequestReader {
       return [begin, begin + length] as const;
     });
     const inputBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
-    // Inputs whose data are in the JSON come on top of what is behind it; and an id is sent once.
+    // Inputs in the JSON are not in the binary data; and an id is sent only once.
     if (inputBytes !== binaryBytes || request.id !== undefined) return;
     if (this.#layoutByHeader.size >= MAX_HEADERS) this.#layoutByHeader.clear();
-    // Whoever answers sees that these will come again.
+    // Frozen outputs show the response writer that the same header can come again.
     Object.freeze(request.outputs);
     this.#layoutByHeader.set(header, { request: { ...request, inputs: [] }, bounds, binaryBytes });
   }
 }
 
 const LENGTH_BYTES = 4;
-/** What a body without JSON states of itself. */
+/** Fields of a body without JSON. */
 const NOTHING = {};
 
 /**
- * Whether a request has no JSON, as Triton takes it: the whole body is the only input of the model.
+ * Whether a request has no JSON, as Triton allows it: the whole body is the only input of the
+ * model.
  * @param headerLength value of `Inference-Header-Content-Length`; undefined without one.
  */
 export function isRaw(headerLength: string | undefined): boolean {
@@ -202,9 +203,9 @@ export function isRaw(headerLength: string | undefined): boolean {
 }
 
 /**
- * Of BYTES the body is one element, without its length; of numbers it is as many rows as it has
- * bytes for. All outputs are answered as JSON.
- * @throws BadRequest for a model with several inputs, and for a body that is no rows.
+ * Reads a body without JSON. A BYTES body is one element, without a length prefix; a numeric body
+ * is as many rows as its bytes make. All outputs are returned as JSON.
+ * @throws BadRequest for a model with several inputs, and for a body that is not whole rows.
  */
 function rawRequest(body: Uint8Array, signature: ClientSignature, maxRows: number): InferRequest {
   const [input, ...others] = signature.inputs;

@@ -4,7 +4,7 @@ import type { Notice } from "../../base/notice.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 
-/** The status says what it is; other protocols have one for each. */
+/** Converts an error to an HTTP status; other protocols map the statuses to their codes. */
 export function httpErrorOf(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof BadRequest) return new HttpError(400, error.message);
@@ -13,18 +13,19 @@ export function httpErrorOf(error: unknown): HttpError {
 }
 
 /**
- * What is no answer that was meant is a fault of ours; models and workers have others.
- * @param id of the request; undefined where it has none. @param reason what was thrown.
- * @param told what its client is told.
+ * Reports an error to operators: unexpected ones are faults of this server; models and workers have
+ * their own reports.
+ * @param id of the request; undefined without one. @param reason the value thrown.
+ * @param answer the error that the client gets.
  */
 export function reportFault(
   onNotice: Notice,
   id: string | undefined,
   reason: unknown,
-  told: HttpError,
+  answer: HttpError,
 ): void {
-  if (told.status < 500) return;
+  if (answer.status < 500) return;
   const whose = id === undefined ? "a request" : `request ${id}`;
   const isMeant = reason instanceof HttpError;
-  onNotice(`${whose}: ${told.status} ${told.message}`, isMeant ? "debug" : "error");
+  onNotice(`${whose}: ${answer.status} ${answer.message}`, isMeant ? "debug" : "error");
 }

@@ -5,8 +5,8 @@ import { HttpError } from "../connections/http-error.ts";
 const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
 /**
- * Segments of the path without their escapes; none for a target that has no path.
- * @throws HttpError 400 for escapes that are none.
+ * Returns the unescaped segments of the path; empty for a target without a path.
+ * @throws HttpError 400 for invalid escapes.
  */
 export function segmentsOf(target: string): string[] {
   const [path = ""] = target.replace(ORIGIN, "").split("?", 1);

@@ -10,8 +10,8 @@ import { classesOf } from "./classification.ts";
 import type { InferRequest } from "./protocol.ts";
 
 /**
- * @param texts of outputs that are written as JSON already, by their index.
- * @throws Error if an output that is asked for as JSON has an element that JSON cannot say.
+ * @param texts JSON texts of outputs that are already written, by their index.
+ * @throws Error if JSON cannot express an element of an output that is requested as JSON.
  */
 export function writeInferResponse(
   stated: ResponseHead,
@@ -41,7 +41,7 @@ export function writeInferResponse(
     const data = texts.has(index) ? texts.get(index) : jsonOfBytes(datatype, bytesOf(parts));
     if (data === undefined) {
       throw new Error(
-        `output "${name}" has an element that is NaN or infinite; ask for it with binary_data`,
+        `output "${name}" has an element that is NaN or infinite; request it with binary_data`,
       );
     }
     json.push(',"data":', data, "}");
@@ -74,16 +74,16 @@ export function writeInferResponse(
   return { headers, parts: [...jsonParts, ...binary] };
 }
 
-/** An output that was asked for, whatever carries it. */
+/** A requested output, for all protocols. */
 export interface AnsweredOutput extends OutputTensor {
-  /** As in `InferRequest.outputs`. */
+  /** Same as in `InferRequest.outputs`. */
   readonly index: number;
   readonly isBinary: boolean;
   readonly name: string;
   readonly datatype: Datatype;
 }
 
-/** In the order in which they were asked for. */
+/** Returns the requested outputs in the order of the request. */
 export function answeredOutputs(
   request: InferRequest,
   answer: Answer,
@@ -97,16 +97,16 @@ export function answeredOutputs(
     if (tensor === undefined || output === undefined) throw new Error(`no output ${index}`);
     const { name, datatype } = tensor;
     if (classes !== undefined) {
-      const told = classesOf(datatype, bytesOf(output.parts), output.shape, classes);
-      return { index, isBinary, name, datatype: "BYTES", ...told };
+      const classified = classesOf(datatype, bytesOf(output.parts), output.shape, classes);
+      return { index, isBinary, name, datatype: "BYTES", ...classified };
     }
     return { index, isBinary, name, datatype, shape: output.shape, parts: output.parts };
   });
 }
 
 /**
- * What an answer says of who answered. As the protocol has it, a parameter is no list: the variants
- * of several rows are the JSON text of one.
+ * Response parameters that describe the answering variant. Parameters of the protocol cannot be
+ * lists, so the variants of several rows are one JSON text.
  */
 export function answerParameters(
   answer: Answer,
@@ -118,7 +118,7 @@ export function answerParameters(
   return {
     variant,
     accuracy: hasTextParameters ? String(accuracy) : accuracy,
-    // A single row is told all by the name.
+    // One row needs no list: `variant` names it.
     ...(names.length > 1 ? { variants: JSON.stringify(names) } : {}),
     ...(sloClass === null ? {} : { slo_class: sloClass }),
     ...(bucket === undefined ? {} : { bucket }),
@@ -126,7 +126,7 @@ export function answerParameters(
   };
 }
 
-/** Names the variant that answered each row; none for models that do not tell. */
+/** Names the variant that answered each row; empty for models that do not report it. */
 function variantNames(
   { variantByRow = [] }: Answer,
   { variants }: ClientSignature,
@@ -143,7 +143,7 @@ export function bytesOf(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
-/** What is text becomes bytes, as much at once as lies between what is bytes already. */
+/** Joins adjacent texts and encodes each as one part. */
 function joinedTexts(pieces: readonly (string | Uint8Array)[]): Uint8Array[] {
   const parts: Uint8Array[] = [];
   let text = "";
@@ -165,16 +165,16 @@ export interface InferResponse {
   readonly parts: readonly Uint8Array[];
 }
 
-/** What an answer says beside its outputs. */
+/** Fields of an answer other than its outputs. */
 export interface ResponseHead {
   readonly modelName: string;
-  /** Of the request; null where all have the same SLO. */
+  /** SLO class of the request; null where all requests have the same SLO. */
   readonly sloClass: string | null;
-  /** Sizes that the inputs were padded to; left out of models without such axes. */
+  /** Sizes that the inputs were padded to. Default: the model has no such axes. */
   readonly bucket?: string | undefined;
-  /** Of the bundle that answers, where that is one of two; left out where there is one. */
+  /** Revision of the answering bundle, where one of two may answer. Default: only one bundle. */
   readonly revision?: string | undefined;
-  /** Whether its parameters are all texts. */
+  /** Whether all its parameters are strings. */
   readonly hasTextParameters: boolean;
 }
 
@@ -184,14 +184,14 @@ interface WrittenHead {
   readonly json: Uint8Array;
 }
 
-/** And what it was made of. */
+/** A written head and the data that determine it. */
 interface KnownHead extends WrittenHead, Pick<ResponseHead, "modelName" | "sloClass" | "revision"> {
   readonly answerer: Answer["answerer"];
   readonly variantByRow: readonly number[];
   readonly described: readonly { readonly shape: readonly number[]; readonly bytes: number }[];
 }
 
-/** Of the last answer to requests of one JSON header, which share their outputs. */
+/** Head of the last answer to requests with the same JSON header, which share their outputs. */
 const knownHeads = new WeakMap<InferRequest["outputs"], KnownHead>();
 
 /** @returns undefined where the answer needs a head of its own. */
@@ -217,7 +217,7 @@ function knownHead(
   return known;
 }
 
-/** Only of requests that are remembered, and ask for binary outputs of the model alone. */
+/** Only for cached headers that request binary outputs of the model alone. */
 function rememberHead(
   { modelName, sloClass, revision }: ResponseHead,
   { id, outputs }: InferRequest,

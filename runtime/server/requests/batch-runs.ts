@@ -16,22 +16,24 @@ export interface OpenBatch extends BatchRun {
   readonly queries: readonly number[];
   /** When its worker had it. */
   handedMs: number;
-  /** As its profile tells batches of one size apart, by their bucket, say, or place; or 0. */
+  /**
+   * Distinguishes batches of one size with different profiles, such as by bucket or place; or 0.
+   */
   kind: number;
   /** Workers that computed, its own included, when it started, or when it was over if more. */
   busyWorkers: number;
 }
 
-/** Whoever decides what runs, and knows whose rows a batch has. */
+/** Scheduler that decides which batches run, and knows the owners of their rows. */
 export interface BatchOwner<Batch> {
   /**
-   * The worker is idle: what is decided now is handed to it before anything else happens.
-   * @param ranMs time of the batch as profiles count it, the usual way to the worker and back
-   * included; undefined where it is not known, and for the first batch after a start or a load,
-   * which profiles do not cover.
+   * Called when the worker is idle: the next batch is handed to it before anything else happens.
+   * @param ranMs time of the batch as in profiles, including the typical transfer to the worker and
+   * back; undefined where it is unknown, and for the first batch after a start or a load, which
+   * profiles do not cover.
    */
   onIdle(worker: number, nowMs: number, ranMs: number | undefined): void;
-  /** A worker is idle whose answer is on its way; `onIdle` has been told. */
+  /** Called when a worker is idle before its answer arrives, after `onIdle`. */
   onComputed?(nowMs: number): void;
   onResult(batch: Batch, result: BatchResult, nowMs: number): void;
   /** After `onResult`, with what each part of it took. */
@@ -39,16 +41,16 @@ export interface BatchOwner<Batch> {
   /** Some rows are at fault. */
   onRowsRefused(batch: Batch, error: RowsRefusedError): void;
   onFailed(batch: Batch, message: string): void;
-  /** Its worker was lost. */
+  /** Called when its worker was lost. */
   onLost(batch: Batch, message: string): void;
 }
 
 export interface BatchRunsOptions<Batch> {
   readonly workerCount: number;
   readonly owner: BatchOwner<Batch>;
-  /** Never goes back. */
+  /** Monotonic. */
   readonly nowMs: () => number;
-  /** Told what batches take; left out where nobody asks. */
+  /** Receives the times of batches; undefined for no measurement. */
   readonly times: ServiceTimes | undefined;
 }
 
@@ -91,7 +93,7 @@ export class BatchRuns<Batch extends OpenBatch> {
     this.#isFresh.add(worker);
   }
 
-  /** It keeps its worker busy from now on. */
+  /** Occupies its worker. */
   start(batch: Batch): void {
     this.#batches.start(batch);
   }
@@ -99,7 +101,7 @@ export class BatchRuns<Batch extends OpenBatch> {
   /** @param run has the executor run it, and calls back once the worker is free. */
   hand(batch: Batch, run: (onComputed: OnComputed) => Promise<BatchResult>): void {
     batch.busyWorkers = this.#batches.busyCount;
-    // Inside an async function, so that an executor that throws at once rejects as well.
+    // Async, so that an executor that throws synchronously also rejects.
     const handed = async () => run((ranMs) => this.#onComputed(batch, ranMs));
     handed().then(
       (result) => this.#onResult(batch, result),
@@ -114,8 +116,8 @@ export class BatchRuns<Batch extends OpenBatch> {
   }
 
   /**
-   * The worker is free; the answer is on its way. What waits is decided now, so that the worker has
-   * its next batch when it has written this answer.
+   * Called when the worker is free and the answer is on its way. The next batch is decided now, so
+   * that the worker has it when it has written this answer.
    */
   #onComputed(batch: Batch, ranMs: number | undefined): void {
     if (!this.#batches.isComputing(batch)) return;
@@ -148,11 +150,11 @@ export class BatchRuns<Batch extends OpenBatch> {
     if (!this.#batches.isOpen(batch)) return;
     const message = error instanceof Error ? error.message : String(error);
     if (error instanceof WorkerLostError) {
-      // Where its answer was on its way, what the executor says next has it lost: the dispatcher
-      // would try it again on this worker, which it holds for idle.
+      // If the batch's answer was on its way, the executor reports the loss next: here the
+      // dispatcher would retry it on this worker, which it takes for idle.
       if (!this.#batches.isComputing(batch)) return;
-      // The worker stays busy for the dispatcher until the executor says that it is gone, which
-      // also counts the loss.
+      // The worker stays busy for the dispatcher until the executor reports its loss, which also
+      // counts it.
       this.#batches.replace(batch.worker, { ...batch, queries: [] });
       this.#owner.onLost(batch, message);
       return;
@@ -163,8 +165,8 @@ export class BatchRuns<Batch extends OpenBatch> {
   }
 
   /**
-   * Tells the dispatcher first, if it does not know, so that the worker has its next batch before
-   * answers are written.
+   * Frees the worker in the dispatcher first, so that it has its next batch before answers are
+   * written.
    */
   #release(batch: Batch, ranMs: number | undefined): number {
     const nowMs = this.#nowMs();
@@ -196,7 +198,9 @@ export class BatchRuns<Batch extends OpenBatch> {
   }
 }
 
-/** Ways of which the shortest counts: the others may have waited for a busy server. */
+/**
+ * Number of transfers of which the shortest counts: the others may have waited for a busy server.
+ */
 const GROUP = 16;
 /** Weight of a group in the average, after the first. */
 const WEIGHT = 0.25;
@@ -205,23 +209,23 @@ interface Cell {
   /** Average over whole groups. */
   meanMs: number;
   groups: number;
-  /** Shortest way of the group that has begun, and the ways in it. */
+  /** Shortest transfer of the current group, and the number of transfers in it. */
   leastMs: number;
   count: number;
 }
 
 /**
- * The usual way of a variant's batches, by powers of two of their rows. Profiles count the way, so
- * a measured time is comparable with its way only. A server that waits for a processor itself
- * makes all ways longer.
+ * Typical transfer times of a variant's batches, by powers of two of their rows. Profiles include
+ * the transfer, so measured times must include it too. A server that lacks processor time makes all
+ * transfers longer.
  */
 export class WayTimes {
   readonly #cells = new Map<number, Cell>();
 
   /**
-   * Adds the way of a batch.
-   * @returns the usual way of such batches, ms; 0 before the first group is full, since the first
-   * batches of a worker take the long way.
+   * Adds the transfer time of a batch.
+   * @returns the typical time of such batches, ms; 0 before the first group is full, since the
+   * first batches of a worker take longer.
    */
   add(variant: number, rows: number, wayMs: number): number {
     const cell = this.#cellOf(64 * variant + Math.ceil(Math.log2(Math.max(1, rows))));
@@ -245,9 +249,9 @@ export class WayTimes {
 }
 
 /**
- * A worker computes one batch at a time, which keeps it busy for the dispatcher. Answers of batches
- * before it may be on their way: from the worker one, but a scheduler may be told of the next batch
- * before it is told of an answer that came with it.
+ * Batches of each worker. A worker computes one batch at a time, and is busy for the dispatcher
+ * meanwhile. Answers of earlier batches may be on their way: the worker sends one at a time, but a
+ * scheduler may hear of the next batch before the answer that came with it.
  */
 class WorkerBatches<Batch extends { readonly worker: number }> {
   readonly #computing: (Batch | undefined)[];
@@ -283,19 +287,21 @@ class WorkerBatches<Batch extends { readonly worker: number }> {
     this.#computing[batch.worker] = batch;
   }
 
-  /** It keeps its worker busy no more; its answer is on its way. */
+  /** Frees its worker; its answer is on its way. */
   onComputed(batch: Batch): void {
     assert(this.isComputing(batch), "a batch that is computed was being computed");
     this.#computing[batch.worker] = undefined;
     this.#answering[batch.worker]?.add(batch);
   }
 
-  /** The batch that keeps the worker busy is another from now on, or none. */
+  /** Replaces the batch that occupies the worker. */
   replace(worker: number, batch: Batch | undefined): void {
     this.#computing[worker] = batch;
   }
 
-  /** Its answer is here, or will not come. @returns whether it was on its way. */
+  /**
+   * Called when its answer arrived, or cannot arrive any more. @returns whether it was on its way.
+   */
   endAnswer(batch: Batch): boolean {
     return this.#answering[batch.worker]?.delete(batch) === true;
   }

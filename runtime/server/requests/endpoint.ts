@@ -1,4 +1,4 @@
-/** What HTTP talks to, whatever the method. */
+/** Model interface of the request handlers, for all methods. */
 
 import type { MetricLine } from "../../base/exposition.ts";
 import type { Bundle } from "../../bundle/schema.ts";
@@ -13,32 +13,32 @@ import type { SequenceTurns } from "./sequence-turns.ts";
 
 /** A model as clients see it: rows in, tensors out. */
 export interface EndpointModel {
-  /** Its names are no other model's of the endpoint. */
+  /** No other model of the endpoint has these names. */
   readonly signature: ClientSignature;
   readonly metrics: RequestMetrics;
   /** Least time in which a request can be answered. */
   readonly fastestMs: number;
-  /** Least time in which one variant can answer, of models whose requests may name one. */
+  /** Minimum time in which a variant can answer, for models whose requests may name one. */
   variantMs?(variant: number): number;
   /**
-   * A request is one query, whatever rows it has, so that who is let in counts requests; left out
-   * where rows are queries.
+   * A request is one query, whatever rows it has, so that admission counts requests. Default: rows
+   * are queries.
    */
   readonly isWhole?: true;
   /**
-   * Who decides gives up in time what is of low priority and has no prospect, so that only what is
-   * of high priority can become a crowd; left out where a crowd is of all.
+   * Whether the dispatcher drops hopeless low-priority requests in time, so that only high-priority
+   * requests can build up a queue. Default: all requests can.
    */
   readonly givesUpLow?: true;
-  /** Rows of one request at most; left out where only the server has a limit. */
+  /** Maximum number of rows of one request. Default: only the server's limit. */
   readonly maxRows?: number;
   /** Left out of models without state. */
   readonly sequences?: SequenceTurns;
   /** Left out where all requests have the same SLO. */
   readonly classes?: RequestClasses;
   /**
-   * Whether a request that arrives now would find no room whatever it asks; left out where only
-   * the time that answers take tells.
+   * Whether a request that arrives now would be rejected, whatever it contains. Default: unknown
+   * until its deadline.
    */
   isFull?(): boolean;
   /**
@@ -48,44 +48,43 @@ export interface EndpointModel {
    */
   onRejected(rows: number, sloClass: number): void;
   /**
-   * @param isHigh whether the request goes before those that are not; for models that tell them
-   * apart.
-   * @param sloClass index of its class; for models that have some.
+   * @param isHigh whether the request has high priority; for models with priorities.
+   * @param sloClass index of its class; for models with classes.
    */
   submit(rows: RequestRows, deadlineMs: number, isHigh: boolean, sloClass: number): Submission;
 }
 
-/** What answers inference requests, by the bundle that decides. */
+/** Answers inference requests by the current bundle. */
 export interface Endpoint {
   /** At least one. */
   readonly models: readonly EndpointModel[];
   /** The one that decides now. */
   readonly bundle: Bundle;
-  /** Of the bundle's file. */
+  /** SHA-256 of the bundle's file. */
   readonly bundleSha256: string;
   readonly isReady: boolean;
   /** Kept once it is ready for the first time. */
   readonly started: Promise<void>;
-  /** What it measures of what is promised. */
+  /** Measurements to compare with the promises. */
   readonly watched: Watched;
   /** Left out where the method does not measure it. */
   readonly pace?: ServedPace | undefined;
-  /** What it counts, without the name of its application. */
+  /** Metrics without the application's name. */
   metricLines(): MetricLine[];
   /**
-   * Lets another bundle decide from now on.
+   * Replaces the bundle.
    * @param bundle a validated one.
-   * @returns why it cannot, or null; nothing has changed if it cannot.
+   * @returns why it cannot be replaced, or null; on failure nothing has changed.
    */
   replaceBundle(bundle: Bundle, bundleSha256: string): string | null;
   /**
-   * It is one of several front ends from now on, with a share of the workers: ready once that is,
-   * and following the load of all. Left out where what decides knows only of its own.
+   * Sets the share of workers of this front end among several; it is ready once the share is, and
+   * follows the total load. Default: the method follows its own load only.
    */
   share?(share: LoadShare): void;
-  /** What is seen here, to tell the other front ends; left out where `share` is. */
+  /** Load seen by this server, for the other front ends. Default: none, where `share` is absent. */
   seenLoad?(): SeenLoad;
-  /** No more work but for what was accepted. */
+  /** Stops new work; accepted work continues. */
   drain(): void;
   /** Fails every request that is still open. */
   abort(): void;

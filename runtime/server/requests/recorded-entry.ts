@@ -1,23 +1,25 @@
-/** What cores are told and what they say to it, whatever the method, and how that is said again. */
+/**
+ * Recorded events and commands of the cores, for all methods, and the interface that replays them.
+ */
 import type { Bundle } from "../../bundle/schema.ts";
 import type { LoadShare } from "../../core/load-share.ts";
 
 /**
- * An event that a core was told, or a command of those that answered it: plain values, so that logs
- * may have them. Each method's recording says which kinds there are and which fields each has.
+ * An event that a core received, or a command that it returned. All fields are plain values, so
+ * that logs can hold them. Each method's recording defines its kinds and their fields.
  */
 export interface RecordedEntry {
   readonly kind: string;
-  /** Of the clock of the server; commands, and events without a time of their own, have none. */
+  /** Time on the server's clock; commands, and events without a time of their own, have none. */
   readonly nowMs?: number;
   /** The driver's name for a query, which is free for another once this one is over. */
   readonly query?: number;
-  /** Of a batch those that are in it; of a refusal how many. */
+  /** Ids of the queries of a batch; number of queries of a rejection. */
   readonly queries?: number | readonly number[];
-  /** As the core has it, with the time of the way before it taken off. */
+  /** Deadline for the core, with the time of the request path already subtracted. */
   readonly deadlineMs?: number;
   readonly worker?: number;
-  /** How long the model of a batch that is done ran in its worker. */
+  /** Run time of a completed batch's model in its worker. */
   readonly ranMs?: number;
   /** Index, in a graph of tasks among the variants of all of them. */
   readonly variant?: number;
@@ -25,7 +27,7 @@ export interface RecordedEntry {
   readonly queued?: number;
   readonly reason?: number;
   readonly wanted?: number;
-  /** Index of its class, or bucket; left out for the first. */
+  /** Index of its class, or bucket. Default: the first. */
   readonly sloClass?: number;
   readonly task?: number;
   readonly parent?: number;
@@ -40,11 +42,11 @@ export interface RecordedEntry {
   readonly places?: readonly number[];
   readonly shape?: number;
   readonly resumeAt?: number;
-  /** What other front ends see, queries per second; null while that is not known. */
+  /** Load at other front ends, queries per second; null while it is unknown. */
   readonly othersQps?: number | null;
   /** Variance of it, (queries per second)². */
   readonly othersVariance?: number;
-  /** Of this front end, and of all. */
+  /** Workers of this front end, and of all front ends. */
   readonly workers?: number;
   readonly allWorkers?: number;
   /** That decides from here on. */
@@ -54,15 +56,16 @@ export interface RecordedEntry {
 /** A core that is driven by recorded events alone. */
 export interface Replayer {
   /**
-   * @param event of the method's own recording, in the order of their times.
-   * @returns the commands that answer it, as its recorder had them.
-   * @throws RangeError for what is no event of the method, Error where its core cannot be told it.
+   * @param event of the method's own recording, in order of time.
+   * @returns the commands that the core answered with when it was recorded.
+   * @throws RangeError for an event that is not the method's, Error where its core cannot process
+   * it.
    */
   tell(event: RecordedEntry): readonly RecordedEntry[];
 }
 
 export interface ReplayerOptions {
-  /** Rows that waited or ran at most where the events were recorded: `limits.maxPending`. */
+  /** Maximum number of rows that waited or ran in the recording: `limits.maxPending`. */
   readonly maxPending: number;
 }
 
@@ -71,7 +74,7 @@ const COMMANDS: ReadonlySet<string> = new Set([
   ...["start", "reshape"],
 ]);
 
-/** Whether a core said it, and not its driver. */
+/** Whether the entry is a command of a core, not an event. */
 export function isCommand({ kind }: RecordedEntry): boolean {
   return COMMANDS.has(kind);
 }
@@ -84,10 +87,10 @@ type NumberField = {
 export function given(event: RecordedEntry, field: NumberField): number {
   const value = event[field];
   if (typeof value === "number") return value;
-  throw new RangeError(`an event "${event.kind}" has a number ${field}, this one has ${value}`);
+  throw new RangeError(`event "${event.kind}": expected a number ${field}, got ${value}`);
 }
 
-/** What a core is told of the other front ends. @throws RangeError where a number is missing. */
+/** Load of the other front ends in an event. @throws RangeError where a number is missing. */
 export function shareIn(event: RecordedEntry): LoadShare {
   return {
     othersQps: event.othersQps ?? null,
@@ -97,7 +100,7 @@ export function shareIn(event: RecordedEntry): LoadShare {
   };
 }
 
-/** @throws RangeError of what is no event of a method. */
+/** @throws RangeError for an entry that is not an event of the method. */
 export function noEvent({ kind }: RecordedEntry, known: readonly string[]): never {
-  throw new RangeError(`no event of the method is "${kind}"; there are ${known.join(", ")}`);
+  throw new RangeError(`expected an event of ${known.join(", ")}, got "${kind}"`);
 }

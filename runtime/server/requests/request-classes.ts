@@ -2,32 +2,32 @@
 import type { SloClass } from "../../bundle/schema.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 
-/** The class of a request, and what comes of it. */
+/** SLO class of a request, and its effects. */
 export interface RequestClass {
-  /** Index in `slo.classes`, or the bucket; 0 where there are none. */
+  /** Index in `slo.classes`, or the bucket; 0 without classes. */
   readonly index: number;
-  /** Null where there are none. */
+  /** Null without classes. */
   readonly name: string | null;
   readonly sloMs: number;
-  /** Sizes of the bucket; left out where there are none. */
+  /** Sizes of the bucket. Default: no buckets. */
   readonly bucket?: string;
 }
 
 /**
- * The parameter `slo_class` says which class a request is of, or the name of the model in its URL,
- * `<model>.<class>`; a request without either is of the first class.
+ * Finds the SLO class of a request: by the parameter `slo_class`, or by the name of the model in
+ * its URL, `<model>.<class>`; without either it is the first class.
  */
 export class RequestClasses {
-  /** Of models, beside those that leave the class open. */
+  /** Names of models other than those that leave the class open. */
   readonly modelNames: readonly string[];
-  /** As clients are told of them. */
+  /** Classes in the model's metadata. */
   stated: readonly SloClass[];
   readonly #classes: readonly RequestClass[];
   readonly #indexByModel = new Map<string, number>();
 
   /**
-   * @param modelNames names of the model by which a request may be of any class; where one of them
-   * ends like a class it stays that.
+   * @param modelNames names of the model that leave the class open; such a name keeps this meaning
+   * even if it ends like a class.
    */
   constructor(classes: readonly SloClass[], modelNames: readonly string[]) {
     this.stated = classes;
@@ -45,7 +45,7 @@ export class RequestClasses {
 
   /**
    * @param modelName as in the URL. @param asked value of the parameter; undefined without it.
-   * @throws BadRequest for a class that there is not, or for another one than the URL names.
+   * @throws BadRequest for an unknown class, or one that differs from that in the URL.
    */
   classOf(modelName: string, asked: string | undefined): RequestClass {
     const named = this.#indexByModel.get(modelName);
@@ -58,7 +58,7 @@ export class RequestClasses {
   }
 }
 
-/** @throws BadRequest if a class is asked for where there are none. */
+/** @throws BadRequest if the request names a class and the model has none. */
 export function requestClass(
   classes: RequestClasses | undefined,
   modelName: string,

@@ -1,6 +1,6 @@
 /**
- * What the server counts of requests, whatever answers them: Triton's metrics and statistics, and
- * histograms of their times.
+ * Counts of requests, for all methods: Triton's metrics and statistics, and histograms of
+ * latencies.
  */
 import { Histogram, head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
 import type { AnswerTimes, BatchTimes, FailureReason } from "./request.ts";
@@ -23,7 +23,7 @@ const LABEL_BY_REASON: Readonly<Record<FailureReason, FailureLabel>> = {
   closed: "OTHER",
 };
 
-/** Of the batches of one size. */
+/** Sums over the batches of one size. */
 export interface BatchSizeCount {
   count: number;
   inputMs: number;
@@ -31,13 +31,13 @@ export interface BatchSizeCount {
   outputMs: number;
 }
 
-/** Of an answered request: from its arrival until its answer was written. */
+/** Times of an answered request, from its arrival until its answer was written. */
 export interface RequestTimes extends Pick<AnswerTimes, "queueMs" | "inputMs" | "inferMs"> {
   readonly requestMs: number;
   readonly outputMs: number;
 }
 
-/** What filling a request up to its bucket took. */
+/** Elements added to fill a request up to its bucket. */
 export interface Padding {
   /** Index of the bucket. */
   readonly bucket: number;
@@ -97,7 +97,7 @@ export class RequestMetrics {
     known.outputMs += times.outputMs;
   }
 
-  /** Of models whose requests are padded. */
+  /** Called for requests to models with buckets. */
   onPadded({ bucket, filled, elements }: Padding): void {
     const known = this.paddingByBucket.get(bucket) ?? { requests: 0, filled: 0, elements: 0 };
     known.requests++;
@@ -137,7 +137,7 @@ export class RequestMetrics {
     const us = (ms: number) => Math.round(ms * 1000);
     return [
       ...counter("request_success", "Requests answered", (one) => one.successCount),
-      head("nv_inference_request_failure", "counter", "Requests not answered, by reason"),
+      head("nv_inference_request_failure", "counter", "Failed requests, by reason"),
       ...models.flatMap((one) =>
         Object.entries(one.#failures).map(([reason, count]) =>
           line("nv_inference_request_failure", { ...labels(one), reason }, count),
@@ -146,18 +146,18 @@ export class RequestMetrics {
       ...counter("count", "Rows run", (one) => one.inferenceCount),
       ...counter("exec_count", "Batches run", (one) => one.executionCount),
       ...counter("request_duration_us", "Time of answered requests", (one) => us(one.requestMs)),
-      ...counter("queue_duration_us", "Time answered requests waited", (one) => us(one.queueMs)),
+      ...counter("queue_duration_us", "Queueing time of answered requests", (one) =>
+        us(one.queueMs),
+      ),
       ...counter(
         "compute_input_duration_us",
-        "Time until answered requests were handed to their workers",
+        "Time to hand answered requests to their workers",
         (one) => us(one.inputMs),
       ),
-      ...counter("compute_infer_duration_us", "Time answered requests ran", (one) =>
+      ...counter("compute_infer_duration_us", "Inference time of answered requests", (one) =>
         us(one.inferMs),
       ),
-      ...counter("compute_output_duration_us", "Time until answers were written", (one) =>
-        us(one.outputMs),
-      ),
+      ...counter("compute_output_duration_us", "Time to write answers", (one) => us(one.outputMs)),
     ];
   }
 }
@@ -170,9 +170,9 @@ const PHASE = "stratagem_request_phase_seconds";
 const PENDING = "stratagem_pending_requests";
 const SLO = "stratagem_slo_seconds";
 
-/** Of one model. */
+/** Latencies of one model. */
 export class Latencies {
-  /** Requests for inference without an answer. */
+  /** Inference requests in progress. */
   pending = 0;
   readonly #sloMs: number;
   readonly #request: Histogram;
@@ -198,14 +198,14 @@ export class Latencies {
   /** @param models by their names. */
   static lines(models: readonly (readonly [model: string, latencies: Latencies])[]): MetricLine[] {
     return [
-      head(REQUEST, "histogram", "Time of answered requests, from arrival to answer"),
+      head(REQUEST, "histogram", "Latency of answered requests, from arrival to answer"),
       ...models.flatMap(([model, one]) => one.#request.lines(REQUEST, { model })),
-      head(PHASE, "histogram", "Time answered requests waited in the queue, and were computed"),
+      head(PHASE, "histogram", "Queueing time and inference time of answered requests"),
       ...models.flatMap(([model, one]) => [
         ...one.#queue.lines(PHASE, { model, phase: "queue" }),
         ...one.#compute.lines(PHASE, { model, phase: "compute" }),
       ]),
-      head(PENDING, "gauge", "Requests for inference without an answer"),
+      head(PENDING, "gauge", "Inference requests in progress"),
       ...models.map(([model, { pending }]) => line(PENDING, { model }, pending)),
       ...sloLines(models.map(([model, one]) => [{ model }, one.#sloMs])),
     ];
@@ -217,12 +217,12 @@ export function sloLines(
   slosMs: readonly (readonly [labels: Labels, sloMs: number])[],
 ): MetricLine[] {
   return [
-    head(SLO, "gauge", "Time within which requests must be answered, by class where there are any"),
+    head(SLO, "gauge", "Latency SLO of requests, by class if there are classes"),
     ...slosMs.map(([labels, sloMs]) => line(SLO, labels, secondsOf(sloMs))),
   ];
 }
 
-/** Whole microseconds, so that bounds are short in text. */
+/** Rounds to microseconds, so that bounds have short texts. */
 function secondsOf(ms: number): number {
   return Math.round(ms * 1000) / 1e6;
 }

@@ -1,39 +1,39 @@
-/** What is noted of a request between its arrival and its answer, for logs and traces. */
+/** Record of a request between its arrival and its answer, for logs and traces. */
 import type { BatchRun } from "./request.ts";
 import { randomHex, type TraceParent } from "./trace-context.ts";
 
 const NONE: readonly never[] = [];
 
-/** What a listener knows of a request when it comes. */
+/** Data that a listener has on a request's arrival. */
 export interface SeenRequest {
   readonly protocol: "http" | "grpc";
-  /** Of HTTP its method, of gRPC that of the service. */
+  /** HTTP method, or gRPC service and method. */
   readonly method: string;
-  /** Without what follows a question mark. */
+  /** Path without the query string. */
   readonly path: string;
   /** Address and port. */
   readonly client: string;
   readonly userAgent?: string | undefined;
-  /** Bytes of the body as it is announced; undefined where it is not. */
+  /** Announced bytes of the body; undefined where they are not announced. */
   readonly requestBytes?: number | undefined;
-  /** As the client named it; undefined or not fit to be said in a header where it did not. */
+  /** Client's id; undefined if it is missing or not valid in a header. */
   readonly id?: string | undefined;
   readonly parent?: TraceParent | undefined;
 }
 
-/** What a record begins with beside what its listener knows. */
+/** Initial fields of a record that its listener does not know. */
 export interface RecordOrigin {
   readonly traceId: string;
-  /** Of the span that is the request here. */
+  /** Id of the request's own span. */
   readonly spanId: string;
   readonly isSampled: boolean;
-  /** Of the clock of the server. */
+  /** Time on the server's clock. */
   readonly arrivalMs: number;
 }
 
 /**
- * Of one request. A class, whose fields stand one by one: V8 takes 0.2 µs and 500 bytes for it, and
- * 49 µs and some 14 KB of small and large garbage for the same fields behind a spread.
+ * Record of one request. It is a class with separate fields, for which V8 takes 0.2 µs and 500
+ * bytes; the same fields behind a spread take 49 µs and some 14 KB of garbage.
  */
 export class RequestRecord implements SeenRequest {
   readonly protocol: "http" | "grpc";
@@ -41,54 +41,54 @@ export class RequestRecord implements SeenRequest {
   readonly path: string;
   readonly client: string;
   readonly userAgent: string | undefined;
-  /** Of gRPC known once the message is there. */
+  /** For gRPC, known once the message is there. */
   requestBytes: number | undefined;
   readonly parent: TraceParent | undefined;
-  /** Of the client, or made. */
+  /** Client's id, or a generated one. */
   id: string;
-  /** Whether the client has not named it. */
+  /** Whether the id was generated. */
   isIdMade: boolean;
   readonly traceId: string;
   readonly spanId: string;
-  /** Whether it is traced, which who traces says when it has come. */
+  /** Whether it is traced; the trace feature decides on arrival. */
   isSampled: boolean;
   readonly arrivalMs: number;
   endMs = Number.NaN;
   /** HTTP's; of gRPC the code of its answer. Null where the client was gone before it. */
   status: number | null = null;
-  /** How far the server was behind when it came, which counts too. */
+  /** Delay of the event loop on arrival, which counts too. */
   lagMs = 0;
-  /** What its answer may take; NaN where no model was asked. */
+  /** Latency SLO, ms; NaN for requests without a model. */
   sloMs = Number.NaN;
   /** When it was read and handed to what schedules; NaN where it was not. */
   readMs = Number.NaN;
-  /** When it was known that there will be no answer; NaN where there is one. */
+  /** Time of the failure; NaN for an answered request. */
   failedMs = Number.NaN;
-  /** Name of its class or sizes of its bucket; empty where there are none. */
+  /** Name of its class or sizes of its bucket; empty without classes. */
   kind = "";
-  /** Why there is no answer, in a word; empty where there is one, or none was scheduled. */
+  /** Reason of a failure in one word; empty if it was answered or never scheduled. */
   reason = "";
-  /** Of the file of the bundle that decides; empty where that is not known. */
+  /** SHA-256 of the bundle's file; empty where it is unknown. */
   bundleSha256 = "";
   responseBytes = 0;
-  /** Empty where no model was asked. */
+  /** Empty for requests without a model. */
   model = "";
   /** That has the model; empty likewise. */
   application = "";
-  /** Whether it named its variant, or asked for the same one for all its rows. */
+  /** Whether it named its variant, or requested the same one for all its rows. */
   isNamed = false;
   rows = 0;
-  /** NaN where nothing ran. */
+  /** NaN if no batch ran. */
   queueMs = Number.NaN;
   computeMs = Number.NaN;
-  /** Who answered; empty where nobody did. */
+  /** Variant that answered; empty without an answer. */
   variant = "";
   accuracy = Number.NaN;
   /** Batches in which its rows ran. */
   runs: readonly BatchRun[] = NONE;
-  /** How long the first of its queries waited for each of them; empty where all came at once. */
+  /** Time that the first of its queries waited for each batch; empty if all arrived at once. */
   waitsMs: readonly number[] = NONE;
-  /** Why there is no answer; empty where there is one. */
+  /** Error message; empty for an answered request. */
   error = "";
 
   constructor(seen: SeenRequest, { traceId, spanId, isSampled, arrivalMs }: RecordOrigin) {
@@ -124,7 +124,7 @@ export class Records {
     this.#nowMs = nowMs;
   }
 
-  /** A request has come. */
+  /** Called for each new request. */
   begin(seen: SeenRequest): RequestRecord {
     const { parent } = seen;
     const traceId = parent?.traceId ?? randomHex(16);

@@ -1,6 +1,6 @@
 /**
- * One client request on its way through the scheduler: its rows are queries of their own, which are
- * gathered here with the batches in which they ran.
+ * One client request in the scheduler: its rows are separate queries, collected here with their
+ * batches.
  */
 
 import { assert } from "../../core/assert.ts";
@@ -11,35 +11,35 @@ import { elementCountOf, rowBounds } from "../tensors/tensors.ts";
 import type { VariantWish } from "./variant-wish.ts";
 
 export interface BatchRun {
-  /** Left out where there is one task. */
+  /** Default: there is one task only. */
   readonly task?: string;
   readonly variantName: string;
-  /** Index of the level that decided; −1 where none does. */
+  /** Index of the level that decided; −1 without levels. */
   readonly level: number;
   /** Rows, or queries, of all requests in it. */
   readonly rows: number;
-  /** Queries that waited where it was decided, its own included; 0 where nobody says. */
+  /** Queries that were waiting at the decision, its own included; 0 where it is unknown. */
   readonly queued: number;
   /** Time to the earliest deadline at its start; negative when that was over. */
   readonly slackMs: number;
   /** Pace of its worker at the decision; omitted if 1 or not measured. */
   readonly pace?: number;
-  /** Largest of the corrections by which decisions were made then; left out for 1. */
+  /** Largest correction of service times at the decision. Default: 1. */
   readonly correction?: number;
   /** −1 where several ran it. */
   readonly worker: number;
-  /** Which workers ran it together, and how many rows were done before; left out where one did. */
+  /** Workers that ran it together, and the number of rows done before. Default: one worker. */
   readonly places?: readonly number[];
   readonly doneRows?: number;
-  /** Of the clock of the server. */
+  /** Time on the server's clock. */
   readonly startMs: number;
   /** When its worker had it. */
   readonly handedMs: number;
   /** NaN until it is over. */
   endMs: number;
-  /** Time in the worker; NaN until it is over, and of one whose worker was lost. */
+  /** Time in the worker; NaN until it is over, and if the worker was lost. */
   wallMs: number;
-  /** Whether its worker was lost; left out where it was not. */
+  /** Whether its worker was lost. */
   readonly isLost?: true;
 }
 
@@ -76,7 +76,7 @@ export interface AnswerTimes {
   readonly doneMs: number;
 }
 
-/** Of one batch, in ms. */
+/** Times of one batch, ms. */
 export interface BatchTimes {
   /** Putting it together and handing it to the worker. */
   readonly inputMs: number;
@@ -87,8 +87,8 @@ export interface BatchTimes {
 }
 
 /**
- * @param startMs NaN of a request of which nothing ran.
- * @param handedMs NaN where that was not seen.
+ * @param startMs NaN if no batch of the request ran.
+ * @param handedMs NaN if it is unknown.
  */
 export function answerTimes(
   arrivalMs: number,
@@ -106,12 +106,12 @@ export function answerTimes(
   };
 }
 
-/** Why a request has no answer. */
+/** Reason of a failed request. */
 export type FailureReason =
   | "queue-full"
   | "shed"
   | "late"
-  /** Its client's own timeout, which is less than the SLO, cannot be met. */
+  /** The client's own timeout, which is shorter than the SLO, cannot be met. */
   | "timeout"
   | "no-worker"
   | "worker-lost"
@@ -119,9 +119,9 @@ export type FailureReason =
   /** A module will not have what its client sent. */
   | "refused"
   | "cancelled"
-  /** Nobody began its sequence, or that is over. */
+  /** The sequence has not begun, or is over. */
   | "sequence-not-open"
-  /** There are as many sequences, or bytes of their states, as may be. */
+  /** The limit of sequences, or of the bytes of their states, is reached. */
   | "sequences-full"
   | "closed";
 
@@ -131,7 +131,7 @@ export interface OutputTensor {
   readonly parts: readonly Uint8Array[];
 }
 
-/** Who answered, in words, and the mean accuracy. */
+/** Description of the variants that answered, and their mean accuracy. */
 export interface Answerer {
   readonly variant: string;
   readonly accuracy: number;
@@ -139,14 +139,14 @@ export interface Answerer {
 
 export interface Answer extends AnswerTimes {
   readonly kind: "answered";
-  /** In the order of `ClientSignature.outputs`. */
+  /** Outputs in the order of `ClientSignature.outputs`. */
   readonly outputs: readonly OutputTensor[];
   readonly answerer: Answerer;
-  /** The variant that answered each row, for models whose rows one variant answers each. */
+  /** Variant that answered each row, for models with one variant per row. */
   readonly variantByRow?: readonly number[];
   /** Batches in which its rows ran, in the order in which they were done. */
   readonly runs: readonly BatchRun[];
-  /** How long the first of its queries waited for each of them; left out where all came at once. */
+  /** Time that the first of its queries waited for each batch. Default: all arrived at once. */
   readonly waitsMs?: readonly number[];
 }
 
@@ -156,7 +156,7 @@ export interface Failure {
   readonly message: string;
 }
 
-/** An answer whose rows were each answered by one variant. */
+/** An answer with one variant per row. */
 export interface RowAnswer extends Answer {
   readonly variantByRow: readonly number[];
 }
@@ -177,17 +177,18 @@ export interface Submission<A extends Answer = Answer> {
   /** Never rejects. */
   readonly outcome: Promise<Outcome<A>>;
   /**
-   * Gives the request up: rows that wait are taken back, of rows that run the answer is thrown
-   * away.
-   * @param why "cancelled" where left out; of "timeout" the rows count as dropped.
+   * Abandons the request: waiting rows are withdrawn, and answers of running rows are discarded.
+   * @param why default: "cancelled"; for "timeout" the rows count as dropped.
    */
   readonly cancel: (why?: GivenUp) => void;
 }
 
-/** Why nobody waits for a request any more: its client went away, or its time is over. */
+/**
+ * Reason for which a request was abandoned: its client disconnected, or its own deadline passed.
+ */
 export type GivenUp = "cancelled" | "timeout";
 
-/** What a request that is given up is told to have failed by. */
+/** Error messages of abandoned requests. */
 export const GIVEN_UP: Readonly<Record<GivenUp, string>> = {
   cancelled: "the client went away",
   timeout: "the client's own deadline has passed",
@@ -219,7 +220,7 @@ export class PendingRequest {
   readonly rows: number;
   readonly deadlineMs: number;
   readonly arrivalMs: number;
-  /** Index of its class, or bucket; 0 where there are none. */
+  /** Index of its class, or bucket; 0 without classes. */
   readonly sloClass: number;
   /** Per input of the signature its bytes and where its rows begin. */
   readonly inputs: readonly Uint8Array[];
@@ -305,7 +306,7 @@ export class PendingRequest {
     if (this.#remaining === 0) this.#answer(nowMs);
   }
 
-  /** A batch with rows of it was lost; they may be tried again. */
+  /** Called when a batch with rows of the request was lost; they may be retried. */
   noteLost(run: BatchRun): void {
     if (this.#runs[this.#runs.length - 1] !== run) this.#runs.push(run);
   }
@@ -334,8 +335,8 @@ export class PendingRequest {
 }
 
 /**
- * One variant, or those of the rows in the order they first appear; and the mean accuracy over the
- * rows.
+ * Returns the variant, or those of the rows in order of first appearance, and the mean accuracy
+ * over the rows.
  */
 function answererOf(
   variantByRow: readonly number[],
@@ -361,7 +362,7 @@ function answererOf(
   };
 }
 
-/** Neighbours in memory become one part, so that rows that ran together are written together. */
+/** Joins parts that are adjacent in memory, so that rows that ran together are written together. */
 export function joined(parts: readonly Uint8Array[]): readonly Uint8Array[] {
   if (parts.length < 2) return parts;
   const joinedParts: Uint8Array[] = [];

@@ -8,7 +8,7 @@ import type { GivenUp, Outcome } from "./request.ts";
 /** A request of a sequence, and what is done with it when it is its turn. */
 export interface SequenceRequest {
   readonly step: SequenceStep;
-  /** As clients send them. */
+  /** Tensors as clients send them. */
   readonly inputs: readonly Uint8Array[];
   /** Calls back when the client is gone, at once where it is already. @returns what ends that. */
   readonly onceGone: (act: (why?: GivenUp) => void) => () => void;
@@ -23,32 +23,32 @@ export interface StateTold {
   readonly outputName: string;
 }
 
-/** Of a model that keeps state. */
+/** Turns of the sequences of a model that keeps state. */
 export interface SequenceTurns {
-  readonly told: {
+  readonly metadata: {
     readonly maxSequences: number;
     readonly sequenceIdleMs: number;
     readonly state: readonly StateTold[];
   };
-  /** Waits for those of the sequence that came before. Rejects with what `serve` throws. */
+  /** Waits for earlier requests of the sequence. Rejects with errors of `serve`. */
   inTurn(request: SequenceRequest): Promise<Outcome>;
   /** Goes on with the sequences of another where their states mean the same. */
   takeOver(before: SequenceTurns): void;
 }
 
 export interface SequenceStep {
-  /** As JSON has it, so that the number 7 and the text "7" are two. */
+  /** JSON text, so that the number 7 and the text "7" are different ids. */
   readonly id: string;
-  /** Name of its client's token; empty where clients show none. Ids of others are others. */
+  /** Name of its client's token; empty without tokens. Each client has its own ids. */
   readonly client: string;
-  /** Whether the sequence begins with this request, and forgets what was. */
+  /** Whether the sequence begins with this request, and drops earlier state. */
   readonly isStart: boolean;
-  /** Whether it ends with this request. */
+  /** Whether the sequence ends with this request. */
   readonly isEnd: boolean;
 }
 
 const LARGEST_ID = 2n ** 64n - 1n;
-/** As Triton has it. */
+/** Triton's limit. */
 const MAX_TEXT_BYTES = 128;
 const AT = "parameters.sequence_id";
 

@@ -1,24 +1,24 @@
 /** Names of a request: the id that its client gives it, and its place in a trace (W3C). */
 import { randomFillSync } from "node:crypto";
 
-/** What came with a request. Source: W3C Trace Context, Level 1, §3.2 and §3.3. */
+/** Trace context of a request. Source: W3C Trace Context, Level 1, §3.2 and §3.3. */
 export interface TraceParent {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
-  /** 16 hexadecimal digits: the span of whoever called. */
+  /** 16 hexadecimal digits: the caller's span. */
   readonly spanId: string;
   readonly isSampled: boolean;
-  /** As it came; empty without one. */
+  /** Value of `tracestate`; empty without one. */
   readonly state: string;
 }
 
 const PARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const NO_TRACE = "0".repeat(32);
 const NO_SPAN = "0".repeat(16);
-/** Characters of a state that are carried; §3.3.1.5 asks for as many at least. */
+/** Maximum length of a state that is passed on; §3.3.1.5 requires at least this. */
 const LONGEST_STATE = 512;
 
-/** @returns undefined for what is none, which is to be ignored. */
+/** @returns undefined for an invalid header, which must be ignored. */
 export function traceParentOf(
   traceparent: string | undefined,
   tracestate: string | undefined,
@@ -26,7 +26,7 @@ export function traceParentOf(
   const match = traceparent === undefined ? null : PARENT.exec(traceparent.trim());
   if (match === null) return undefined;
   const [, version, traceId = NO_TRACE, spanId = NO_SPAN, flags = "00", more] = match;
-  // Versions to come may say more behind the flags; this one says nothing.
+  // Future versions may add fields after the flags; this version has none.
   if (version === "ff" || (version === "00" && more !== undefined)) return undefined;
   if (traceId === NO_TRACE || spanId === NO_SPAN) return undefined;
   const isSampled = (Number.parseInt(flags, 16) & 1) === 1;
@@ -55,7 +55,7 @@ export function randomHex(bytes: 8 | 16): string {
 /** Header, and metadata of gRPC, that has the id and repeats it. */
 export const REQUEST_ID = "x-request-id";
 
-/** What a header can say and a log can hold; other ids are as if there were none. */
+/** Ids that are valid in headers and logs; other ids are ignored. */
 const ID = /^[\x21-\x7e]{1,128}$/;
 
 /** @param text as the client has it. @returns undefined for what is no id. */

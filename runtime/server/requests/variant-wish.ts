@@ -1,13 +1,11 @@
-/** Which variant a client asks for, and how it is told which one answered. */
+/** Request parameter that selects a variant, and the output that names the one that answered. */
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
 
-/** Index of the variant that has to answer every row, or that one has to answer all of them. */
+/** Index of the variant that must answer every row, or "same" if one must answer all of them. */
 export type VariantWish = number | "same";
 
-/**
- * An output that every model of one task has for those who ask for it: of each row, the variant.
- */
+/** Optional output of every model with one task: the variant of each row. */
 export const VARIANT_OUTPUT: ModelTensor = {
   name: "stratagem_variant",
   datatype: "BYTES",
@@ -24,7 +22,7 @@ export function variantWishOf(
     throw new BadRequest("parameters.same_variant", "expected true or false", same);
   }
   if (variant === undefined && same !== true) return undefined;
-  // If there is only one variant, it answers; if a row passes several, none of them answers it.
+  // A single variant always answers; if a row passes several, none of them answers it alone.
   if (answersByRow !== true && variants.length !== 1) {
     const [name, value] =
       variant === undefined ? ["same_variant", same] : (["variant", variant] as const);

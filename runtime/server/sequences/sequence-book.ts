@@ -1,12 +1,12 @@
 /**
- * The open sequences of a model: their states, whose turn it is in each, and how many there may be.
- * A machine without a clock. Source: docs/decisions/0020-sequences.md.
+ * State machine of a model's open sequences: their states, turns and limits. It has no clock.
+ * Source: docs/decisions/0020-sequences.md.
  */
 import { assert } from "../../core/assert.ts";
 import { bytesOfState, type SequenceState } from "./state-tensors.ts";
 
 export interface SequenceLimits {
-  /** Sequences that are open at a time. */
+  /** Open sequences at a time. */
   readonly maxSequences: number;
   /** Bytes of their states. */
   readonly maxSequenceBytes: number;
@@ -16,14 +16,14 @@ export interface SequenceLimits {
   readonly maxPending: number;
 }
 
-/** Why a request is not taken in. */
+/** Reason for which a request is rejected. */
 export type SequenceRefusal = "not-open" | "too-many" | "too-much" | "waiting" | "draining";
 
 /** A request of a sequence, from its coming until it is answered or has failed. */
 export interface Turn {
   readonly isStart: boolean;
   readonly isEnd: boolean;
-  /** Called once it is its turn, with the state that it finds. It has to be finished then. */
+  /** Called when it is its turn, with the current state; `finish` must follow. */
   readonly begin: (state: SequenceState) => void;
 }
 
@@ -38,9 +38,9 @@ interface Sequence {
 }
 
 export interface SequenceCounts {
-  /** By their last request. */
+  /** Sequences that ended with their last request. */
   ended: number;
-  /** For nobody asked. */
+  /** Sequences that ended after their idle time. */
   idle: number;
   /** Another began under the same id. */
   replaced: number;
@@ -52,7 +52,7 @@ export class SequenceBook {
   readonly #zeros: SequenceState;
   readonly #zeroBytes: number;
   readonly #byKey = new Map<string, Sequence>();
-  /** Those without requests, the longest first. */
+  /** Idle sequences, idle for longest first. */
   readonly #idle = new Set<Sequence>();
   #heldBytes = 0;
   #waiting = 0;
@@ -65,7 +65,7 @@ export class SequenceBook {
     this.#zeroBytes = bytesOfState(zeros);
   }
 
-  /** Sequences that are open. */
+  /** Open sequences. */
   get size(): number {
     return this.#byKey.size;
   }
@@ -80,20 +80,20 @@ export class SequenceBook {
     return this.#waiting;
   }
 
-  /** When the next is to be ended for nobody asks; infinite where none is idle. */
+  /** Time at which the next idle sequence ends; infinite without one. */
   get nextEndMs(): number {
     for (const { lastMs } of this.#idle) return lastMs + this.limits.sequenceIdleMs;
     return Number.POSITIVE_INFINITY;
   }
 
-  /** No sequence begins any more; those that are open go on. */
+  /** Rejects new sequences; open ones continue. */
   drain(): void {
     this.#isDraining = true;
   }
 
   /**
-   * Takes a request in. Its turn may begin before this returns.
-   * @returns why it is not taken; null where it is.
+   * Adds a request. Its turn may begin before this returns.
+   * @returns the reason if it is rejected; null otherwise.
    */
   enter(key: string, turn: Turn, nowMs: number): SequenceRefusal | null {
     this.endIdle(nowMs);
@@ -117,17 +117,17 @@ export class SequenceBook {
   }
 
   /**
-   * The request whose turn it was is answered, or has failed: then all is as it was before it, but
-   * that a sequence that it began has begun.
-   * @param state that its model gave; undefined where it has failed.
-   * @returns false where so much state may not be held, and the request has failed.
+   * Ends the turn of a request that was answered or failed. After a failure the state is as before,
+   * but a sequence that the request began stays open.
+   * @param state that its model returned; undefined after a failure.
+   * @returns false where the state exceeds the limit, and the request has failed.
    */
   finish(key: string, state: SequenceState | undefined, nowMs: number): boolean {
     const sequence = this.#byKey.get(key);
     const turn = sequence?.turns[0];
     assert(sequence !== undefined && turn !== undefined, "a sequence stays while a request runs");
     const isEnd = state !== undefined && turn.isEnd;
-    // What ends leaves nothing.
+    // A sequence that ends keeps no state.
     const hasRoom = state === undefined || isEnd || this.#keep(sequence, state);
     sequence.turns.shift();
     sequence.lastMs = nowMs;
@@ -140,7 +140,7 @@ export class SequenceBook {
     return hasRoom;
   }
 
-  /** Ends sequences that nobody has asked for too long. */
+  /** Ends sequences that were idle for too long. */
   endIdle(nowMs: number): void {
     for (const sequence of this.#idle) {
       if (nowMs - sequence.lastMs < this.limits.sequenceIdleMs) return;
@@ -164,7 +164,7 @@ export class SequenceBook {
     turn?.begin(sequence.state);
   }
 
-  /** @returns false where there is no room; nothing has changed then. */
+  /** @returns false where the limit is exceeded; nothing has changed then. */
   #keep(sequence: Sequence, state: SequenceState): boolean {
     const more = bytesOfState(state) - sequence.stateBytes;
     if (more > 0 && this.#heldBytes + more > this.limits.maxSequenceBytes) return false;

@@ -13,16 +13,16 @@ import { type SequenceState, StateTensors } from "./state-tensors.ts";
 
 export interface SequencesOptions {
   readonly signature: ModelSignature;
-  /** One with state. */
+  /** A model with state. */
   readonly model: ModelFile;
   readonly limits: SequenceLimits;
   readonly nowMs: () => number;
 }
 
-/** A timer of Node can wait no longer. */
+/** Maximum delay of Node's timers. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What outlives the application that has it, where the next one has the same model. */
+/** State that passes to the next application with the same model. */
 interface Kept {
   readonly book: SequenceBook;
   timer: NodeJS.Timeout | undefined;
@@ -43,7 +43,7 @@ export class Sequences implements SequenceTurns {
     this.#kept = { book: new SequenceBook(limits, this.tensors.zeros), timer: undefined };
   }
 
-  get told(): SequenceTurns["told"] {
+  get metadata(): SequenceTurns["metadata"] {
     const { maxSequences, sequenceIdleMs } = this.#limits;
     return { maxSequences, sequenceIdleMs, state: this.tensors.pairs };
   }
@@ -58,7 +58,7 @@ export class Sequences implements SequenceTurns {
     before.#isHandedOver = true;
   }
 
-  /** None begins any more; those that are open go on. */
+  /** Rejects new sequences; open ones continue. */
   drain(): void {
     if (!this.#isHandedOver) this.#kept.book.drain();
   }
@@ -98,15 +98,15 @@ export class Sequences implements SequenceTurns {
     const { ended, idle, replaced } = book.counts;
     const endings = "stratagem_sequences_ended_total";
     return [
-      ...metric("stratagem_sequences", "gauge", "Sequences that are open", book.size),
+      ...metric("stratagem_sequences", "gauge", "Open sequences", book.size),
       ...metric(
         "stratagem_sequence_requests_waiting",
         "gauge",
-        "Requests that wait for those before them in their sequences",
+        "Requests that wait for earlier requests of their sequences",
         book.waitingCount,
       ),
       ...bufferedByteLines("sequence_states", book.heldBytes),
-      head(endings, "counter", "Sequences ended, by what ended them"),
+      head(endings, "counter", "Ended sequences, by reason"),
       ...Object.entries({ request: ended, idle, replaced }).map(([by, count]) =>
         line(endings, { by }, count),
       ),
@@ -136,7 +136,7 @@ export class Sequences implements SequenceTurns {
     if (!isKept) {
       this.#refusals.full++;
       const most = this.#limits.maxSequenceBytes;
-      const message = `the states of all sequences would be more than ${most} bytes`;
+      const message = `the states of all sequences would exceed ${most} bytes`;
       return { kind: "failed", reason: "sequences-full", message };
     }
     const answer = this.tensors.shown(outcome);
@@ -149,7 +149,7 @@ export class Sequences implements SequenceTurns {
     return isKept;
   }
 
-  /** Looks after idle sequences once the first of them may be over. */
+  /** Checks idle sequences when the first of them may have ended. */
   #look(kept: Kept): void {
     const leftMs = kept.book.nextEndMs - this.#nowMs();
     if (kept.timer !== undefined || leftMs === Number.POSITIVE_INFINITY) return;
@@ -171,17 +171,20 @@ export class Sequences implements SequenceTurns {
     };
     if (refusal === "draining") return failed("closed", "the server is shutting down");
     if (refusal === "waiting") {
-      return failed("queue-full", `${maxPending} requests of sequences wait, as many as may`);
+      return failed(
+        "queue-full",
+        `queue full: at most ${maxPending} requests of sequences may wait`,
+      );
     }
     if (refusal === "too-many") {
-      return failed("sequences-full", `${maxSequences} sequences are open, as many as may`);
+      return failed("sequences-full", `at most ${maxSequences} sequences may be open`);
     }
     if (refusal === "too-much") {
-      const message = `the states of open sequences are ${maxSequenceBytes} bytes, as many as may`;
+      const message = `the states of open sequences may have at most ${maxSequenceBytes} bytes`;
       return failed("sequences-full", message);
     }
     // The words before the semicolon are Triton's, by which clients know it.
-    const why = `it is not open: no request began it, one has ended it, or none came for`;
+    const why = `it is not open: it never began, has ended, or had no request for`;
     const start = "must specify the START flag on the first request of the sequence";
     return failed("sequence-not-open", `${of} ${start}; ${why} ${sequenceIdleMs / 1000} s`);
   }

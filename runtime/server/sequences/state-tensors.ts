@@ -7,7 +7,7 @@ import type { StateTold } from "../requests/sequence-turns.ts";
 import type { ClientSignature, ModelSignature } from "../tensors/signature.ts";
 import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
 
-/** Of a sequence, the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
+/** State of a sequence: the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
 export type SequenceState = readonly Uint8Array[];
 
 export interface StatePair extends StateTold {
@@ -21,13 +21,13 @@ const EMPTY_TEXT_BYTES = 4;
 
 export class StateTensors {
   readonly pairs: readonly StatePair[];
-  /** What clients see: the model without its state. */
+  /** The model without its state, as clients see it. */
   readonly signature: ClientSignature;
-  /** Of a sequence that has begun: zeros, or empty texts. */
+  /** Initial state of a sequence: zeros, or empty texts. */
   readonly zeros: SequenceState;
   readonly #model: ModelFile;
   readonly #inputCount: number;
-  /** Of the model's tensors, those that clients send and get. */
+  /** Indices of the model's tensors that clients send and receive. */
   readonly #clientInputs: readonly number[];
   readonly #clientOutputs: readonly number[];
 
@@ -55,7 +55,7 @@ export class StateTensors {
     }));
     this.signature = {
       ...signature,
-      // No tensor of state has an axis of several sizes.
+      // State tensors have no axes of several sizes.
       ...(axes === undefined ? {} : { axes }),
       inputs: inputs.filter((_, index) => !stateInputs.has(index)),
       outputs: outputs.filter((_, index) => !stateOutputs.has(index)),
@@ -67,7 +67,7 @@ export class StateTensors {
     });
   }
 
-  /** Whether a state of the other means the same here. */
+  /** Whether a state of the other model is valid here. */
   isSameAs(other: StateTensors): boolean {
     return isDeepStrictEqual(this.#model, other.#model);
   }

@@ -1,7 +1,7 @@
-/** Names a request that is refused as it stands. */
+/** Error for an invalid request. */
 import { foundText } from "./json-text.ts";
 
-/** A request that is refused as it stands. The message names the field. */
+/** An invalid request. The message names the field. */
 export class BadRequest extends Error {
   /**
    * @param path of the field, such as `inputs[0].shape[1]`.

@@ -2,12 +2,12 @@
 import { randomUUID } from "node:crypto";
 
 /**
- * The only key of an object that stands for such an integer; its value is the digits. No client can
- * know it, and an object is nothing that a field of the protocol takes for a text or a number.
+ * Only key of an object that represents such an integer; its value is the digits. Clients cannot
+ * know the key, and no field of the protocol accepts an object as text or number.
  */
 const INTEGER_KEY = randomUUID();
 
-/** Of any length below, an integer is a number that is exact. */
+/** A shorter integer is always exact as a number. */
 const LEAST_LONG_DIGITS = 16;
 const MAX_INTEGER_DIGITS = 40;
 const MAX_FOUND_TEXT = 60;
@@ -18,7 +18,7 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-/** How much JSON may consist of: this bounds the memory that its values take. */
+/** Limits of the parts of a JSON text, which bound the memory of its values. */
 export interface JsonLimits {
   /** Names and values. */
   readonly values: number;
@@ -29,9 +29,9 @@ export interface JsonLimits {
 }
 
 /**
- * Takes time that is linear in the text.
- * @param limits left out where the text is short.
- * @throws SyntaxError; RangeError for more than the limits say.
+ * Parses JSON in linear time.
+ * @param limits default: the text is short.
+ * @throws SyntaxError; RangeError if the text exceeds the limits.
  */
 export function parseJson(text: string, limits?: JsonLimits): unknown {
   const hasLong = /\d{16}/.test(text);
@@ -55,8 +55,9 @@ function check(found: JsonLimits, limits: JsonLimits): void {
 }
 
 /**
- * Steps over strings and numbers, whether or not the text is JSON.
- * @returns what there is of each kind at most, and where long integers begin and end, in turn.
+ * Scans strings and numbers, whether or not the text is valid JSON.
+ * @returns upper bounds of the parts of each kind, and starts and ends of long integers,
+ * alternating.
  */
 function scan(text: string): JsonLimits & { readonly bounds: readonly number[] } {
   const bounds: number[] = [];
@@ -84,7 +85,7 @@ function scan(text: string): JsonLimits & { readonly bounds: readonly number[] }
   return { values, containers, strings, bounds };
 }
 
-/** Each stretch of backslashes is looked at once, for the quote behind it. */
+/** Reads each run of backslashes once, for the quote after it. */
 function stringEnd(text: string, begin: number): number {
   let quote = text.indexOf('"', begin + 1);
   while (quote >= 0) {
@@ -102,7 +103,7 @@ function numberEnd(text: string, begin: number): number {
   return end;
 }
 
-/** Whether it is an integer that a number does not hold exactly. */
+/** Whether it is an integer that a number cannot represent exactly. */
 function isLongInteger(text: string, begin: number, end: number): boolean {
   const first = text.charCodeAt(begin) === MINUS ? begin + 1 : begin;
   if (end - first < LEAST_LONG_DIGITS || text.charCodeAt(first) === ZERO) return false;
@@ -134,8 +135,8 @@ function isOfNumber(code: number): boolean {
 }
 
 /**
- * @returns the integer a value of `parseJson` is; undefined if it is none, or a number too large to
- * be exact.
+ * @returns the integer that a value of `parseJson` is; undefined for other values, and for numbers
+ * too large to be exact.
  */
 export function readInteger(value: unknown): bigint | undefined {
   if (typeof value === "number") {
@@ -151,7 +152,7 @@ export function integerValue(integer: bigint): unknown {
   return Number.isSafeInteger(number) ? number : { [INTEGER_KEY]: String(integer) };
 }
 
-/** What was found, for an error message: never more than some 60 characters. */
+/** Value found, for an error message, shortened to some 60 characters. */
 export function foundText(value: unknown): string {
   if (value === undefined) return "nothing";
   const digits = longDigits(value);

@@ -1,6 +1,5 @@
 /**
- * Requests of models whose inputs have axes of several sizes: which bucket holds a request, and its
- * rows filled up to that.
+ * Selects the bucket of a request for models with axes of several sizes, and pads its rows to it.
  */
 import { type BucketAxis, bucketSizes } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
@@ -19,7 +18,7 @@ export class FoundSizes {
     this.#axes = axes;
   }
 
-  /** One for each axis; only where all inputs were given. */
+  /** One size for each axis, once all inputs are known. */
   get sizes(): readonly number[] {
     return this.#sizes;
   }
@@ -41,7 +40,7 @@ export class FoundSizes {
     }
     const known = this.#sizes[at];
     if (known !== undefined && known !== size) {
-      throw new BadRequest(path, `expected ${known}, as the input before has it`, size);
+      throw new BadRequest(path, `expected ${known}, as in the previous input`, size);
     }
     this.#sizes[at] = size;
     return size;
@@ -69,7 +68,10 @@ export function largestRowShape({ rowShape, largest }: ModelTensor): readonly nu
 
 export interface PaddedInputs {
   readonly bucket: number;
-  /** In the order of the signature; those that had the sizes of the bucket as they were. */
+  /**
+   * Inputs in the order of the signature; inputs that already have the bucket's sizes are not
+   * copied.
+   */
   readonly inputs: readonly Uint8Array[];
   /** Elements that were filled in, of how many. */
   readonly filled: number;
@@ -77,8 +79,8 @@ export interface PaddedInputs {
 }
 
 /**
- * Fills the rows of a request up to the bucket that holds them.
- * @param sizes found of each axis. @param take called with the bytes that come on top.
+ * Pads the rows of a request to the bucket that holds them.
+ * @param sizes found of each axis. @param take called with the additional bytes.
  */
 export function paddedInputs(
   signature: Sized,
@@ -105,7 +107,7 @@ export function paddedInputs(
   return { bucket, inputs: padded, filled, elements };
 }
 
-/** Where several axes of an input are open, the first one's. */
+/** Padding value of the first open axis of an input. */
 function paddingOf(axes: readonly BucketAxis[], input: number): number {
   const axis = axes.find(({ inputs }) => inputs.some((place) => place.input === input));
   return axis?.padding ?? 0;
@@ -115,15 +117,15 @@ function paddingOf(axes: readonly BucketAxis[], input: number): number {
 const EMPTY_TEXT_BYTES = 4;
 
 interface Fill {
-  /** Shape of a row as it is, and as it is to be: no axis is shorter. */
+  /** Shapes of a row before and after padding; no axis becomes shorter. */
   readonly from: readonly number[];
   readonly to: readonly number[];
   readonly padding: number;
 }
 
 /**
- * Row-major rows of a larger shape: each row at the beginning of every axis, the rest filled with
- * the padding, texts with none.
+ * Copies row-major rows to a larger shape: each row is at the start of every axis, and the rest has
+ * the padding value, or empty texts.
  */
 export function paddedRows(
   datatype: Datatype,
@@ -169,8 +171,8 @@ function paddedTexts(
 }
 
 /**
- * Calls back for each run of elements that lie next to each other in both shapes, of which the
- * second is nowhere smaller: where it begins in either, and how many they are.
+ * Calls back for each run of elements that are contiguous in both shapes, with its start in either
+ * and its length; the second shape is nowhere smaller.
  */
 function eachRun(
   from: readonly number[],

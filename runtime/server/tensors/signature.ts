@@ -1,6 +1,6 @@
 /**
- * What a client sees as the model: the tensors that all variants of the task share, and how each
- * variant orders them.
+ * Client's view of a model: the tensors that all variants of the task share, and each variant's
+ * order of them.
  */
 import { RuntimeError } from "../../base/errors.ts";
 import type { BucketAxis, RamsisBundle, TensorInfo, Variant } from "../../bundle/schema.ts";
@@ -10,40 +10,40 @@ export interface ModelTensor {
   readonly name: string;
   readonly datatype: Datatype;
   /**
-   * Shape of one row, axis 0 being left out; −1 where a dimension of an output is dynamic, or one
-   * of an input has several sizes.
+   * Shape of one row, without axis 0; −1 where a dimension of an output is dynamic, or one of an
+   * input has several sizes.
    */
   readonly rowShape: readonly number[];
   /** Shape of the largest row, of an input that has several sizes. */
   readonly largest?: readonly number[];
 }
 
-/** What a client sees of a model. */
+/** Client's view of a model. */
 export interface ClientSignature {
-  /** What the model may be called; the application first. */
+  /** Names of the model; the application first. */
   readonly names: readonly string[];
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ClientOutput[];
   readonly variants: readonly { readonly name: string }[];
-  /** Whether each row is answered by one of the variants, which a request may name. */
+  /** Whether one variant answers each row; a request may name it. */
   readonly answersByRow?: boolean;
   /**
-   * False where outputs may have other rows than the inputs, as those of pipelines do where rows
-   * branch or multiply; true if left out.
+   * False where outputs may have other rows than the inputs, such as in pipelines where rows branch
+   * or multiply. Default: true.
    */
   readonly outputsAreRows?: boolean;
   /** Whether it keeps state, so that every request is one row of a sequence. */
   readonly hasSequences?: boolean;
-  /** Axes of the inputs that rows are padded to one of several sizes of; none if left out. */
+  /** Axes of the inputs that are padded to one of several sizes. Default: none. */
   readonly axes?: readonly BucketAxis[];
 }
 
 export interface ClientOutput extends ModelTensor {
-  /** Whether only those get it who ask for it by name. */
+  /** Whether it is returned only on request by name. */
   readonly isInternal?: boolean;
 }
 
-/** What a variant is to those whose rows it runs. */
+/** Tensors of a variant for the code that runs its rows. */
 export interface TaskTensors {
   readonly inputs: readonly ModelTensor[];
   readonly outputs: readonly ModelTensor[];
@@ -63,7 +63,7 @@ export interface ModelSignature extends ClientSignature {
   readonly variants: readonly ServedVariant[];
 }
 
-/** The parts of a variant that its tensors come from. */
+/** Properties of a variant that define its tensors. */
 export type ModelVariant = Pick<Variant, "name" | "accuracy" | "model">;
 
 /**
@@ -124,7 +124,7 @@ function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): stri
   return texts.join("; ") || "none";
 }
 
-/** Axes beside the rows that may be open. */
+/** Axes other than the rows that may be open. */
 export interface OpenAxes {
   /** Whether inputs may have axes of several sizes. */
   readonly hasBuckets?: boolean;
@@ -155,7 +155,7 @@ export function taskTensors(variants: readonly ModelVariant[], open: OpenAxes = 
   };
 }
 
-/** @throws RuntimeError RUNTIME_MODEL if it has none. */
+/** @throws RuntimeError RUNTIME_MODEL if it has no model. */
 export function modelOf(variant: ModelVariant): NonNullable<Variant["model"]> {
   if (variant.model !== null) return variant.model;
   throw unfit(`variant "${variant.name}"`, "no model", "one, named in the application spec");
@@ -167,9 +167,9 @@ function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): Model
   const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
   const isSized = (axis: number) =>
     places.some((place) => place.axis === axis && inputs[place.input] === info);
-  // What is gathered runs alone.
+  // Gathered rows run in a batch of their own, so their number may vary.
   const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
-  // Rows of different shapes do not make a tensor, and nobody has said to pad them.
+  // Rows of different shapes do not form a tensor, and the spec does not ask for padding.
   const isOpen = (size: number, axis: number) =>
     size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
   if (tensor.rowShape.some(isOpen)) {

@@ -5,7 +5,7 @@ import type { HostDatatype } from "../../exec/tensors/host-module.ts";
 import { BadRequest } from "./bad-request.ts";
 import { readInteger } from "./json-text.ts";
 
-/** What modules have, and one more that is passed on as its bytes. */
+/** Datatypes of modules, and BF16, which is passed on as its bytes. */
 export type Datatype = HostDatatype | "BF16";
 
 interface DatatypeInfo {
@@ -13,7 +13,7 @@ interface DatatypeInfo {
   readonly dtype: string;
   /** Name in Triton's model configuration. */
   readonly configType: string;
-  /** Bytes of an element; 0 for BYTES, whose elements carry their length. */
+  /** Bytes of an element; 0 for BYTES, whose elements have a length prefix. */
   readonly elementBytes: number;
 }
 
@@ -103,7 +103,7 @@ export function rowBounds(
 }
 
 /**
- * Bytes of JSON data, flat or nested as the shape says.
+ * Converts JSON data, flat or nested by the shape, to bytes.
  * @throws BadRequest that names the element.
  */
 export function bytesOfJson(
@@ -133,7 +133,7 @@ function writeFlat(sink: Sink, values: readonly unknown[], path: string): void {
   for (let index = 0; index < values.length; index++) sink.write(values[index], path, index);
 }
 
-/** As deep as the shape, which is the model's. */
+/** Depth is that of the model's shape. */
 function writeNested(
   sink: Sink,
   data: unknown,
@@ -192,8 +192,8 @@ class BytesSink implements Sink {
 }
 
 /**
- * One element of a number.
- * @throws RangeError if the type has no such number, or no numbers of one size.
+ * Encodes a number as one element.
+ * @throws RangeError if the type has no such number, or no fixed size.
  */
 export function elementBytesOf(datatype: Datatype, value: number): Uint8Array {
   const refused = new RangeError(`${datatype} has no element ${value}`);
@@ -276,7 +276,7 @@ function integerWriter(
 
 /**
  * JSON text of a flat array of all elements.
- * @returns undefined if an element is NaN or infinite, or of a type that JSON cannot say.
+ * @returns undefined if an element is NaN or infinite, or of a type that JSON cannot express.
  */
 export function jsonOfBytes(datatype: Datatype, bytes: Uint8Array): string | undefined {
   const view = viewOf(bytes);

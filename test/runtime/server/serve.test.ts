@@ -261,7 +261,7 @@ describe("closing", () => {
     const port = Number(new URL(harness.server.url).port);
     await expect(serve({ port })).rejects.toMatchObject({
       code: "RUNTIME_LISTEN",
-      message: expect.stringContaining(`127.0.0.1:${port}: expected an address to serve at`),
+      message: expect.stringContaining(`127.0.0.1:${port}: expected an address to listen on`),
     });
   });
 });

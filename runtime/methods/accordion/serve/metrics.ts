@@ -136,7 +136,7 @@ export class AccordionMetrics implements AccordionObserver {
           line(dropped, { model, reason: text }, dropsByReason.get(reason) ?? 0),
         ),
       ),
-      head(rows, "counter", "Rows of requests by what became of them"),
+      head(rows, "counter", "Rows of requests by outcome"),
       ...this.#models.flatMap((one) =>
         Object.entries(one.rows).map(([outcome, count]) =>
           line(rows, { model: one.name, outcome }, count),

@@ -64,7 +64,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     return { ...this.#queries };
   }
 
-  /** Stated accuracies of the variants that answered rows in time, summed. */
+  /** Sum of the stated accuracies of the variants that answered rows in time. */
   get accuracySum(): number {
     return this.#accuracySum;
   }
@@ -115,7 +115,7 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
       ...this.#batchSizes.flatMap(([variant, sizes]) => sizes.lines(size, { variant })),
       head(slack, "histogram", "Slack of a batch when it starts"),
       ...this.#slack.lines(slack, {}),
-      head("stratagem_queries_total", "counter", "Rows of requests by what became of them"),
+      head("stratagem_queries_total", "counter", "Rows of requests by outcome"),
       ...(this.#classes?.queryLines() ??
         Object.entries(this.#queries).map(([outcome, count]) =>
           line("stratagem_queries_total", { outcome }, count),

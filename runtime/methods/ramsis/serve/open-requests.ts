@@ -137,8 +137,7 @@ export class OpenRequests {
     }
     this.#observer?.onQueryDropped(request.sloClass);
     if (reason === DROP_NO_WORKER) this.fail(request, "no-worker", "no worker is up");
-    else if (reason === DROP_LATE)
-      this.fail(request, "late", "its deadline cannot be met any more");
+    else if (reason === DROP_LATE) this.fail(request, "late", "its deadline can no longer be met");
     else this.fail(request, "queue-full", "the queue of the worker is full");
   }
 

@@ -19,7 +19,7 @@ export interface TensorPart {
 export class CutOutput {
   readonly rowShape: readonly number[];
   readonly #bytes: Uint8Array;
-  /** Where each row of the tensor begins and, last, where it ends. */
+  /** Start of each row of the tensor and, last, the end. */
   readonly #bounds: readonly number[];
   /**
    * The first row here of each row of the batch and, last, their number; null if each row has one.
@@ -38,14 +38,14 @@ export class CutOutput {
     this.#firstRows = firstRows;
   }
 
-  /** What belongs to a row of the batch. */
+  /** Part of the tensor that belongs to a row of the batch. */
   part(batchRow: number): TensorPart {
     const first = this.#firstRow(batchRow);
     const end = this.#firstRow(batchRow + 1);
     return { rows: end - first, rowShape: this.rowShape, bytes: this.#rows(first, end) };
   }
 
-  /** How many rows belong to a row of the batch. */
+  /** Number of rows that belong to a row of the batch. */
   count(batchRow: number): number {
     return this.#firstRow(batchRow + 1) - this.#firstRow(batchRow);
   }
@@ -80,8 +80,8 @@ export function batchInputs(
 }
 
 /**
- * Tells, as text, what of the outputs does not fit an input of a task behind; a dimension may have
- * been open until now.
+ * Describes which output does not fit an input of a following task; a dimension may have been open
+ * until now.
  */
 export function misfit(
   { tasks }: PipelineSignature,
@@ -93,7 +93,7 @@ export function misfit(
     for (const [input, output] of feed?.outputByInput.entries() ?? []) {
       if (output === null) continue;
       const { rowShape } = at(inputs, input);
-      // What is gathered makes a row along a further axis.
+      // Gathered rows form one row along an additional axis.
       const [expected, found] = [isGather ? rowShape.slice(1) : rowShape, at(cut, output).rowShape];
       if (expected.join() === found.join()) continue;
       return (
@@ -140,7 +140,7 @@ export function cutOutputs(
     }
     const rowShape = tensor.shape.slice(1);
     const bounds = rowBounds(datatype, tensor.bytes, rows, elementCountOf(rowShape));
-    if (bounds === undefined) return `output "${name}" has not the bytes of ${rows} rows`;
+    if (bounds === undefined) return `output "${name}" does not have the bytes of ${rows} rows`;
     cut.push(new CutOutput(rowShape, tensor.bytes, bounds, firstRows));
   }
   return cut;

@@ -1,4 +1,4 @@
-/** The rows of a request on their way, and what each task takes of those before. */
+/** Rows of a request in the pipeline, and the inputs that each task takes from earlier rows. */
 import { assert } from "../../../core/assert.ts";
 import { GATHER, type TaskGraph, WINDOWS } from "../../../core/graph/task-graph.ts";
 import type { VisitProgress } from "../../../core/graph/visit-progress.ts";
@@ -14,15 +14,15 @@ import { PipelineQuery, type PipelineRequest } from "./pipeline-request.ts";
 
 /** A row of a request, or one that an edge has made of such a row. */
 export class CourseRow {
-  /** As `VisitProgress` has it. */
+  /** Same as in `VisitProgress`. */
   readonly name: number;
   /** Index of the row in its request, or of the one that it was made of. */
   readonly row: number;
   /** The row that it was made of; null for that of a request. */
   readonly madeOf: CourseRow | null;
-  /** By task. */
+  /** Indexed by task. */
   readonly queries: (PipelineQuery | undefined)[] = [];
-  /** By scope, those that were made of it, in their order. */
+  /** Rows made from this one, by scope, in their order. */
   readonly #made: CourseRow[][] = [];
 
   constructor(name: number, row: number, madeOf: CourseRow | null) {
@@ -53,7 +53,7 @@ export class RowQuery extends PipelineQuery {
   }
 }
 
-/** Finds the inputs of a row that comes to a task among the outputs of the tasks before. */
+/** Collects the inputs of a row at a task from the outputs of earlier tasks. */
 export class RowInputs {
   readonly #signature: PipelineSignature;
   readonly #graph: TaskGraph;
@@ -66,8 +66,8 @@ export class RowInputs {
   }
 
   /**
-   * Each input from the first edge that was taken and gives it; or, as text, which one is not
-   * given, or cannot be put together.
+   * Takes each input from the first taken edge that provides it; returns, as text, which input is
+   * missing or cannot be concatenated.
    */
   of(request: PipelineRequest, task: number, row: CourseRow): Uint8Array[] | string {
     const { name, edges, inputs } = at(this.#signature.tasks, task);
@@ -93,7 +93,7 @@ export class RowInputs {
     return bytesByInput;
   }
 
-  /** The rows that come along an edge to make a row of a task: none where it is not taken. */
+  /** Rows that arrive along an edge and form a row of a task; empty where the edge is not taken. */
   #sources(edge: number, row: CourseRow, task: number): readonly CourseRow[] {
     const kind = this.#graph.kindByEdge[edge];
     if (kind !== GATHER && kind !== WINDOWS) {
@@ -147,7 +147,7 @@ export class RowInputs {
   }
 }
 
-/** An edge along which rows have come. */
+/** An edge along which rows have arrived. */
 interface Arrival {
   readonly served: ServedEdge;
   readonly edge: number;
@@ -181,7 +181,7 @@ function joinedRows(parts: readonly TensorPart[]): Uint8Array | string {
   return bytes;
 }
 
-/** One of the rows that a task made of one. */
+/** Selects one of the rows that a task made from a row. */
 function rowOf(
   { outputs }: TaskSignature,
   output: number,

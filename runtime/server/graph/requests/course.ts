@@ -1,24 +1,24 @@
 /**
- * How a request goes through a pipeline: what it begins with, and what follows each of its queries.
+ * Course of a request through a pipeline: its first queries, and the queries that follow each one.
  */
 import type { CutOutput } from "./batch-tensors.ts";
 import type { PipelineQuery, PipelineRequest, QuerySource } from "./pipeline-request.ts";
 
-/** There is no room for the rows that come of a query. */
+/** Result where the limit of made rows is reached. */
 export const NO_ROOM: unique symbol = Symbol("no room");
 
-/** The way of one request. */
+/** Course of one request. */
 export interface Course extends QuerySource {
   /**
-   * Its first queries; or, as text, why there can be no answer. Called once, when there is room for
-   * the rows of the request.
+   * Returns its first queries, or the reason as text if there can be no answer. Called once, when
+   * the rows of the request fit.
    */
   begin(): readonly PipelineQuery[] | string;
   /**
-   * A query of the request is done and has its outputs.
-   * @param sent as `Courses.sentOf` has it for this row of the batch.
-   * @returns the queries that can be handed in now; or, as text, why there can be no answer, which
-   * may also be that more rows are under way than are allowed.
+   * Called when a query of the request is done and has its outputs.
+   * @param sent result of `Courses.sentOf` for this row of the batch.
+   * @returns the queries that can be submitted now; the reason as text if there can be no answer;
+   * or `NO_ROOM`.
    */
   follow(
     query: PipelineQuery,
@@ -26,16 +26,16 @@ export interface Course extends QuerySource {
     cut: readonly CutOutput[],
     batchRow: number,
   ): readonly PipelineQuery[] | string | typeof NO_ROOM;
-  /** The request is settled: nothing follows any more. */
+  /** Called when the request is settled: no query follows. */
   end(): void;
 }
 
 export interface Courses {
-  /** Called for every request that comes, in their order. */
+  /** Called for every request in order of arrival. */
   courseOf(request: PipelineRequest): Course;
   /**
-   * How many queries a row of a batch sends along each of the edges that lead away from its task;
-   * or, as text, why that cannot be told. Called once, also if nobody waits for the row.
+   * Number of queries that a row of a batch sends along each outgoing edge of its task, or the
+   * reason as text if it is unknown. Called once per row, also if its request has ended.
    */
   sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string;
 }

@@ -1,16 +1,14 @@
-/** Tosses which edges a row takes where no model says so. */
+/** Draws the edges that a row takes where no model decides. */
 import { chosenEdge, SHARE_TOLERANCE } from "../../../core/graph/exclusive-edges.ts";
 import type { TaskGraph } from "../../../core/graph/task-graph.ts";
 import { Rng } from "../../../core/rng.ts";
 
-/** Any fixed seed, so that the same rows go the same ways. */
+/** Fixed seed, so that the same rows take the same edges. */
 const COIN_SEED = 1;
-/** Every edge has a stream of its own, so what goes along one never shifts what another does. */
+/** Each edge has its own random stream, so that draws on one never shift those on another. */
 const FIRST_STREAM = 0x65646765;
 
-/**
- * Decides which edges away from a task, or from the requests, a row takes where no model says so.
- */
+/** Draws the edges out of a task, or from the requests, that a row takes where no model decides. */
 export class EdgeCoins {
   readonly #graph: TaskGraph;
   readonly #coins: readonly Rng[];
@@ -25,13 +23,12 @@ export class EdgeCoins {
   }
 
   /**
-   * How many queries a row sends along each edge: 1 or 0, or what is counted.
-   *
-   * Exclusive edges have one coin for all. Those that a model decides come first: if it takes none
-   * of them, the coin chooses among the others, which so are the way of all other rows if the
-   * shares add up to 1.
-   * @param edges away from one task or from the requests, ascending.
-   * @param counted of each what a model says; null without.
+   * Returns the number of queries that a row sends along each edge: 1 or 0, or a count.
+   * Exclusive edges share one draw. Edges that a model decides come first: if it takes none of
+   * them, the draw chooses among the others, which thus get all other rows if their shares add up
+   * to 1.
+   * @param edges out of one task or from the requests, ascending.
+   * @param counted the model's count for each edge; null without one.
    */
   toss(
     edges: readonly number[],
@@ -44,7 +41,7 @@ export class EdgeCoins {
 
   #falls(edge: number): boolean {
     const share = this.#shareOf(edge);
-    // No coin is thrown where there is nothing to choose.
+    // No draw where there is nothing to choose.
     return share >= 1 || (this.#coins[edge]?.nextFloat() ?? 1) < share;
   }
 

@@ -5,9 +5,9 @@ import { countedText } from "./paths.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 
 /**
- * Says who answered a request: the variants with which its rows ended, when nothing came after. The
- * accuracy is the mean over those ends of the product over all tasks on the way of the row; where
- * rows are made or gathered, a task on the way counts with the mean over its queries.
+ * Returns the variants that answered a request: those at which its rows ended. The accuracy is the
+ * mean, over these ends, of the product over all tasks on the row's path; where rows are made or
+ * gathered, a task on the path counts with the mean over its queries.
  */
 export function lastAnswererOf(signature: PipelineSignature): AnswererOf {
   const { variants, tasks } = signature;

@@ -1,6 +1,6 @@
 /**
- * Who answered a request of a pipeline: the paths of variants that its rows took, and how accurate
- * those are.
+ * Returns the variants that answered a request of a pipeline: the paths of its rows, and their
+ * accuracy.
  */
 import { pathAccuracy } from "../../../bundle/path-accuracy.ts";
 import type { LokiBundle } from "../../../bundle/schema.ts";
@@ -9,9 +9,10 @@ import { at, type PipelineSignature } from "../signature/pipeline-signature.ts";
 import type { AnswererOf, PipelineQuery } from "./pipeline-request.ts";
 
 /**
- * The mean accuracy is that of the plan: over the queries of a leaf, then over leaves by their
- * weights. Where no query reached a leaf, the paths end where nothing came out, and count with the
- * product of their variants' own accuracies.
+ * Returns the variants that answered a request of a pipeline. The mean accuracy is that of the
+ * plan: over the queries of a leaf, then over leaves by their weights. Where no query reached a
+ * leaf, the paths end at the last query, and count with the product of their variants' own
+ * accuracies.
  */
 export function answererOf(bundle: LokiBundle, signature: PipelineSignature): AnswererOf {
   const leaves = bundle.leaves.filter((leaf) => leaf.weight > 0);
@@ -55,7 +56,7 @@ function shortAnswerer(
   return { variant: countedText(countByPath), accuracy: ends === 0 ? 0 : sum / ends };
 }
 
-/** From the entry on. */
+/** Path from the entry on. */
 function pathOf(query: PipelineQuery): PipelineQuery[] {
   const path: PipelineQuery[] = [];
   for (let step: PipelineQuery | null = query; step !== null; step = step.parent) path.push(step);
@@ -81,7 +82,7 @@ function count(
   countByPath.set(key, (countByPath.get(key) ?? 0) + 1);
 }
 
-/** Tells what answered and how often; without a number if it is the only one. */
+/** Formats what answered and how often; without a number if it is the only one. */
 export function countedText(countByPath: ReadonlyMap<string, number>): string {
   const paths = [...countByPath];
   const [only] = paths;

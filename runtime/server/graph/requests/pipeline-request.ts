@@ -1,7 +1,4 @@
-/**
- * One client request on its way through a pipeline: the queries of its rows, and what the client
- * gets of them.
- */
+/** One client request in a pipeline: the queries of its rows, and their outputs for the client. */
 import { assert } from "../../../core/assert.ts";
 import {
   type Answerer,
@@ -17,35 +14,34 @@ import { elementCountOf, rowBounds } from "../../tensors/tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "../signature/pipeline-signature.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 
-/** Batches among which it is looked whether one is known, the last ones. */
+/** Number of last batches among which a known batch is searched. */
 const MAX_RUNS = 16;
 
 /** One row for one task. */
 export class PipelineQuery {
   readonly request: PipelineRequest;
   readonly task: number;
-  /** In a tree, the query that it came from. */
+  /** In a tree, the query that it follows. */
   readonly parent: PipelineQuery | null;
   /** Index of the row in its request, where no row has two queries for a task. */
   readonly row: number;
-  /** Of each input of the task its bytes; empty once it is done. */
+  /** Bytes of each input of the task; empty once the query is done. */
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
   /** Workers that were lost under it. */
   losses = 0;
-  /** How the last of them was lost; empty before. */
+  /** Reason of the last loss; empty without one. */
   lossMessage = "";
   /** When it was handed in, by the clock of the server. */
   sinceMs = Number.NaN;
-  /** Of each output of the task; empty until it is done. */
+  /** Parts of each output of the task; empty until the query is done. */
   outputs: readonly TensorPart[] = [];
   /**
-   * The queries that came out of this one for each child task of a tree, in order; empty until it
-   * is done.
+   * Queries that follow this one for each child task of a tree, in order; empty until it is done.
    */
   children: readonly (readonly PipelineQuery[])[] = [];
-  /** Whether it is done and nothing came out of it. */
+  /** Whether it is done and no query follows. */
   isLast = false;
 
   constructor(
@@ -69,7 +65,7 @@ export interface QuerySource {
   queriesByTask(): readonly (readonly PipelineQuery[])[];
 }
 
-/** Finds out who answered. @param queriesByTask all of them done. */
+/** Determines the variants that answered. @param queriesByTask all of them done. */
 export type AnswererOf = (queriesByTask: readonly (readonly PipelineQuery[])[]) => Answerer;
 
 interface PipelineRequestOptions {
@@ -90,7 +86,7 @@ export class PipelineRequest {
   startMs = Number.NaN;
   /** When the first batch with a query of it was handed to a worker. */
   handedMs = Number.NaN;
-  /** Of whoever answered; 0 before. */
+  /** Accuracy of the variants that answered; 0 before. */
   accuracy = 0;
   readonly #signature: PipelineSignature;
   readonly #answererOf: AnswererOf;
@@ -100,7 +96,7 @@ export class PipelineRequest {
   /** Queries that are not done. */
   #open = 0;
   readonly #runs: BatchRun[] = [];
-  /** How long the first of its queries waited for each of them. */
+  /** Time that the first of its queries waited for each batch. */
   readonly #waitsMs: number[] = [];
   #isSettled = false;
 
@@ -132,12 +128,15 @@ export class PipelineRequest {
     return at(this.#inputs, input).subarray(bounds[row], bounds[row + 1]);
   }
 
-  /** Queries that are to be done before there is an answer. */
+  /** Adds queries that must be done before there is an answer. */
   expect(queries: number): void {
     this.#open += queries;
   }
 
-  /** A query is done. What follows it is to be expected before the request may be answered. */
+  /**
+   * Called when a query is done. Following queries must be passed to `expect` before
+   * `answerIfDone` is called.
+   */
   take(
     query: PipelineQuery,
     outputs: readonly TensorPart[],

@@ -1,6 +1,6 @@
 /**
- * Leads rows through a graph of tasks that they visit once at most, also those that fan-outs make
- * of them.
+ * Routes rows through a task graph in which they visit each task at most once, including rows that
+ * fan-outs make of them.
  */
 import { assert } from "../../../core/assert.ts";
 import { NONE } from "../../../core/graph/pipeline-shape.ts";
@@ -13,7 +13,7 @@ import { CourseRow, RowInputs, RowQuery } from "./course-rows.ts";
 import { EdgeCoins } from "./edge-coins.ts";
 import type { PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
 
-/** What the courses through one pipeline share. */
+/** State that all courses through one pipeline share. */
 interface Way {
   readonly signature: PipelineSignature;
   readonly graph: TaskGraph;
@@ -23,12 +23,12 @@ interface Way {
   /** Names for rows of requests that `progress` has not given away. */
   readonly freeRows: number[];
   readonly inputs: RowInputs;
-  /** The most windows that a row may be part of the making of. */
+  /** Maximum number of windows that a row may help to make. */
   readonly windowsOfRow: number;
 }
 
 /**
- * Courses through a graph of tasks, each of which a row visits once at most; a task with several
+ * Courses through a graph of tasks, each of which a row visits at most once; a task with several
  * edges waits for all of them.
  */
 export class VisitCourses implements Courses {
@@ -36,8 +36,8 @@ export class VisitCourses implements Courses {
   readonly #coins: EdgeCoins;
 
   /**
-   * @param rowCapacity rows of requests that are open at most.
-   * @param madeCapacity rows that fan-outs have made of them, at most.
+   * @param rowCapacity maximum number of rows of open requests.
+   * @param madeCapacity maximum number of rows that fan-outs made of them.
    */
   constructor(
     signature: PipelineSignature,
@@ -88,7 +88,7 @@ class VisitCourse implements Course {
   readonly #enteredByRow: readonly (readonly number[])[];
   /** Rows of the request; empty before the beginning and after the end. */
   readonly #rows: CourseRow[] = [];
-  /** By their names, those that were made of them. */
+  /** Rows made from other rows, by name. */
   readonly #made = new Map<number, CourseRow>();
 
   constructor(way: Way, request: PipelineRequest, enteredByRow: readonly (readonly number[])[]) {
@@ -149,7 +149,10 @@ class VisitCourse implements Course {
     this.#made.clear();
   }
 
-  /** For the rows that are sent, and for the windows that these and all others may make. */
+  /**
+   * Checks the capacity for the rows that are sent, and for the windows that they and all others
+   * may make.
+   */
   #hasRoom(edges: readonly number[], sent: readonly number[]): boolean {
     const { graph, progress, windowsOfRow } = this.#way;
     if (graph.scopes.length === 1) return true;
@@ -187,7 +190,10 @@ class VisitCourse implements Course {
     return queries;
   }
 
-  /** @param from a row whose edge was settled: what is visited was made of it, or it of that. */
+  /**
+   * @param from a row whose edge was settled: the visited row was made of it, or it of the visited
+   * one.
+   */
   #rowOf(name: number, scope: number, from: CourseRow): CourseRow {
     for (let row: CourseRow | null = from; row !== null; row = row.madeOf) {
       if (row.name === name) return row;
@@ -205,10 +211,10 @@ class VisitCourse implements Course {
   }
 }
 
-/** Rows that one row becomes at most; more would be a mistake of a model. */
+/** Maximum number of rows made of one row; more would be an error of a model. */
 const MOST_ROWS = 2 ** 20;
 
-/** Why the counts that a model gave for a row do not tell where it goes, as text. */
+/** Describes why the counts that a model returned for a row do not determine its edges. */
 function problemOf(
   { edgesAway, outputs }: TaskSignature,
   sent: readonly number[],
@@ -227,7 +233,7 @@ function problemOf(
   }
   const taken = counts.filter((_, index) => (sent[index] ?? 0) > 0);
   if (!isExclusive || taken.length <= 1) return undefined;
-  return `outputs "${taken.join('" and "')}" both send a row on, expected one of them at most`;
+  return `outputs "${taken.join('" and "')}" both send a row on, expected at most one of them`;
 }
 
 function edgesAwayFrom({ outStart, outEdge }: TaskGraph, source: number): number[] {

@@ -1,4 +1,4 @@
-/** How outputs of a task become inputs of the next, checked before anything is served. */
+/** Maps outputs of a task to inputs of the next; checked before serving starts. */
 import type { Feed, StageEdge } from "../../../bundle/schema.ts";
 import {
   type ModelTensor,
@@ -13,8 +13,8 @@ import { elementCountOf } from "../../tensors/tensors.ts";
 
 export interface ServedFeed {
   /**
-   * Index among the outputs of the parent for each input of the child; null where this edge gives
-   * it nothing.
+   * Index among the outputs of the parent for each input of the child; null where this edge
+   * provides none.
    */
   readonly outputByInput: readonly (number | null)[];
   /**
@@ -81,10 +81,7 @@ export function servedFeed(
   return { outputByInput, count: countOf(feed, child.name, parent.name, outputs) };
 }
 
-/**
- * @throws RuntimeError RUNTIME_MODEL if an input of a task has an output from none of the tasks
- * before.
- */
+/** @throws RuntimeError RUNTIME_MODEL if no earlier task provides an input of a task. */
 export function checkFedInputs(
   child: string,
   { inputs }: TaskTensors,

@@ -1,4 +1,4 @@
-/** What a bundle says of its tasks that matters to their tensors, whatever the method. */
+/** Parts of a bundle's tasks that determine their tensors, for all methods. */
 import type {
   Feed,
   InferlineBundle,
@@ -9,7 +9,7 @@ import type {
 import type { ModelVariant } from "../../tensors/signature.ts";
 import { visitsOf } from "./sure-visits.ts";
 
-/** Bundles of pipelines, all of whose tasks one server runs. */
+/** Bundles of pipelines whose tasks all run on one server. */
 export type PipelineBundle = LokiBundle | InferlineBundle | ThemisBundle;
 
 export interface LinkedTask {
@@ -18,13 +18,13 @@ export interface LinkedTask {
   /** Edges that lead here, by ascending parent. */
   readonly edges: readonly LinkedEdge[];
   /**
-   * Whether a row visits the task once at most, unless the edge says otherwise, instead of becoming
+   * Whether a row visits the task at most once, unless the edge is a fan-out, instead of becoming
    * any number of queries.
    */
   readonly isVisited: boolean;
   /**
-   * Whether a client needs to be told which rows were here: not where all are, and only if it asks
-   * where it can tell by counts.
+   * Whether a client needs the output that names the rows that reached the task. It does not need
+   * it where all rows do; where counts show them, it gets it on request only.
    */
   readonly rowsOutput: "none" | "internal" | "shown";
 }
@@ -48,12 +48,12 @@ function treeTasks({ tasks }: LokiBundle): LinkedTask[] {
   });
 }
 
-/** Of a graph whose tasks a row visits or does not. */
+/** Returns the tasks of a graph in which a row visits a task or skips it. */
 function visitedTasks(bundle: InferlineBundle | ThemisBundle): LinkedTask[] {
   const visits = visitsOf(bundle);
   return bundle.tasks.map(({ name, variants, edges }, task) => {
-    const { isSure = false, isTold = false } = visits[task] ?? {};
-    const rowsOutput = isSure ? "none" : isTold ? "internal" : "shown";
+    const { isSure = false, isDerivable = false } = visits[task] ?? {};
+    const rowsOutput = isSure ? "none" : isDerivable ? "internal" : "shown";
     return { name, variants, edges, isVisited: true, rowsOutput };
   });
 }

@@ -1,28 +1,27 @@
-/** To which rows of a batch the rows of an output belong. */
+/** Assigns the rows of an output to rows of a batch. */
 import type { Feed } from "../../../bundle/schema.ts";
 import { type ModelVariant, modelOf, unfit } from "../../tensors/signature.ts";
 
-/** Name of the first dimension of tensors, by the tensor's name; those without one are left out. */
+/** Name of the first dimension of tensors, by the tensor's name; unnamed ones have no entry. */
 export type AxisNames = Readonly<Record<string, string>>;
 
 /** A task that another one feeds. */
 interface FedChild {
   readonly name: string;
   readonly feed: Feed | null;
-  /** Whether the edge makes rows: a count may then be any number. */
+  /** Whether the edge makes rows: the count can be any number then. */
   readonly isFanout: boolean;
 }
 
 /**
- * For each output name the name of the count output that says how many of its rows belong to each
- * row of a batch; null for one each.
- *
- * What is fed follows its feed, and a count is one number each. Any other output of a task that
- * counts is told by the name of its first dimension: that of an input is a row each, that of a fed
- * output goes as that, and another one as the only count. Modules name no dimensions: what they do
- * not send on goes as the only count.
+ * Returns, for each output name, the name of the count output with the number of its rows per row
+ * of a batch; null for exactly one each.
+ * Fed outputs follow their feed, and a count is one number each. For any other output of a task
+ * that counts, the name of its first dimension decides: that of an input means one row each, that
+ * of a fed output means the same as that output, and any other name means the only count. Modules
+ * name no dimensions: their outputs that are not fed follow the only count.
  * @param children tasks that this one feeds.
- * @throws RuntimeError RUNTIME_MODEL if it cannot be told.
+ * @throws RuntimeError RUNTIME_MODEL if the group is ambiguous.
  */
 export function groupsOf(
   variant: ModelVariant,
@@ -52,9 +51,9 @@ export function groupsOf(
 }
 
 /**
- * The same where a count says only whether a row goes on. What is sent has a row for each row that
- * goes on, or simply for each row; where that may differ from one child to the next it is a row
- * each. Any other output goes by the only count there is.
+ * Same as `groupsOf` where a count only says whether a row continues. Outputs that are sent on have
+ * one row per continuing row, or per row; where that could differ between children it is one per
+ * row. Any other output follows the only count.
  */
 export function gatedGroupsOf(
   variant: ModelVariant,
@@ -112,6 +111,6 @@ function only(
   const allowed =
     "a first dimension with the name that an input's has, for a row each, " +
     "or that of an output that is sent on, for as many rows as are sent; " +
-    "where workers are elsewhere, the model's file in --models tells it";
+    "where workers run on other machines, --models must hold the model's file";
   throw unfit(`${at} output "${output}"`, axis === undefined ? "no name" : `"${axis}"`, allowed);
 }

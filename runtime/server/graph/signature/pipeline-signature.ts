@@ -21,7 +21,7 @@ import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 export interface PipelineSignature extends ClientSignature {
   /** Parents before their children. */
   readonly tasks: readonly TaskSignature[];
-  /** Those of all tasks, in the order of the tasks. */
+  /** Variants of all tasks, in the order of the tasks. */
   readonly variants: readonly PipelineServedVariant[];
   /** Edges from the requests, by ascending child. */
   readonly entryEdges: readonly ServedEdge[];
@@ -43,8 +43,8 @@ export interface TaskSignature {
    */
   readonly gates: readonly number[];
   /**
-   * Whether the client has one more output of the task, which tells the rows of its request that
-   * were there.
+   * Whether the client has an additional output of the task with the rows of its request that
+   * reached it.
    */
   readonly tellsRows: boolean;
 }
@@ -60,7 +60,7 @@ export interface ServedEdge {
   readonly share: number;
   /** Null for an edge from the requests. */
   readonly feed: ServedFeed | null;
-  /** Whether it makes rows, as many as its count says. */
+  /** Whether it makes rows, as many as its count. */
   readonly isFanout: boolean;
   readonly isGather: boolean;
 }
@@ -76,14 +76,14 @@ export interface PipelineServedVariant extends ServedVariant {
   readonly countByOutput: readonly (number | null)[];
 }
 
-/** Name of the output that tells the rows of a request. */
+/** Name of the output with the row numbers of the request. */
 const ROWS_OUTPUT = "request_row";
 
 /**
  * @param axisNames of each variant of all tasks. Without them every output of a tree that is not
- * sent on has to be a row each.
- * @throws RuntimeError RUNTIME_MODEL if a variant has no model, models of a task cannot stand in
- * for one another, or do not fit those before.
+ * sent on must have one row each.
+ * @throws RuntimeError RUNTIME_MODEL if a variant has no model, or models of a task cannot replace
+ * one another or do not fit earlier tasks.
  */
 export function pipelineSignatureOf(
   bundle: PipelineBundle,
@@ -126,7 +126,7 @@ export function pipelineSignatureOf(
   };
 }
 
-/** Whether each row of a request becomes one query of a task for sure. */
+/** Whether each row of a request certainly becomes one query of the task. */
 function keepsRows({ isVisited, rowsOutput, edges }: LinkedTask): boolean {
   if (isVisited) return rowsOutput === "none";
   return edges.every(({ parent, share, feed }) => {
@@ -153,13 +153,13 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
   );
 }
 
-/** What has as many rows as there are. */
+/** Returns the inputs whose number of rows is open. */
 function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
   const feeds = edges.flatMap(({ feed, gather }) => (gather === "all" && feed ? [feed] : []));
   return new Set(feeds.flatMap(({ inputs }) => inputs.map(({ input }) => input)));
 }
 
-/** Counts of edges that no row takes twice. */
+/** Counts of edges that a row takes at most once. */
 function gatesOf(edgesAway: readonly ServedEdge[]): number[] {
   const counts = (isFanout: boolean) =>
     edgesAway.flatMap(({ feed, ...edge }) => {
@@ -192,7 +192,8 @@ function servedEdges(
 }
 
 /**
- * Inputs of a task that come with the request, if one leads here: those that no task before gives.
+ * Inputs of a task that come with the request, if it is an entry: those that no earlier task
+ * provides.
  */
 function givenInputs(edges: readonly ServedEdge[], { inputs }: TaskTensors): ModelTensor[] {
   if (!edges.some(({ parent }) => parent === null)) return [];
@@ -220,7 +221,7 @@ function requestInputsOf(
   return inputs;
 }
 
-/** What is sent on is the client's only if it asks for it. */
+/** Outputs that are sent on are the client's only if it requests them. */
 function clientOutputs(
   { name, outputs, edgesAway }: TaskSignature,
   { rowsOutput }: LinkedTask,
@@ -234,7 +235,11 @@ function clientOutputs(
   }));
   if (rowsOutput === "none") return own;
   if (outputs.some((output) => output.name === ROWS_OUTPUT)) {
-    throw unfit(`task "${name}" outputs`, namesOf(outputs), `no "${ROWS_OUTPUT}": it is told here`);
+    throw unfit(
+      `task "${name}" outputs`,
+      namesOf(outputs),
+      `no "${ROWS_OUTPUT}": the server adds it`,
+    );
   }
   const isInternal = rowsOutput === "internal";
   const rows = { name: nameOf(ROWS_OUTPUT), datatype: "INT64", rowShape: [], isInternal } as const;
@@ -270,7 +275,7 @@ function servedVariants(
   return served;
 }
 
-/** An element that is known to be there. */
+/** Element at an index that is known to exist. */
 export function at<T>(list: readonly T[], index: number): T {
   const element = list[index];
   assert(element !== undefined, "an index of the pipeline is in range");

@@ -1,63 +1,67 @@
-/** What is known of the way of a row before anything has run. */
+/** Visits of a task that are known before anything has run. */
 import type { Branch, StageEdge, StageTask } from "../../../bundle/schema.ts";
 
 interface TaskVisits {
-  /** Whether every row comes here. */
+  /** Whether every row visits the task. */
   readonly isSure: boolean;
-  /** Whether the counts that tasks answer tell which rows come here. */
-  readonly isTold: boolean;
+  /** Whether the counts in tasks' outputs show which rows visit the task. */
+  readonly isDerivable: boolean;
 }
 
-/** Tasks as rows come to them. */
+/** Tasks in the order of visits. */
 interface VisitedTasks {
   readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
   readonly entryBranch: Branch;
 }
 
-/** Of each task, in their order. */
+/** Returns the visits of each task, in their order. */
 export function visitsOf(bundle: VisitedTasks): TaskVisits[] {
   const { tasks, entryBranch } = bundle;
   const visits: TaskVisits[] = [];
   for (const { edges } of tasks) {
     let isSure = false;
-    let isTold = true;
+    let isDerivable = true;
     for (const edge of edges) {
       const { parent } = edge;
-      const before = parent === null ? { isSure: true, isTold: true } : visits[parent];
+      const before = parent === null ? { isSure: true, isDerivable: true } : visits[parent];
       const branch = parent === null ? entryBranch : (tasks[parent]?.branch ?? "independent");
       const isAlways = isAlwaysTaken(edge, branch, tasks);
       isSure ||= isAlways && before?.isSure === true;
-      isTold &&= (isAlways || isCounted(edge) || isGathered(edge)) && before?.isTold === true;
+      isDerivable &&=
+        (isAlways || isCounted(edge) || isGathered(edge)) && before?.isDerivable === true;
     }
-    visits.push({ isSure, isTold: isSure || isTold });
+    visits.push({ isSure, isDerivable: isSure || isDerivable });
   }
   return visits;
 }
 
 /**
- * Least time on the way of a row, through the tasks that every row visits.
- * @param taskMs of a task alone.
+ * Minimum time of a row, through the tasks that every row visits.
+ * @param taskMs time of one task.
  */
 export function surelyMs(bundle: VisitedTasks, taskMs: (task: number) => number): number {
   const visits = visitsOf(bundle);
   const doneMs: number[] = [];
   for (const [task, { edges }] of bundle.tasks.entries()) {
-    // What may be skipped takes no time for sure.
+    // A task that may be skipped may take no time.
     const readyMs = Math.max(0, ...edges.map(({ parent }) => doneMs[parent ?? -1] ?? 0));
     doneMs.push(visits[task]?.isSure === true ? readyMs + taskMs(task) : 0);
   }
   return Math.max(...doneMs);
 }
 
-/** An exclusive edge that is counted may come before one that is not, whatever its share. */
+/**
+ * Whether every row takes the edge. An exclusive counted edge may take precedence over others,
+ * whatever their share.
+ */
 function isAlwaysTaken(edge: StageEdge, branch: Branch, tasks: VisitedTasks["tasks"]): boolean {
-  // How many rows are made is not known, and none may be; nor may any be gathered.
+  // A fan-out or a gather may have no rows.
   if (isCounted(edge) || edge.share < 1 || edge.gather !== undefined) return false;
   const siblings = tasks.flatMap(({ edges }) => edges.filter((e) => e.parent === edge.parent));
   return branch === "independent" || !siblings.some(isCounted);
 }
 
-/** What rows are gathered follows from which there are. */
+/** Whether the rows that are gathered follow from the rows that exist. */
 function isGathered({ gather, share }: StageEdge): boolean {
   return gather !== undefined && share === 1;
 }

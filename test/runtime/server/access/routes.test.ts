@@ -230,7 +230,7 @@ describe("tokens", () => {
       });
     });
     await noticed;
-    expect(notices).toEqual([`${path}: read again, in force from now on`]);
+    expect(notices).toEqual([`${path}: reloaded`]);
   });
 });
 
@@ -403,7 +403,7 @@ describe("the door for administrators", () => {
     const { port } = new URL(taken.server.url);
     const adminAt = { host: "127.0.0.1", port: Number(port) };
     await expect(served({}, { adminAt })).rejects.toThrow(
-      /it is taken; choose another with --admin/,
+      /the address is in use; choose another with --admin/,
     );
   });
 
@@ -419,7 +419,7 @@ describe("the door for administrators", () => {
 
 describe("an address that others reach", () => {
   test.each([
-    [{}, "0.0.0.0", /^warning: anybody who reaches 0\.0\.0\.0 may ask: set --tokens/],
+    [{}, "0.0.0.0", /^warning: any client that reaches 0\.0\.0\.0 may send requests: set --tokens/],
     [{}, "127.0.0.1", null],
     [{ tokens: "yes" }, "0.0.0.0", /^warning: tokens are sent to 0\.0\.0\.0 as plain text/],
   ])("with %o at %s", async (options, host, expected) => {

@@ -224,7 +224,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
       expect(await access.refresh()).toEqual([
         expect.stringContaining(`${key}: expected the private key of ${cert}`),
       ]);
-      expect(notices.at(-1)).toMatch(/: not followed, what was read before stays in force: /);
+      expect(notices.at(-1)).toMatch(/: not reloaded, the previous content stays in force: /);
       const socket = await handshake(harness.server.url, { ca });
       expect(socket.getPeerCertificate().subject.CN).toBe("server");
       socket.destroy();
@@ -240,7 +240,7 @@ describe.skipIf(ours === null || theirs === null)("TLS, with certificates made b
     test("a certificate that has ended is served, and it is said", async () => {
       const notices: string[] = [];
       await served({ tls: ours.issue("over", true) }, (one) => notices.push(one));
-      expect(notices).toEqual([expect.stringMatching(/: the certificate has ended, on \d{4}-/)]);
+      expect(notices).toEqual([expect.stringMatching(/: the certificate expired on \d{4}-/)]);
     });
   });
 

@@ -31,7 +31,7 @@ test("an empty list is nobody, and an empty file is a mistake", () => {
 
 test.each([
   ["- {name: a", "t:1:"],
-  [`- ${line("a")}\n- ${line("a")}`, 't:2:3: name: expected one of its own, got "a" again'],
+  [`- ${line("a")}\n- ${line("a")}`, 't:2:3: name: expected a unique name, got "a" again'],
   ["- {name: a b}", 't:1:3: name: expected 1 to 64 letters, digits and . _ @ + -, got "a b"'],
   ["- {name: a, hash: secret}", "t:1:3: hash of a: expected sha256:HEX of 64 digits"],
   [`- ${line("a", { scopes: [] })}`, "scopes of a: expected a list of infer, admin, metrics"],

@@ -179,7 +179,7 @@ test("one that is promoted answers all, and what the other had is answered", asy
   const metrics = await metricsOf(harness);
   expect(metrics).not.toContain("stratagem_canary_");
   expect(metrics).toContain(`sha256="${"cd".repeat(32)}"`);
-  expect(() => harness.server.trials.promote(trial)).toThrow("is not served any more");
+  expect(() => harness.server.trials.promote(trial)).toThrow("is no longer served");
 });
 
 test("one that is given up gets nothing more, and answers what it has", async () => {

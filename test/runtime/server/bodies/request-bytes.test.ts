@@ -47,7 +47,7 @@ describe("the limit of a body", () => {
     }
     expect(inferLimits([PIXELS], 1e6, 1000).json).toEqual({
       bytes: 1000,
-      why: "what this server takes at most",
+      why: "the limit of this server",
     });
   });
 
@@ -70,8 +70,8 @@ describe("the limit of a body", () => {
     const reply = await call(harness, INFER, { body, headers });
     expect(reply.status).toBe(413);
     const [asJson, behindJson] = [
-      /as JSON, 32 bytes an element of FP32, and 65536 bytes beside them/,
-      /in 512 bytes behind 2 of JSON/,
+      /as JSON, 32 bytes per element of FP32, and 65536 bytes beside them/,
+      /in 512 bytes after 2 of JSON/,
     ];
     const why = `(${asJson.source}|${behindJson.source})`;
     expect(jsonOf(reply).error).toMatch(
@@ -86,8 +86,7 @@ describe("the limit of a body", () => {
     const reply = await call(harness, "/v2/repository/index", { body });
     expect([reply.status, jsonOf(reply).error]).toEqual([
       413,
-      "request: expected a body of at most 4096 bytes, " +
-        "what such a request takes at most, got 5000",
+      "request: expected a body of at most 4096 bytes, " + "the limit of such requests, got 5000",
     ]);
   });
 });

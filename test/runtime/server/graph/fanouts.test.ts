@@ -169,7 +169,7 @@ describe("a request fails, alone, and says why", () => {
     expect(await submission.outcome).toMatchObject({
       kind: "failed",
       reason: "queue-full",
-      message: "rows that tasks have made: as many are under way as may be",
+      message: "queue full: the maximum number of rows that tasks have made is in progress",
     });
     const after = setup.submit([{ count: 3, value: 1 }]);
     await finishAll(setup);

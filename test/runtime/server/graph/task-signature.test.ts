@@ -69,7 +69,7 @@ describe("which rows come to a task", () => {
       },
       { "0 1": feed },
     );
-    return visitsOf(bundle).map(({ isSure, isTold }) => [isSure, isTold]);
+    return visitsOf(bundle).map(({ isSure, isDerivable }) => [isSure, isDerivable]);
   };
 
   test("is sure where all edges are taken, told where counts say so, otherwise unknown", () => {
@@ -83,16 +83,14 @@ describe("which rows come to a task", () => {
       [false, true],
       [false, true],
     ]);
-    expect(tasks({ slow: 0.4, last: 1 }, null).map(([, isTold]) => isTold)).toEqual([
+    expect(tasks({ slow: 0.4, last: 1 }, null).map(([, isDerivable]) => isDerivable)).toEqual([
       true,
       false,
       false,
     ]);
-    expect(tasks({ slow: 1, last: 0.5 }, "escalate").map(([, isTold]) => isTold)).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect(tasks({ slow: 1, last: 0.5 }, "escalate").map(([, isDerivable]) => isDerivable)).toEqual(
+      [true, true, false],
+    );
   });
 
   test("is shown without being asked for where a coin decides", () => {
@@ -122,8 +120,8 @@ describe("which rows come to a task", () => {
           { edges: [{ parent: 0, share: 1, feed: null }] },
         ] as unknown as StageTask[],
       })[2];
-    expect(exclusive(null)).toEqual({ isSure: true, isTold: true });
-    expect(exclusive("escalate")).toEqual({ isSure: false, isTold: false });
+    expect(exclusive(null)).toEqual({ isSure: true, isDerivable: true });
+    expect(exclusive("escalate")).toEqual({ isSure: false, isDerivable: false });
   });
 });
 

@@ -111,7 +111,7 @@ const HOSTILE: readonly (readonly [string, Uint8Array, RegExp])[] = [
   [
     "elements of another type",
     input(contents(2, new Uint8Array(2))),
-    /^inputs\[0\]\.contents\.int_contents: expected nothing beside fp32_contents/,
+    /^inputs\[0\]\.contents\.int_contents: expected nothing in addition to fp32_contents/,
   ],
 ];
 

@@ -98,7 +98,7 @@ test("instances that no bucket holds, or of several lengths, are refused", async
     const body = JSON.stringify({ instances });
     return jsonOf(await call(harness, "/v1/models/tiny:predict", { body })).error;
   };
-  const ragged = "instances[1]: expected 2, as the input before has it, got 1";
+  const ragged = "instances[1]: expected 2, as in the previous input, got 1";
   expect(await refused([[1, 1], [1]])).toBe(ragged);
   expect(await refused([Array(9).fill(1)])).toContain("expected 1 to 8");
   expect(await refused([7])).toContain("expected 1 to 8");

@@ -253,7 +253,7 @@ describe("a malformed request is refused with the path of the field", () => {
       { inputs: [good], outputs: [{ name: "y", parameters: { classification: -1 } }] },
     ],
     [
-      "inputs[0].data: expected nothing beside binary_data_size",
+      "inputs[0].data: expected nothing in addition to binary_data_size",
       { inputs: [{ ...good, parameters: { binary_data_size: 8 } }] },
     ],
     [

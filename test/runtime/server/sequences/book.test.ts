@@ -68,7 +68,7 @@ test("sequences whose states are all that may be held leave no room for another"
   expect(book.enter("b", turnOf(true), 0)).toBe("too-much");
   expect(book.finish("a", undefined, 0)).toBe(true);
   expect(book.enter("b", turnOf(true), 10)).toBeNull();
-  expect(book.counts).toEqual({ started: 2, ended: 0, idle: 1, replaced: 0 });
+  expect(book.counts).toEqual({ ended: 0, idle: 1, replaced: 0 });
 });
 
 test("a sequence with a request is not idle, however long that takes", () => {
@@ -91,7 +91,7 @@ test("a sequence that begins behind the end of another of its name finds zeros",
   expect(book.enter("a", next, 0)).toBeNull();
   book.finish("a", state(9), 0);
   expect(next.found).toEqual(ZEROS);
-  expect(book.counts).toEqual({ started: 2, ended: 1, idle: 0, replaced: 0 });
+  expect(book.counts).toEqual({ ended: 1, idle: 0, replaced: 0 });
 });
 
 test("a book that is drained begins none", () => {

@@ -146,7 +146,7 @@ test("requests that wait for others of their sequences are bounded", async () =>
   const second = add(harness, 1, NEXT);
   await waiting(harness, 1);
   expect(told(await add(harness, 1, NEXT))).toBe(
-    "429 1 requests of sequences wait, as many as may",
+    "429 queue full: at most 1 requests of sequences may wait",
   );
   executor.isHolding = false;
   executor.finish();

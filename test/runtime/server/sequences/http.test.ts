@@ -83,8 +83,8 @@ test("a sequence that nobody began, or that has ended, is told so in Triton's wo
   const harness = await serveSums();
   const refused =
     "400 inference request for sequence 7 to model 'tiny' must specify the START flag on the " +
-    "first request of the sequence; it is not open: no request began it, one has ended it, or " +
-    "none came for 60 s";
+    "first request of the sequence; it is not open: it never began, has ended, or had no request " +
+    "for 60 s";
   expect(told(await add(harness, 1, { sequence_id: 7 }))).toBe(refused);
   expect(told(await add(harness, 1, { ...START, sequence_end: true }))).toBe(1);
   expect(told(await add(harness, 1, { sequence_id: 7 }))).toBe(refused);
@@ -127,8 +127,8 @@ test("the protocol without parameters is refused where there is state", async ()
   const harness = await serveSums();
   const body = JSON.stringify({ instances: [[1, 2]] });
   expect(told(await call(harness, "/v1/models/tiny:predict", { body }))).toBe(
-    "400 instances: expected a model without state, whose requests name no sequence; ask it by " +
-      "/v2, got an array of 1",
+    "400 instances: expected a model without state, whose requests name no sequence; use /v2, " +
+      "got an array of 1",
   );
 });
 
@@ -137,13 +137,13 @@ test("an idle sequence ends, and metrics count it", async () => {
   await add(harness, 1, START);
   await add(harness, 1, { sequence_id: 8, sequence_start: true });
   const full = await add(harness, 1, { sequence_id: 9, sequence_start: true });
-  expect(told(full)).toBe("429 2 sequences are open, as many as may");
+  expect(told(full)).toBe("429 at most 2 sequences may be open");
   expect(full.headers["retry-after"]).toBe("1");
   harness.clock.nowMs += 4999;
   expect(told(await add(harness, 1, { sequence_id: 8 }))).toBe(2);
   harness.clock.nowMs += 1;
   expect(told(await add(harness, 1, { sequence_id: 7 }))).toMatch(
-    /^400 .* START flag .* none came for 5 s$/,
+    /^400 .* START flag .* had no request for 5 s$/,
   );
   expect(told(await add(harness, 1, { sequence_id: 9, sequence_start: true }))).toBe(1);
   const metrics = (await call(harness, "/metrics")).body.toString();

@@ -102,7 +102,7 @@ test("what is dropped on its way is an error at once, to be tried again later", 
   const { status, headers } = await reply;
   expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
   expect(await (await reply).json()).toEqual({
-    error: "classify: its deadline cannot be met any more",
+    error: "classify: its deadline can no longer be met",
   });
 });
 

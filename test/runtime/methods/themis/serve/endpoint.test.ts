@@ -55,7 +55,7 @@ test("a request that is given up for its own timeout answers 504 without Retry-A
   expect((await driven(house, first)).status).toBe(200);
   const reply = await old;
   expect([reply.status, reply.headers.get("retry-after")]).toEqual([504, null]);
-  expect(await reply.json()).toEqual({ error: "gate: its deadline cannot be met any more" });
+  expect(await reply.json()).toEqual({ error: "gate: its deadline can no longer be met" });
   const text = await metricsOf(house);
   expect(text).toContain('stratagem_queries_dropped_total{task="gate",reason="late"} 1');
   expect(text).toContain('stratagem_queries_total{outcome="dropped"} 1');

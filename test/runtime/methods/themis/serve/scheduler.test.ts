@@ -112,7 +112,7 @@ describe("a request", () => {
     expect(await old.outcome).toEqual({
       kind: "failed",
       reason: "late",
-      message: "gate: its deadline cannot be met any more",
+      message: "gate: its deadline can no longer be met",
     });
     await finishAll(setup);
     for (const submission of [first, young]) {
