@@ -16,8 +16,7 @@ export function addGate(program: Command, { watched, print, nowMs }: Tools): voi
     .option(
       "--allow <tolerances>",
       "tolerances for promises that become worse, such as 'accuracy 0.5%; violations 0.1%; " +
-        "cost 5%; p99 2ms @ 1000' " +
-        "(repeatable)",
+        "cost 5%; p99 2ms @ 1000' (repeatable)",
       joined,
     )
     .option(

@@ -85,8 +85,7 @@ export function namedVariants(
       if (other !== undefined && !isSameUse(other, planned)) {
         const message =
           `profile names must be unique: ${show(planned.name)} would appear twice, ` +
-          "for variants with different models or bindings; " +
-          "measure one task at a time with --task";
+          "for variants with different models or bindings; measure one task at a time with --task";
         return fail(document, conflict([...at, "profile"], message));
       }
       byName.set(planned.name, {

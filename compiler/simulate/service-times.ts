@@ -36,9 +36,8 @@ export function serviceTimeModel(
     throw new InputError(
       "INPUT_CONFLICT",
       "tasks[0].serviceTimes.quantiles: sampled service times need p50, p95, " +
-        "p99 and mean of every variant, " +
-        "and the profile this bundle was compiled from has one number per batch; " +
-        "simulate with p95 service times",
+        "p99 and mean of every variant, and the profile this bundle was compiled from has one " +
+        "number per batch; simulate with p95 service times",
     );
   }
   return new SampledServiceTimes(times.quantiles, rng);

@@ -109,7 +109,7 @@ export const FEATURES: readonly (readonly [name: string, pattern: RegExp, own: R
   ["drift", /\bdrift/i, /features\/(drift\/|features\.ts)|settings\/removed\.ts/],
   ["feedback", /feedback/i, /features\/(feedback\/|features\.ts)|settings\/removed\.ts/],
   ["live page", /live-?page/i, /features\/(live-page\/|features\.ts)|settings\/removed\.ts/],
-  ["telemetry", /telemetry/i, /features\/(telemetry\/|features\.ts)|settings\/removed\.ts/],
+  ["telemetry", /\btelemetry/i, /features\/(telemetry\/|features\.ts)|settings\/removed\.ts/],
 ];
 
 function roomOf(path: string): string {

@@ -74,7 +74,9 @@ test("a gRPC port that is taken is told, and HTTP is not left open", async () =>
   const { ready } = await serve("--grpc", "127.0.0.1:0");
   const taken = stratagem("serve", "--policy", bundle, ...ANY_PORT, "--grpc", ready.grpcUrl ?? "");
   expect(taken.status).toBe(65);
-  expect(taken.stderr).toMatch(/^RUNTIME_LISTEN .*the address is in use; choose another with --grpc/);
+  expect(taken.stderr).toMatch(
+    /^RUNTIME_LISTEN .*the address is in use; choose another with --grpc/,
+  );
 });
 
 test("without --grpc there is no gRPC, and nothing of its library is loaded", async () => {

@@ -66,8 +66,7 @@ export function withStages(
       if (open !== undefined) {
         const message =
           `the size of output "${open.name}", [${open.shape}], ` +
-          "changes with the data; expected a model whose sizes for one instance are " +
-          "fixed";
+          "changes with the data; expected a model whose sizes for one instance are fixed";
         return conflict(["tasks", 0, "variants", index, "model"], message);
       }
       const sha256 = createHash("sha256").update(bytes).digest("hex");

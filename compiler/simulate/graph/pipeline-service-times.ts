@@ -39,9 +39,8 @@ export function pipelineServiceTimes(
           throw new InputError(
             "INPUT_CONFLICT",
             `tasks/${task.name}/${variant.name}: sampled service times need p50, p95, ` +
-              "p99 and mean of every variant, and the " +
-              "profile this bundle was compiled from has one number per batch; " +
-              "simulate with p95 service times",
+              "p99 and mean of every variant, and the profile this bundle was compiled from has " +
+              "one number per batch; simulate with p95 service times",
           );
         }
         return serviceTimeModel(profile.serviceTimes, mode, rng);

@@ -262,8 +262,7 @@ const themis = mapping({
     .default("rest")
     .describe(
       "Whether the expected time of its batch and of the remaining tasks is added to its " +
-        "age, or its " +
-        "age alone counts, as in the paper",
+        "age, or its age alone counts, as in the paper",
     ),
   ...scaling,
 });

@@ -71,12 +71,10 @@ export class Drift {
       const broken = watches
         .filter((watch) => watch.isBroken)
         .sort((one, other) => one.brokenSinceMs - other.brokenSinceMs);
-      const [first] = broken;
-      const adapted = first === undefined ? "" : this.#adapted(promise);
+      const adapted = broken.length === 0 ? "" : this.#adapted(promise);
       return {
         promise,
-        holds: first === undefined,
-        brokenSinceMs: first === undefined ? null : this.#epochMs(first.brokenSinceMs),
+        holds: broken.length === 0,
         evidence: Math.max(...watches.map((watch) => watch.evidence)),
         because: broken.map((watch) => this.#because(watch)).join("; ") + adapted,
       };
@@ -93,9 +91,7 @@ export class Drift {
       ...gauge(
         "stratagem_promise_holds",
         "Whether the promise holds (1) or measurements break it (0)",
-        (state) => {
-          return state.holds ? 1 : 0;
-        },
+        ({ holds }) => (holds ? 1 : 0),
       ),
       ...gauge(
         "stratagem_promise_evidence",

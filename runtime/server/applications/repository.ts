@@ -43,7 +43,7 @@ export async function loadModel(
     throw refusal(
       "load",
       name,
-      `expected no parameters, since the bundle defines the model, got ${found}`,
+      `expected no parameters: the bundle defines the model, got ${found}`,
     );
   }
   const { reload } = state;

@@ -18,8 +18,6 @@ export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
 export interface PromiseState {
   readonly promise: PromiseName;
   readonly holds: boolean;
-  /** Milliseconds since 1970; null while it holds. */
-  readonly brokenSinceMs: number | null;
   /** 0 to 1, which is broken. */
   readonly evidence: number;
   /** How the measurements differ from the promise; empty while it holds. */

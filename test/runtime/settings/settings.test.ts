@@ -97,7 +97,7 @@ describe("what is not allowed is refused with its place", () => {
     [{}, { STRATAGEM_THREADS: "many" }, "RUNTIME_USAGE STRATAGEM_THREADS: expected a whole"],
     [{ limit: ["maxBody=1e999"] }, {}, "RUNTIME_USAGE --limit maxBody: expected bytes such"],
     [{ limit: ["maxBodi=1"] }, {}, 'name of a limit, got "maxBodi=1"; did you mean "maxBody"?'],
-    [{ device: "cpu;cuda" }, {}, "each once"],
+    [{ device: "cpu;cuda" }, {}, "once per pool"],
     [{}, { STRATAGEM_LIMIT: "maxRows" }, "STRATAGEM_LIMIT: expected NAME=VALUE"],
   ])("%j %j", async (flags, environment, message) => {
     expect(await refusal(flags, environment)).toContain(message);

@@ -57,9 +57,8 @@ ${headRow([
     apart === 0
       ? "All classes wait in one queue, the earliest deadline first."
       : `At ${apart} of ${bundle.levels.length} levels each class has its own queue, table and ` +
-        "workers; idle workers are lent. While a class exceeds " +
-        "its share, and at the other levels, all wait in one queue, the earliest deadline " +
-        "first.";
+        "workers; idle workers are lent. While a class exceeds its share, and at the other " +
+        "levels, all wait in one queue, the earliest deadline first.";
   return [{ id: "classes", heading: "The classes", body: html`<p>${lead}</p>${table}` }];
 }
 

@@ -168,8 +168,7 @@ const options = record<AccordionOptions>({
   dropout: [
     oneOf(["turn", "arrival"]),
     "When that is decided: once it is certain and no other of its priority waits before it, " +
-      "or by " +
-      "a forecast at its arrival.",
+      "or by a forecast at its arrival.",
   ],
   meanBatch: [numberIn(1, MAX_BATCH), "Mean of the log-normal batches of simulated queries."],
   batchSigma: [numberIn(0, MAX_SIGMA), "Standard deviation of the logarithm of these batches."],

@@ -171,11 +171,6 @@ export class JointTuner implements ReplicaTuner {
     return this.#history.knownBeats < RECENT ? Number.NaN : this.#meanQps(RECENT);
   }
 
-  /** Certain load of the traffic, relative to that of the level. */
-  get excess(): number {
-    return this.#loads[this.#level]!.ratioOf(this.#envelope.maxima);
-  }
-
   onArrival(nowMs: number): boolean {
     if (Number.isNaN(this.#firstMs)) {
       this.#firstMs = nowMs;

@@ -110,8 +110,7 @@ const options = record<RamsisOptions>({
   lateMs: optional(
     notNegative,
     "Longest time after its deadline at which a late query is answered, ms; if that is not " +
-      "possible " +
-      "it is dropped. If left out, there is no bound.",
+      "possible it is dropped. If left out, there is no bound.",
   ),
   classes: optional(
     oneOf(["auto", "shared", "separate"]),
@@ -195,9 +194,8 @@ function levelWith(expected: Shape<Expected>): Shape<RamsisLevel> {
     marginMs: optional(
       notNegative,
       "Time that the tables of this level leave to the serving path of a query, ms; left out if " +
-        "that " +
-        "is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from the " +
-        "slack.",
+        "that is `cluster.serving.marginMs`. A lookup subtracts what it is more than that from " +
+        "the slack.",
     ),
     expected: [expected, "Guarantees in steady state, weighted by queries."],
     solve: [solve, "Computation of the level."],

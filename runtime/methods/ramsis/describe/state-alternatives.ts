@@ -223,8 +223,7 @@ function unservedLines(bundle: RamsisBundle, state: StateInspection): string[] {
     alignColumns([["", "variant", "batch", "takes ms", "accuracy", ""], ...rows]),
     waits
       ? "the table waits where the time until then is expected to be worth more to a larger " +
-        "batch " +
-        "than to this one"
+        "batch than to this one"
       : "the table gives a query up where these batches are expected to make more of the queries " +
         "behind it late or less accurate than the one that they save",
   ];

@@ -7,7 +7,7 @@ const NONE = { stable: { kept: 0, violated: 0 }, canary: { kept: 0, violated: 0 
 
 function promise(holds: boolean, evidence: number): PromiseState {
   const because = holds ? "" : "one takes 2.0x its profile at batch 1";
-  return { promise: "service_time", holds, brokenSinceMs: holds ? null : 0, evidence, because };
+  return { promise: "service_time", holds, evidence, because };
 }
 
 /** Of a trial that has gone well for so long, at 50 requests a second for each arm. */

@@ -89,7 +89,6 @@ test("late rows break the promise with a notice, and it holds again afterwards",
   expect(told).toMatch(/ one false alarm in 1000 h$/);
   const [state] = scene.drift.states().filter(({ promise }) => promise === "violations");
   expect(state).toMatchObject({ holds: false, evidence: 1 });
-  expect(Math.abs((state?.brokenSinceMs ?? 0) - EPOCH_MS - 600_000)).toBeLessThanOrEqual(5000);
   scene.seconds(600, WELL);
   expect(scene.notices.slice(1)).toEqual(["promise holds again: violations"]);
   expect(scene.holds).toBe(true);

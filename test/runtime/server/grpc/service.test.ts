@@ -116,7 +116,7 @@ test("loading a model follows its application's file, and says why where it does
   await expect(load({ modelName: "tiny", parameters: { config } })).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details:
-      "failed to load 'tiny', expected no parameters, since the bundle defines the model, got config",
+      "failed to load 'tiny', expected no parameters: the bundle defines the model, got config",
   });
   expect(asked).toHaveLength(2);
   const server = [pb.ServerMetadataRequestSchema, pb.ServerMetadataResponseSchema] as const;
@@ -136,7 +136,9 @@ test("unloading is refused, as is loading what is not there or not from a file",
     expect(code).toBe(status.INVALID_ARGUMENT);
     return details;
   };
-  expect(await refused("Unload", "tiny")).toMatch(/^failed to unload 'tiny', a model cannot be unloaded/);
+  expect(await refused("Unload", "tiny")).toMatch(
+    /^failed to unload 'tiny', a model cannot be unloaded/,
+  );
   expect(await refused("Load", "tiny")).toMatch(/^failed to load 'tiny', its bundle was given by/);
   for (const action of ["Load", "Unload"] as const) {
     const unknown = "'other', Request for unknown model: 'other' is not found";

@@ -33,7 +33,7 @@ test("loading a model follows its application's file, and says why where it does
   const config = await call(harness, LOAD, { body: '{"parameters":{"config":"{}"}}' });
   expect([config.status, jsonOf(config).error]).toEqual([
     400,
-    "failed to load 'tiny', expected no parameters, since the bundle defines the model, got config",
+    "failed to load 'tiny', expected no parameters: the bundle defines the model, got config",
   ]);
   expect(asked).toHaveLength(2);
 });
@@ -47,7 +47,9 @@ test("unloading is refused, as is loading what is not there or not from a file",
   };
   expect(await post("models/tiny/unload")).toEqual([
     400,
-    expect.stringContaining("failed to unload 'tiny', a model cannot be unloaded while its server runs"),
+    expect.stringContaining(
+      "failed to unload 'tiny', a model cannot be unloaded while its server runs",
+    ),
   ]);
   expect(await post("models/tiny/load")).toEqual([
     400,

@@ -301,5 +301,5 @@ test("queries that are not in the order in which they come are refused", () => {
     [5, 1],
     [4, 1],
   ];
-  expect(() => serve(evenBundle(), queriesOf(asked))).toThrow("in the order in which they come");
+  expect(() => serve(evenBundle(), queriesOf(asked))).toThrow("in arrival order");
 });

@@ -358,6 +358,6 @@ test("the spec itself is refused where a profile does not tell cores apart", () 
   const spec = changed(["profile.json#measured", "profile.json#plain"]);
   expect(mistakeOfSpec(spec, PROFILE)).toContain(
     "tasks[1].variants[0].profile: method themis needs fit or byCores, " +
-      'and profile.json has neither for "plain"',
+      'but profile.json has neither for "plain"',
   );
 });

@@ -37,9 +37,9 @@ test("reads a state in any order, times in ms or s, the model by name or all", (
 
 test.each([
   ["", 'expected batch=COUNT,free=COUNT,slack=TIME and optionally model=NAME, got ""'],
-  ["queued=7,slack=40ms", 'perhaps model=NAME, got "queued=7"'],
-  ["batch=1,batch=2,free=1,slack=1ms", 'perhaps model=NAME, got "batch=2"'],
-  ["batch=1=2,free=1,slack=1ms", 'perhaps model=NAME, got "batch=1=2"'],
+  ["queued=7,slack=40ms", 'optionally model=NAME, got "queued=7"'],
+  ["batch=1,batch=2,free=1,slack=1ms", 'optionally model=NAME, got "batch=2"'],
+  ["batch=1=2,free=1,slack=1ms", 'optionally model=NAME, got "batch=1=2"'],
   ["free=1,slack=1ms", 'expected batch an integer from 1 to 8, got batch=""'],
   ["batch=0,free=1,slack=1ms", 'expected batch an integer from 1 to 8, got batch="0"'],
   ["batch=9,free=1,slack=1ms", 'expected batch an integer from 1 to 8, got batch="9"'],

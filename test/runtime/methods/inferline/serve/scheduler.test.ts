@@ -187,7 +187,7 @@ describe("a request fails, alone, and says why", () => {
       reason: "inference",
       message:
         `gate/gate: outputs "escalate" and "keep" both send a row on, ` +
-        "expected one of them at most",
+        "expected at most one of them",
     });
   });
 
