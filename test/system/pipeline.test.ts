@@ -248,8 +248,8 @@ describe("a pipeline on the command line", () => {
     for (const [text, message] of [
       [line("smal", "3"), ':1: "detect" has no variant "smal"; did you mean "small"?'],
       [line("small", "-1"), ":1: expected a fan-out of at least 0, got -1"],
-      [other, ": expected the metrics of a server of a pipeline"],
-      ["up 1", ": expected the metrics of a server of a pipeline"],
+      [other, ": expected the metrics of a pipeline server"],
+      ["up 1", ": expected the metrics of a pipeline server"],
     ] as const) {
       const refused = await observe(text);
       expect(refused.status).toBe(65);

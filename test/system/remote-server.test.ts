@@ -41,7 +41,7 @@ test("is ready, described, refused for its batches, asked, and tells its statist
   if (output === undefined) throw new Error("the model has an output");
   expect(await connection.describe("none")).toBeNull();
   const mistake = configMistake(await connection.configOf("echo"), { warmBatches: [1] });
-  expect(mistake).toMatch(/expected no dynamic_batching/);
+  expect(mistake).toMatch(/expected a configuration without dynamic_batching/);
   const before = computedOf(await connection.statisticsOf("echo"));
   const batch = {
     model: "echo",

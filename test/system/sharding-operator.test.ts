@@ -201,7 +201,7 @@ test("an interrupted shard leaves no part, and the same command goes on from the
   running.kill("SIGINT");
   const [code] = await once(running, "exit");
   expect(code).toBe(130);
-  expect(stderr).toContain(`${out}.partial keeps what is solved`);
+  expect(stderr).toContain(`${out}.partial keeps the solved levels`);
   expect(readdirSync(at).sort()).toEqual(["1.part.partial", "app.yaml", "cpu.json"]);
   expect(refusal(out)).toContain("shard 1 is unfinished");
   const again = stratagem(...args, "--json");

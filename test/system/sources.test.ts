@@ -88,7 +88,7 @@ test("another bundle is followed without losing a request, and a bad one is refu
   // One of two is of the width that the model has.
   expect([...counts.keys()].sort()).toEqual([200, 400]);
   expect(counts.get(200)).toBeGreaterThan(100);
-  expect(told()).toContain("refused, BUNDLE_MAGIC");
+  expect(told()).toContain("bundle rejected, BUNDLE_MAGIC");
 });
 
 /** Moments of an update at which whoever asks is killed. */

@@ -168,7 +168,7 @@ export class AccordionEndpoint implements Endpoint {
   replaceBundle(bundle: Bundle): string {
     const difference = bundleDifference(this.#bundle, bundle, SERVED_PARTS);
     if (difference !== null) return `it has another ${difference}`;
-    return "the table of malleable pipelines is not exchanged while it is served";
+    return "the table of malleable pipelines cannot be replaced while it is served";
   }
 
   drain(): void {}

@@ -23,7 +23,7 @@ export const accordionServed: ServedSubject = {
   leastUs: 30_000,
   otherSlo: servedPlaces({ models: [DEEP], sloMs: 2000 }),
   otherLevels: servedPlaces({ models: [DEEP], levels: [{ loadQps: 7 }] }),
-  refusal: /not exchanged while it is served/,
+  refusal: /cannot be replaced while it is served/,
 };
 
 function openPlaces(): FakeWorkers {

@@ -28,5 +28,5 @@ export const inferlineServed: ServedSubject = {
       },
     ],
   }),
-  refusal: /not exchanged while it is served/,
+  refusal: /cannot be replaced while it is served/,
 };

@@ -22,5 +22,5 @@ export const lokiServed: ServedSubject = {
   leastUs: 14_000,
   otherSlo: servedPipeline({ levels: LARGE_ONLY, sloMs: 2000 }),
   otherLevels: servedPipeline(),
-  refusal: /not exchanged while it is served/,
+  refusal: /cannot be replaced while it is served/,
 };

@@ -18,5 +18,5 @@ export const themisServed: ServedSubject = {
   leastUs: 2000,
   otherSlo: servedScales({ sloMs: 2000 }),
   otherLevels: servedScales({ levels: levelsAt([1, 2, 3]) }),
-  refusal: /not exchanged while it is served/,
+  refusal: /cannot be replaced while it is served/,
 };

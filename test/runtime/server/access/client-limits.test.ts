@@ -53,7 +53,7 @@ test("requests at a time are counted until they leave", () => {
 test("who is refused for what waits has not used up its rate", () => {
   const { made, enter } = limits({ rateQps: 1, burst: 2, concurrency: 1 });
   enter("a");
-  for (let count = 0; count < 5; count++) expect(enter("a")?.message).toContain("wait for answers");
+  for (let count = 0; count < 5; count++) expect(enter("a")?.message).toContain("unanswered ones");
   made.leave("a");
   expect(enter("a")).toBeUndefined();
 });

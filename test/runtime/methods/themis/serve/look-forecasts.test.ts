@@ -121,7 +121,7 @@ test("a server's plans follow the forecasts, and its recording replays alike", a
 });
 
 test("a forecast that is a model's is not to be had without one", () => {
-  expect(() => themisPipeline(FORETOLD, { maxPending: 40 })).toThrow(/opens it/);
+  expect(() => themisPipeline(FORETOLD, { maxPending: 40 })).toThrow(/must be open/);
   const { forecasts } = themisPipeline(servedScales(), { maxPending: 40 });
   expect(forecasts).toBeUndefined();
 });
