@@ -1,4 +1,4 @@
-/** What an agent counts of its batches, in Triton's words where it has some. */
+/** Counts of an agent's batches, under Triton's names where it has them. */
 import type { MetricLine } from "../base/exposition.ts";
 import { refusedLines } from "../base/metric-families.ts";
 import { RequestMetrics } from "../server/requests/request-metrics.ts";
@@ -10,7 +10,7 @@ const MAX_MODELS = 256;
 const REFUSALS = ["busy", "double", "fenced", "late", "not_ready", "gone"] as const;
 export type BatchRefusal = (typeof REFUSALS)[number];
 
-/** Of a batch that was answered, ms. */
+/** Times of an answered batch, ms. */
 interface BatchSpans {
   readonly rows: number;
   /** From its head until it was answered. */

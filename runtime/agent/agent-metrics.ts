@@ -1,4 +1,4 @@
-/** What an agent tells at `/metrics`. */
+/** Metrics of an agent. */
 import { head, line, type MetricLine } from "../base/exposition.ts";
 import { bufferedByteLines, lostWorkerLines } from "../base/metric-families.ts";
 import { processMetricLines } from "../server/metrics/process-metrics.ts";

@@ -1,7 +1,7 @@
 /** HTTP server of an agent: limits, access control and shutdown. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { ANYBODY, type Decision } from "../server/access/access.ts";
+import { type Decision, OPEN_ACCESS } from "../server/access/access.ts";
 import type { Need } from "../server/access/scopes.ts";
 import { secureServer } from "../server/access/secure-server.ts";
 import type { ServerLimits } from "../server/applications/limits.ts";
@@ -65,7 +65,7 @@ function enter(state: AgentState, request: IncomingMessage, response: ServerResp
       sendError(state, response, decision);
       return;
     }
-    if (decision !== ANYBODY) {
+    if (decision !== OPEN_ACCESS) {
       response.once("close", decision.leave);
       if (response.destroyed) decision.leave();
     }

@@ -1,4 +1,4 @@
-/** What all routes of an agent share, and what it tells of itself. */
+/** State shared by all routes of an agent, and its description. */
 import type { Notice } from "../base/notice.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
 import { deviceText } from "../exec/models/worker-device.ts";
@@ -14,7 +14,7 @@ import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
-/** What an agent is, whatever it holds. */
+/** Identity of an agent. */
 interface AgentIdentity {
   readonly name: string;
   /** Null for any pool. */

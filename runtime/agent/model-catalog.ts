@@ -17,7 +17,7 @@ export type FetchModel = (asked: {
 }) => Promise<string | null>;
 
 interface CatalogOptions {
-  /** Where model files lie. */
+  /** Folder of the model files. */
   readonly folder: string;
   /** Models of a bundle, checked and opened; default none. */
   readonly variants?: readonly VariantModel[] | undefined;

@@ -34,7 +34,7 @@ export function bufferedByteLines(what: string, bytes: number): MetricLine[] {
   return metric("stratagem_buffered_bytes", "gauge", "Bytes held in memory", bytes, { what });
 }
 
-/** What is open at a listener. */
+/** Open connections and requests of a listener. */
 export function openLines(
   protocol: "http" | "grpc",
   open: { readonly connections?: number; readonly requests?: number },
@@ -128,7 +128,7 @@ export function taskWorkerLines(
   ];
 }
 
-/** What a server of any method reports of its application. */
+/** Figures that a server of any method reports of its application. */
 export interface ApplicationGauges {
   readonly loadQps: number;
   readonly topLevelQps: number;

@@ -18,7 +18,7 @@ export function withTokens(command: Command): Command {
       "make a token of that name for serve --tokens, and the line of its file",
     )
     .option("--scopes <scopes>", "what it is for: infer, admin, metrics, with commas", "infer")
-    .option("--expires <time>", "from when it is none, such as 2027-01-31 (default: never)");
+    .option("--expires <time>", "expiry of the token, such as 2027-01-31 (default: never)");
 }
 
 /** Returns null without --token. @throws RuntimeError RUNTIME_USAGE */

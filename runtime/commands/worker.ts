@@ -35,7 +35,7 @@ export interface WorkerCommand {
   readonly maxBody: number;
   readonly tokens: string | undefined;
   readonly tls: AccessOptions["tls"] | undefined;
-  /** As `nats://a,b,c`; undefined where nobody has to find it. */
+  /** Servers as `nats://a,b,c`; undefined without a cluster. */
   readonly cluster: string | undefined;
   readonly token: readonly string[] | undefined;
   readonly url: string | undefined;

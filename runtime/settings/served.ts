@@ -33,7 +33,7 @@ export const GRPC = {
   grpc: setting(address, null, "where to listen for gRPC; port 0 for any", "there is no gRPC"),
 };
 
-/** Where bundles come from that are not files of this machine. */
+/** Settings of bundles that are not files of this machine. */
 export const SOURCES = {
   store: setting(
     text("<folder>", "a folder"),

@@ -56,7 +56,7 @@ export const WORKER_URL_FORM = "the URL of a v2 server such as http://10.0.0.7:8
 
 /** Whether a text is the URL of a server: a path may follow, but no question and no password. */
 export function isWorkerUrl(text: string): boolean {
-  // Whoever writes several in one line has commas between them.
+  // Several in one line are separated by commas.
   if (text.includes(",") || !URL.canParse(text)) return false;
   const { protocol, hostname, search, hash, username, password } = new URL(text);
   if (!SCHEMES.includes(protocol) || hostname === "") return false;

@@ -76,7 +76,7 @@ export function sharedCores(
   );
 }
 
-/** Who is asked; the files are those of Linux, and where there are none only memory is known. */
+/** Sources of the limits: files of Linux; without them only memory is known. */
 interface Sources {
   /** The root of `/proc` and `/sys`. */
   readonly root: string;

@@ -51,7 +51,7 @@ export async function firstRuns(
   return { warmMs, ...places };
 }
 
-/** Told before the first runs of a size. */
+/** Called before the first runs of a size. */
 function firstRunsOf(rows: number): string {
   return `its first runs with ${rows} ${rows === 1 ? "row" : "rows"}`;
 }

@@ -2,7 +2,7 @@
 import type { Provider } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 
-/** Of a model. */
+/** Sizes of a model. */
 interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
   readonly largestBatch?: number | undefined;
 }

@@ -80,7 +80,7 @@ const REALM = 'Bearer realm="stratagem"';
 const BEARER = /^bearer +([^\s]{1,1024}) *$/i;
 const nothing = () => {};
 /** Admission without authentication and without limits. */
-export const ANYBODY: Admitted = { name: undefined, leave: nothing };
+export const OPEN_ACCESS: Admitted = { name: undefined, leave: nothing };
 
 /** Keeps the certificate and token files open until `close`. */
 export class Access {
@@ -157,7 +157,7 @@ export class Access {
    */
   admit(asking: Asking): Decision | Promise<Decision> {
     const { need, authorization } = asking;
-    if (need === "open") return ANYBODY;
+    if (need === "open") return OPEN_ACCESS;
     if (need === "admin" && !this.#mayAdminister(asking)) {
       return this.refused(
         "not_loopback",
@@ -266,7 +266,7 @@ export class Access {
 
   #entered(name: string | undefined, address: string | undefined): Decision {
     const limits = this.#limits;
-    if (limits.isOff) return name === undefined ? ANYBODY : { name, leave: nothing };
+    if (limits.isOff) return name === undefined ? OPEN_ACCESS : { name, leave: nothing };
     // The prefixes keep token names and addresses apart.
     const client = name === undefined ? `@${clientOfAddress(address)}` : `#${name}`;
     const refusal = limits.enter(client, (reason) => this.#count(reason));

@@ -1,5 +1,5 @@
 /** Triton's stream of inference requests: answers in the order of requests, an error for each. */
-import { type Admitted, ANYBODY } from "../access/access.ts";
+import { type Admitted, OPEN_ACCESS } from "../access/access.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
 import type { Client, GrpcContext } from "./context.ts";
@@ -102,7 +102,7 @@ class InferStream {
   async #answer(message: Uint8Array): Promise<Uint8Array | Failed> {
     const { counts } = this.#context;
     const seen = seenOf(this.#call).ofMessage(message.length);
-    let entered: Admitted = ANYBODY;
+    let entered: Admitted = OPEN_ACCESS;
     try {
       const decision = await seen.enter();
       if (decision instanceof HttpError) throw decision;

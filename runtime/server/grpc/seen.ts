@@ -2,7 +2,7 @@
  * Records of gRPC calls and stream requests, and the metadata that answers repeat: ids and traces.
  */
 import { status as Code, type Metadata } from "@grpc/grpc-js";
-import { ANYBODY, type Decision } from "../access/access.ts";
+import { type Decision, OPEN_ACCESS } from "../access/access.ts";
 import { type Need, needOfRpc } from "../access/scopes.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import { httpErrorOf, reportFault } from "../protocol/refusal.ts";
@@ -86,7 +86,7 @@ export class Seen {
   enter(): Decision | Promise<Decision> {
     const { access } = this.#state;
     const { need } = this;
-    if (access.isIdle && need !== "admin") return ANYBODY;
+    if (access.isIdle && need !== "admin") return OPEN_ACCESS;
     const { metadata, peer } = this.#head;
     const authorization = textOf(metadata, "authorization");
     return access.admit({ need, authorization, address: addressOf(peer) });

@@ -2,7 +2,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { RuntimeError } from "../../base/errors.ts";
-import { ANYBODY, type Decision } from "../access/access.ts";
+import { type Decision, OPEN_ACCESS } from "../access/access.ts";
 import { isPreflight } from "../access/cors.ts";
 import { needOf } from "../access/scopes.ts";
 import { secureServer } from "../access/secure-server.ts";
@@ -196,7 +196,7 @@ function enter(
   const settle = (decision: Decision) => {
     if (decision instanceof HttpError) refuse(context, request, response, decision, go);
     else {
-      if (decision !== ANYBODY) {
+      if (decision !== OPEN_ACCESS) {
         if (decision.name !== undefined) context.clients.set(response, decision.name);
         response.once("close", decision.leave);
         // The connection may have closed while the token was checked.
@@ -232,7 +232,7 @@ function decided(
   if (origin !== undefined && access.cors?.allows(origin) !== true) {
     return access.refused("other_origin", 403, "pages in browsers may not send admin requests");
   }
-  if (access.isIdle && need !== "admin") return ANYBODY;
+  if (access.isIdle && need !== "admin") return OPEN_ACCESS;
   const { authorization } = request.headers;
   const { remoteAddress: address } = request.socket;
   return access.admit({ need, authorization, address, isOwnListener: listener.isOwn });

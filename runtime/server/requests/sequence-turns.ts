@@ -17,7 +17,7 @@ export interface SequenceRequest {
 }
 
 /** A tensor of state, by the names of the model. */
-export interface StateTold {
+export interface StateMetadata {
   readonly tensor: ModelTensor;
   /** That of the input is the tensor's. */
   readonly outputName: string;
@@ -28,7 +28,7 @@ export interface SequenceTurns {
   readonly metadata: {
     readonly maxSequences: number;
     readonly sequenceIdleMs: number;
-    readonly state: readonly StateTold[];
+    readonly state: readonly StateMetadata[];
   };
   /** Waits for earlier requests of the sequence. Rejects with errors of `serve`. */
   inTurn(request: SequenceRequest): Promise<Outcome>;

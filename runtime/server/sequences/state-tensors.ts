@@ -3,14 +3,14 @@ import { isDeepStrictEqual } from "node:util";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import type { Answer } from "../requests/request.ts";
-import type { StateTold } from "../requests/sequence-turns.ts";
+import type { StateMetadata } from "../requests/sequence-turns.ts";
 import type { ClientSignature, ModelSignature } from "../tensors/signature.ts";
 import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
 
 /** State of a sequence: the bytes of each pair of tensors, in the order of `StateTensors.pairs`. */
 export type SequenceState = readonly Uint8Array[];
 
-export interface StatePair extends StateTold {
+export interface StatePair extends StateMetadata {
   /** Indices among the tensors of the model; both have the same datatype and shape of a row. */
   readonly input: number;
   readonly output: number;

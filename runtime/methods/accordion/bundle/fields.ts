@@ -213,7 +213,7 @@ export const accordionBundle = record<AccordionBundle>({
   provenance,
 });
 
-/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+/** Same as `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
 export function readAccordionBundle(value: unknown): AccordionBundle {
   const bundle = accordionBundle.read(value, "");
   checkAccordionSemantics(bundle);

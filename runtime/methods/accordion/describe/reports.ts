@@ -51,7 +51,7 @@ export function accordionSections({ tasks, shapes }: AccordionBundle): Section[]
   return [...latencies, sectionOf("shapes", shapes)];
 }
 
-/** The execution places of a bundle, as `serve` tells them. */
+/** The execution places of a bundle, as `serve` reports them. */
 export function servingPlaces(bundle: AccordionBundle): ServingSummary {
   const places = classOfPlaces(bundle).length;
   const models = bundle.tasks.flatMap(({ variants }) => variants.map(({ name }) => name));

@@ -218,7 +218,7 @@ export const inferlineBundle = record<InferlineBundle>({
   provenance,
 });
 
-/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+/** Same as `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
 export function readInferlineBundle(value: unknown): InferlineBundle {
   const bundle = inferlineBundle.read(value, "");
   checkInferlineSemantics(bundle);

@@ -268,7 +268,7 @@ export const lokiBundle = record<LokiBundle>({
   provenance,
 });
 
-/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+/** Same as `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
 export function readLokiBundle(value: unknown): LokiBundle {
   const bundle = lokiBundle.read(value, "");
   checkLokiSemantics(bundle);

@@ -261,7 +261,7 @@ export const ramsisBundle = record<RamsisBundle>({
   provenance,
 });
 
-/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+/** Same as `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
 export function readRamsisBundle(value: unknown): RamsisBundle {
   const bundle = ramsisBundle.read(value, "");
   checkRamsisSemantics(bundle);

@@ -1,4 +1,4 @@
-/** Tasks and levels of tables as `inspect --json` tells them. */
+/** Tasks and levels of tables as `inspect --json` prints them. */
 import type { RamsisBundle, RamsisLevel, RamsisPaceLevel } from "../../../bundle/schema.ts";
 import { type Section, sectionOf, serviceTimeSections } from "../../../describe/bundle-sections.ts";
 import { classViews } from "./class-level-view.ts";

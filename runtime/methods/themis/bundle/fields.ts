@@ -261,7 +261,7 @@ export const themisBundle = record<ThemisBundle>({
   provenance,
 });
 
-/** As `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
+/** Same as `validateBundle`. @throws BundleError BUNDLE_SCHEMA or BUNDLE_SEMANTICS. */
 export function readThemisBundle(value: unknown): ThemisBundle {
   const bundle = themisBundle.read(value, "");
   checkThemisSemantics(bundle);
