@@ -139,7 +139,9 @@ test("unloading is refused, as is loading what is not there or not from a file",
   expect(await refused("Unload", "tiny")).toMatch(
     /^failed to unload 'tiny', a model cannot be unloaded/,
   );
-  expect(await refused("Load", "tiny")).toMatch(/^failed to load 'tiny', its bundle was not read from/);
+  expect(await refused("Load", "tiny")).toMatch(
+    /^failed to load 'tiny', its bundle was not read from/,
+  );
   for (const action of ["Load", "Unload"] as const) {
     const unknown = "'other', Request for unknown model: 'other' is not found";
     expect(await refused(action, "other")).toBe(`failed to ${action.toLowerCase()} ${unknown}`);
