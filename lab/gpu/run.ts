@@ -106,7 +106,7 @@ function tellTried(icd: string, reason: string): void {
 function aboutOf({ name, isSoftware, icd }: Driver, { isQuick }: Settings) {
   const file = "node_modules/onnxruntime-node/package.json";
   const { version: onnxruntime } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
-  const software = `software driver: figures say nothing of hardware (${name}, ${icd})`;
+  const software = `software driver: figures say nothing about hardware (${name}, ${icd})`;
   return {
     format: "gpu-check/1",
     device: isSoftware ? software : name,

@@ -2,7 +2,7 @@
 export interface Settings {
   /** What runs the models, as `--device` of the product's commands names it. */
   readonly device: "webgpu" | "cpu";
-  /** Whether a processor plays the device: its figures say nothing of hardware. */
+  /** Whether a processor plays the device: its figures say nothing about hardware. */
   readonly isSoftware: boolean;
   /** Few models, small batches, few runs. */
   readonly isQuick: boolean;

@@ -4,7 +4,7 @@ import type { SectionResult } from "./section-run.ts";
 
 export interface TruthTable {
   readonly format: "gpu-check/1";
-  /** Of a software driver the sentence that its figures say nothing of hardware. */
+  /** Of a software driver the sentence that its figures say nothing about hardware. */
   readonly device: string;
   readonly isSoftware: boolean;
   readonly isQuick: boolean;

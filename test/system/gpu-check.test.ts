@@ -54,7 +54,7 @@ running("a bare machine unpacks it and prints the table of what was asked for", 
     env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", VK_ICD_FILENAMES: DRIVER },
   });
   expect(stderr).toBe("");
-  expect(stdout).toMatch(/^software driver: figures say nothing of hardware \(SwiftShader/);
+  expect(stdout).toMatch(/^software driver: figures say nothing about hardware \(vk_swiftshader/);
   expect(status).toBe(0);
   const file = join(bare, "table/table.json");
   const { sections: told } = JSON.parse(readFileSync(file, "utf8")) as TruthTable;
