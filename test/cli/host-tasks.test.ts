@@ -147,7 +147,7 @@ test.runIf(TRIES_ALL)("a model of another server is compiled and served", async 
   const profile = join(folder, "far-profile.json");
   // What is no text of three numbers it refuses, so it cannot be measured with random text.
   const measured = await stratagemHere("profile", app, "-o", profile, "--batches", "1");
-  expect(measured.stderr).toMatch(/remote http:.*\/alone\/infer said 400: numbers: expected/);
+  expect(measured.stderr).toMatch(/remote http:.*\/alone\/infer answered 400: numbers: expected/);
   const far = { format: "latency-profile/1", hardware: "test", variants: { far: MEASURED } };
   writeFileSync(profile, JSON.stringify(far));
   const bundle = join(folder, "far.msgpack");
@@ -161,7 +161,7 @@ test.runIf(TRIES_ALL)("a model of another server is compiled and served", async 
   const bad = await ask(infer, "a cat");
   expect([bad.status, await bad.json()]).toEqual([
     400,
-    { error: expect.stringMatching(/^far: remote http.*\/alone\/infer said 400: numbers:/) },
+    { error: expect.stringMatching(/^far: remote http.*\/alone\/infer answered 400: numbers:/) },
   ]);
 });
 

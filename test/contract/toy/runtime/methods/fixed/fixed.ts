@@ -2,7 +2,7 @@
 import type { FixedBundle } from "../../bundle/schema.ts";
 import { levelAt } from "../../core/level-choice.ts";
 import { refuseStates } from "../../describe/asked-state.ts";
-import { pooledWorkers, servingSummary } from "../../describe/serving-messages.ts";
+import { pooledWorkers, servingSummary } from "../../describe/serving-summary.ts";
 import type { RuntimeMethod } from "../method.ts";
 import { readFixedBundle } from "./bundle/read.ts";
 import { FixedCluster } from "./core/fixed-cluster.ts";

@@ -2,7 +2,7 @@
 
 import { type MetricLine, metric } from "../../../base/exposition.ts";
 import type { Bundle, FixedBundle } from "../../../bundle/schema.ts";
-import { pooledWorkers } from "../../../describe/serving-messages.ts";
+import { pooledWorkers } from "../../../describe/serving-summary.ts";
 import type { BatchResult, Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import { InferenceError } from "../../../exec/models/executor.ts";
 import {

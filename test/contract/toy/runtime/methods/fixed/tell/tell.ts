@@ -4,7 +4,7 @@ import { levelAt } from "../../../core/level-choice.ts";
 import { type Section, sectionOf } from "../../../describe/bundle-sections.ts";
 import { type DiffLevel, diffPlans } from "../../../describe/level-diff.ts";
 import { alignColumns, percent, short } from "../../../describe/text.ts";
-import type { BundleFile, Told } from "../../method.ts";
+import type { BundleFile, Description } from "../../method.ts";
 import type { WantedModel } from "../../wanted-models.ts";
 
 export function fixedSections({ tasks }: FixedBundle): Section[] {
@@ -49,7 +49,7 @@ export function fixedSummary(bundle: FixedBundle, file: BundleFile): string {
   ].join("\n");
 }
 
-export function describeFixed({ levels }: FixedBundle, index: number): Told {
+export function describeFixed({ levels }: FixedBundle, index: number): Description {
   const { loadQps, batch } = levelAt(levels, index);
   return {
     text: `level ${loadQps} qps: batches of up to ${batch}`,
