@@ -13,7 +13,7 @@ import type { Trace } from "../spec/trace.ts";
  * A bundle without its levels: what the levels share, and all a solver needs to compute one. Plain
  * data, so it can cross processes.
  */
-type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
+export type FrameOf<B extends Bundle> = Omit<B, "levels" | "paceLevels" | "provenance">;
 
 export type RamsisFrame = FrameOf<RamsisBundle>;
 export type LokiFrame = FrameOf<LokiBundle>;
