@@ -3,7 +3,6 @@
  * Limits that are above their goal only fall; `npm run count` prints both.
  */
 import { expect, test } from "vitest";
-import { executedByRequest } from "../lab/count/executed.ts";
 import { commandOptions } from "../lab/count/options.ts";
 import {
   byFolder,
@@ -22,8 +21,6 @@ const MOST_OPTIONS = 20;
 const ALL_OPTIONS = 178;
 /** Files of the server outside a feature's folder that name it. Goal: 3. */
 const MOST_NAMING = 3;
-/** Files of the server that one JSON request executes. Goal: 50. */
-const MOST_EXECUTED = 50;
 /** Goal: 45 settings of serve, beside --config and --print-config. */
 const SERVE_OPTIONS = 40;
 /** Goal: 140,000. */
@@ -77,15 +74,6 @@ test("a feature of the server is named in its folder and in the list of features
     expect(files.length, `${name}: ${files.join(", ")}`).toBeLessThanOrEqual(MOST_NAMING);
   }
 });
-
-test("a JSON request executes at most 50 files", async () => {
-  const files = await executedByRequest(
-    "policies/letters/bundle.msgpack",
-    "models/image-classification",
-  );
-  expect(files.length, files.join("\n")).toBeLessThanOrEqual(MOST_EXECUTED);
-  expect(files).toContain("runtime/dist/server/applications/inference.js");
-}, 120_000);
 
 test("stilted English becomes less", () => {
   const lines = all.flatMap(({ text }) => text.split("\n"));
