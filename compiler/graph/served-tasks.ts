@@ -16,7 +16,6 @@ export interface BatchTimes {
   readonly batchMs: Float64Array;
 }
 
-/** Configuration of one task. */
 export interface TaskConfiguration {
   /** Index into the task's hardware. */
   readonly hardware: number;
@@ -24,7 +23,6 @@ export interface TaskConfiguration {
   readonly replicas: number;
 }
 
-/** One configuration per task. */
 export type Configuration = readonly TaskConfiguration[];
 
 /**

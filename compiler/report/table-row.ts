@@ -7,7 +7,6 @@ export function tableRow(cells: readonly (string | number | Markup | readonly Ma
   return html`<tr>${row}</tr>\n`;
 }
 
-/** Head row. */
 export function headRow(titles: readonly string[]): Markup {
   return html`<tr>${titles.map((title) => html`<th>${title}</th>`)}</tr>`;
 }

@@ -24,7 +24,6 @@ interface Making {
   /** Path and digest of the bundle's file. */
   readonly path: string;
   readonly sha256: string;
-  /** Files that it names. */
   readonly models: readonly SignedFile[];
   /** Name and version of the program that writes the statement. */
   readonly compiler: string;

@@ -230,7 +230,6 @@ export interface ProfiledDevice {
   readonly driver: string | null;
 }
 
-/** Serving path in a profile. */
 export type ProfiledServing = Omit<ServingPath, "marginMs">;
 
 /** Each at least 0. */

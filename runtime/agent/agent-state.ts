@@ -14,7 +14,6 @@ import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
 
-/** Identity of an agent. */
 interface AgentIdentity {
   readonly name: string;
   /** Null for any pool. */

@@ -107,7 +107,6 @@ export class RatioTracker {
     return RATIO_GRID[this.index[series]!]!;
   }
 
-  /** Number of runs in a series. */
   runsOf(series: number): number {
     return this.#runs[series]!;
   }

@@ -2,7 +2,6 @@
 import type { Cluster } from "../bundle/schema.ts";
 
 export interface PlannedWorkers {
-  /** Name of the task. */
   readonly task: string;
   readonly pool: string;
   readonly workers: number;

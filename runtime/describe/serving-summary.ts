@@ -11,7 +11,6 @@ export interface ServingSummary {
   readonly json: object;
 }
 
-/** Returns the number of workers of all pools. */
 export function pooledWorkers({ cluster }: Pick<Bundle, "cluster">): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }

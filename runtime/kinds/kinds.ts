@@ -41,7 +41,6 @@ const BYTES_BY_UNIT: Readonly<Record<string, number>> = {
 };
 const QUANTITY = /^(\d{1,15}(?:\.\d{1,9})?) ?([A-Za-z]{0,4})$/;
 
-/** An integer. */
 export function count({ least = 0, most = Number.MAX_SAFE_INTEGER }: Bounds = {}): Kind<number> {
   return {
     sign: "<n>",

@@ -102,7 +102,6 @@ export interface RuntimeMethod<B extends Bundle> {
   host(bundle: B, options: HostOptions): Promise<Application>;
 }
 
-/** The file of a bundle. */
 export interface BundleFile {
   readonly formatVersion: number;
   readonly bytes: number;

@@ -51,7 +51,6 @@ export function isLimit(key: string): boolean {
   return Object.hasOwn(ALL_LIMITS, key);
 }
 
-/** Names of all limits. */
 export const LIMIT_NAMES: readonly string[] = Object.keys(ALL_LIMITS);
 
 export type SettingValues = { readonly [K in keyof Table]: ValueOf<Table[K]> };

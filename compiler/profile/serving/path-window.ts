@@ -42,7 +42,6 @@ interface MachineShares {
   readonly generator: number;
 }
 
-/** Sources of a window. */
 export interface WindowSources {
   readonly serverPid: number;
   readonly counters: () => Promise<ServerCounters>;

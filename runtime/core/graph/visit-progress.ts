@@ -133,7 +133,6 @@ export class VisitProgress {
     this.#next[request] = 0;
   }
 
-  /** Request of a row. */
   requestOf(row: number): number {
     return this.#isPlain ? row : this.#request[row]!;
   }

@@ -25,7 +25,6 @@ interface SpawnedWorker {
   readonly socket: Socket | null;
   /** Output of the worker while its device is tried. */
   readonly printed: HeldOutput | null;
-  /** First message to the worker. */
   readonly firstMessage: WorkerSetup;
   /** Folders that it may make. */
   readonly scratch: readonly string[];

@@ -22,7 +22,6 @@ import { withMemoryLimit } from "./worker-memory.ts";
 
 interface OpenBatch {
   readonly slot: number;
-  /** Name of its variant. */
   readonly variant: string;
   readonly onComputed: OnComputed | undefined;
   readonly resolve: (result: BatchResult) => void;

@@ -69,7 +69,6 @@ export async function probeTensors(
   }
 }
 
-/** Probes a model in a file. */
 export async function probeModelFile(
   path: string,
   options: ProbeOptions,

@@ -236,7 +236,6 @@ function isWhole(request: IncomingMessage): boolean {
 export interface HeadLimits {
   /** Limit of the request line and the headers together. */
   readonly maxHeaderBytes: number;
-  /** Fields of a header. */
   readonly maxHeaderFields: number;
 }
 

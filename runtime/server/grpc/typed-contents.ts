@@ -20,7 +20,6 @@ const FIELD_NAMES = [
 type TakeElement = (reader: BinaryReader, view: DataView, offset: number) => string | undefined;
 
 interface ContentsKind {
-  /** Number of the field. */
   readonly field: number;
   /** Type on the wire of an element that is not packed. */
   readonly wire: number;

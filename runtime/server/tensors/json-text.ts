@@ -24,7 +24,6 @@ export interface JsonLimits {
   readonly values: number;
   /** Arrays and objects. */
   readonly containers: number;
-  /** Names and strings. */
   readonly strings: number;
 }
 

@@ -56,7 +56,6 @@ export function bucketOf(axes: readonly BucketAxis[], found: readonly number[]):
   }, 0);
 }
 
-/** The shape of one row of an input in a bucket. */
 export function bucketRowShape(signature: Sized, input: number, bucket: number): readonly number[] {
   return sizedRowShape(signature, input, bucketSizes(signature.axes ?? [], bucket));
 }

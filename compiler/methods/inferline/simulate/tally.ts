@@ -34,7 +34,6 @@ export interface InferlineTimelineSecond {
   readonly violations: number;
   /** Running and starting replicas, at the end of the second. */
   readonly servers: number;
-  /** Their cost. */
   readonly costPerHour: number;
   /** Index of the level at the end of the second. */
   readonly level: number;

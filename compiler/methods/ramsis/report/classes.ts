@@ -62,7 +62,6 @@ ${headRow([
   return [{ id: "classes", heading: "The classes", body: html`<p>${lead}</p>${table}` }];
 }
 
-/** Text of the deadlines of a bundle. */
 export function deadlineText({ slo }: RamsisBundle): string {
   if (slo.classes === undefined) return msText(slo.latencyMs);
   return listText(slo.classes.map(({ name, latencyMs }) => `${msText(latencyMs)} (${name})`));

@@ -28,7 +28,6 @@ const ALONE_QPS = 1e-9;
  * of the waiting times. Problems are built once.
  */
 export class ThemisPlanner {
-  /** The problem at any load. */
   readonly problem: Omit<ScalingProblem, "loadQps">;
   /** Cores that all instances may have together, and the machines with these cores. */
   readonly coreBudget: number;

@@ -84,7 +84,6 @@ export class PipelineTable {
     return this.#shapesUpTo[Math.min(places, this.maxDepth)]!;
   }
 
-  /** Places of one class of a shape. */
   countOf(shape: number, placeClass: number): number {
     return this.#counts[shape * this.classCount + placeClass]!;
   }

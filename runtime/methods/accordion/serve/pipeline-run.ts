@@ -38,7 +38,6 @@ export class PipelineRun {
     this.#listener = listener;
   }
 
-  /** Places that it has. */
   get placeCount(): number {
     return this.#seats.length;
   }
@@ -80,7 +79,6 @@ export class PipelineRun {
     }
   }
 
-  /** A stage is done with an instance. */
   onStageDone(seat: Seat, instance: Instance): void {
     if (seat !== this.#seats.at(-1)) {
       seat.done.push(instance);

@@ -23,7 +23,6 @@ export class EntryCoin {
     this.#edges = entryEdges;
   }
 
-  /** Row by row. */
   entriesOf(rows: number): Entry[] {
     const entries: Entry[] = [];
     for (let row = 0; row < rows; row++) {

@@ -7,7 +7,6 @@ import type { AskedState } from "../../../describe/asked-state.ts";
 import { type AskedKind, type DecidingTable, decidingTable } from "./class-level-view.ts";
 import { type Decision, decisionIn } from "./state-view.ts";
 
-/** State of a queue. */
 interface QueueState extends AskedState {
   /** Number of waiting queries, at least one. */
   readonly queued: number;

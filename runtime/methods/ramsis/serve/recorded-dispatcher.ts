@@ -86,7 +86,6 @@ export type RecordedCommand =
  */
 export type Recorder = (entry: RecordedEvent | RecordedCommand) => void;
 
-/** A command as it is recorded. */
 export function recordedCommand(commands: CommandBuffer, command: number): RecordedCommand {
   const worker = commands.worker(command);
   if (commands.kind(command) === DROP) {

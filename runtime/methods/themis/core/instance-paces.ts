@@ -66,7 +66,6 @@ export class InstancePaces {
     this.#busy = new Uint32Array(workerCount);
   }
 
-  /** Called when a worker starts a batch on its cores. */
   started(worker: number, variant: number, batch: number, cores: number): void {
     this.#busyCores += cores;
     this.#variant[worker] = variant;

@@ -32,7 +32,6 @@ export interface PeerCluster {
 
 /** Capacity of a common queue: seconds of work, so queries beyond it would be very late. */
 export const QUEUE_CAPACITY = 16_384;
-/** Capacity of the queue of one worker. */
 export const WORKER_QUEUE_CAPACITY = 2048;
 
 /** Ratio of the throughput of a manually chosen variant to the load. */
