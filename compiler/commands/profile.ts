@@ -34,7 +34,7 @@ type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
 
 /** Default of `--batches`. */
 const PROFILED_BATCHES = "1,2,4,8";
-/** Additional measuring beyond the requested runs; see docs/profiling.md. */
+/** Additional measuring beyond the requested runs; see docs/models.md. */
 const PROFILING_EFFORT = { warmUpMs: 1000, extraMs: 20_000 };
 /** Seed of the inputs, the same for every profile. */
 const SEED = 1;
