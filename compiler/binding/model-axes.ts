@@ -7,7 +7,6 @@ import type { AxisUse, Binding } from "../spec/binding.ts";
 import type { KeyPath } from "../spec/document/document.ts";
 import { conflict, type Mistake, show } from "../spec/document/mistakes.ts";
 
-/** Axes of one input of a model. */
 export interface InputAxes {
   readonly info: TensorInfo;
   /** Null if no axis is the batch. */

@@ -28,7 +28,6 @@ export type OnSolved = (solved: SolvedLevel) => void;
 interface DividedSearch {
   /** Undefined if one machine searches the level. */
   readonly asked: (loadQps: number) => AskedBranches | undefined;
-  /** Called for each searched branch. */
   readonly onBranch: (loadQps: number, branch: FoundBranch) => void;
 }
 

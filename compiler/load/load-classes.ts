@@ -7,7 +7,6 @@ import type { InferenceClient } from "./inference-client.ts";
 /** Class of queries in the load. */
 export interface LoadClass {
   readonly name: string;
-  /** Share of the load. */
   readonly share: number;
   readonly latencyMs: number;
 }

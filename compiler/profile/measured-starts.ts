@@ -10,7 +10,6 @@ import { rounded } from "./latency-profile.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
 import { Change, executorOptions, noWorker, type WorkerSources } from "./profiled-worker.ts";
 
-/** Start measurements that a profile has per variant. */
 export interface MeasuredStart extends Pick<VariantMeasurements, "start" | "fallback"> {
   readonly facts: LoadFacts;
 }

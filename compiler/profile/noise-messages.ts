@@ -79,7 +79,6 @@ function badness({ p95Interval, drift, noise }: MeasuredCell): number {
   return Math.max(p95Interval.halfWidth, drift, noise / 100);
 }
 
-/** Names a cell and its noise. */
 function cellText(measured: MeasuredCell): string {
   const { variant, batch, cores, bucket, samples, p95Interval, drift, isNoisy, wallMs } = measured;
   const of = bucket === undefined ? "" : `of ${bucket} `;

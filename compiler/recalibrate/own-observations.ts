@@ -50,7 +50,6 @@ function variantsOf(one: ObservedTimes, { profile, file, bundle }: ObservedProfi
   return (ofFile.length > 0 ? ofFile : own).map(({ variant }) => variant);
 }
 
-/** Profiles of a variant, on the observed pool or on any. */
 function referencesOf(bundle: Bundle, { task, variant, pool }: ObservedTimes): ProfileReference[] {
   const poolIndex = bundle.cluster.pools.findIndex(({ name }) => name === pool);
   for (const one of bundle.tasks) {

@@ -19,7 +19,6 @@ export interface PresentPart extends GivenPart {
 }
 
 export interface Fleet {
-  /** Number of shards of the compile. */
   readonly of: number;
   readonly header: PartHeader;
   /** Keys are shard numbers; several parts if a shard was given more than once. */

@@ -47,7 +47,6 @@ export interface PartBranch {
 export interface PartStages {
   readonly frame: string;
   readonly tasks: readonly object[];
-  /** Files of all shards. */
   readonly files: readonly StageFile[];
   /** Files beside this part. */
   readonly own: readonly string[];

@@ -34,7 +34,6 @@ export class EventQueue {
     return this.#timeMs[this.#at(0)] ?? Number.NaN;
   }
 
-  /** Returns whether a worker has an event. */
   has(worker: number): boolean {
     return this.#place[worker] !== 0;
   }
@@ -59,7 +58,6 @@ export class EventQueue {
     return worker;
   }
 
-  /** Cancels the event of a worker, if it has one. */
   cancel(worker: number): void {
     const hole = (this.#place[worker] ?? 0) - 1;
     if (hole < 0) return;

@@ -18,7 +18,6 @@ export interface LoadWindow {
 export interface MeasuredLoad {
   /** Whether the record is, or once was, long enough to be reliable. */
   readonly isKnown: boolean;
-  /** Window that measures the load. */
   readonly window: LoadWindow;
   /**
    * The newest half beat, where a burst shows first; the window itself where that is not longer.

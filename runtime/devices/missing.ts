@@ -20,7 +20,6 @@ export interface DriverFiles {
   readonly absent: readonly string[];
   /** Default folders of the loader. */
   readonly folders: readonly string[];
-  /** Files found there. */
   readonly found: readonly string[];
 }
 

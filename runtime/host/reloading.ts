@@ -116,7 +116,6 @@ export class Reloading {
     return done;
   }
 
-  /** Stops reloading. */
   stop(): void {
     this.#isClosed = true;
   }

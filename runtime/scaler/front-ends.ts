@@ -43,7 +43,6 @@ export class FrontEnds implements LoadSource {
     this.#options = options;
   }
 
-  /** Number of front ends that count. */
   get count(): number {
     return this.#byUrl.size;
   }

@@ -7,6 +7,5 @@ export interface OpenFeature extends RequestFeature {
   readonly routes?: readonly Route[];
   /** Loaded only where gRPC is enabled. */
   rpcs?(): Promise<RegisterRpcs>;
-  /** The server is closed. */
   close?(): void | Promise<void>;
 }

@@ -52,7 +52,6 @@ export interface WindowSources {
   readonly nowMs: () => number;
 }
 
-/** Requests that were sent in a window. */
 export interface SentRequests {
   /** Round-trip time by request id; NaN without an answer. */
   readonly roundTripMs: ReadonlyMap<string, number>;
@@ -119,7 +118,6 @@ function lessOf(after: number | null, before: number | null): number | null {
   return after === null || before === null ? null : after - before;
 }
 
-/** Share of the machine that others used. */
 export function disturbance({ steal, neighbours }: MachineShares): number {
   return (steal ?? 0) + (neighbours ?? 0);
 }

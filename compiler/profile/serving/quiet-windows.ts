@@ -3,7 +3,6 @@ import { disturbance, type PathWindow } from "./path-window.ts";
 
 /** Number of windows of one kind. */
 export interface WindowCounts {
-  /** Quiet windows wanted. */
   readonly wanted: number;
   /** Most windows to measure. */
   readonly most: number;

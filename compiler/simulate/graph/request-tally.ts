@@ -8,7 +8,6 @@ import type { Timeline } from "./timeline.ts";
  * violation rate, which is then 0.
  */
 export interface RequestOutcome {
-  /** Number of requests. */
   readonly queries: number;
   /** Served by the deadline; includes requests that visit no task. */
   readonly satisfied: number;

@@ -82,7 +82,6 @@ export function tossWays(
   return rowsByScope.length === 1 ? { takenByEdge } : { takenByEdge, rowsByScope };
 }
 
-/** Returns the first requests of a trace. */
 export function firstRequests(trace: RequestTrace, graph: TaskGraph, count: number): RequestTrace {
   const arrivalMs = trace.arrivalMs.subarray(0, count);
   const counts: number[] = [];

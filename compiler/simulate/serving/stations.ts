@@ -42,7 +42,6 @@ export function pacesOfMachine(
   return machinePaces(machine, workerCount, new Rng(MACHINE_SEED + draw, MACHINE_STREAM));
 }
 
-/** The stations of a simulation. */
 export interface Stations {
   readonly workers: WorkerEvents;
   /** Null if requests reach their decision at once. */

@@ -166,7 +166,6 @@ export class WorkerEvents {
     return worker;
   }
 
-  /** Cancels the event of a worker, if it has one. */
   cancel(worker: number, nowMs: number): void {
     this.#timed.cancel(worker);
     if (this.#demand[worker] === 0) return;

@@ -9,7 +9,6 @@ export interface PublicKey {
   readonly key: KeyObject;
 }
 
-/** Digits of a key's id. */
 const ID_DIGITS = 16;
 const MAX_FILE_BYTES = 2 ** 16;
 const MAX_KEYS = 16;

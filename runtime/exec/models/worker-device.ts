@@ -13,7 +13,6 @@ export interface WorkerDevice extends DeviceOfWorker {
   readonly options: ProviderOptions;
 }
 
-/** Returns the default device of a provider. */
 export function defaultDevice(provider: Provider): WorkerDevice {
   return { provider, id: null, environment: {}, options: {} };
 }

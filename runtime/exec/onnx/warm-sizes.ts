@@ -2,7 +2,6 @@
 import type { Provider } from "../../bundle/schema.ts";
 import type { VariantModel } from "../models/executor.ts";
 
-/** Sizes of a model. */
 interface WarmedBatches extends Pick<VariantModel, "warmBatches"> {
   readonly largestBatch?: number | undefined;
 }

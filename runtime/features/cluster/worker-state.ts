@@ -14,7 +14,6 @@ export interface WorkerState {
   readonly session: string;
   /** URL for front ends, such as `http://10.0.0.7:8000`. */
   readonly url: string;
-  /** Pool that the worker belongs to. */
   readonly pool: string;
   readonly cores: number;
   /** Device such as `cpu` or `cuda:0`. */

@@ -2,7 +2,6 @@
 import type { Prediction } from "./predictions.ts";
 
 export interface AnsweredRows {
-  /** Variant that answered each row. */
   readonly variants: readonly string[];
   /** Prediction per row; undefined if the answer is no class. */
   readonly predictions: readonly Prediction[] | undefined;

@@ -15,7 +15,6 @@ import { policyLines, statusDocument } from "./status-document.ts";
 import { StatusReports } from "./status-reports.ts";
 
 export interface SourceSettings {
-  /** Folder of the policy store. */
   readonly storeFolder: string;
   readonly pollMs: number;
   /** Receiver of status reports; omitted for none. */

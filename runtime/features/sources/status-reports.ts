@@ -10,7 +10,6 @@ import { AwayError, faultOf } from "./source-error.ts";
 interface ReportOptions {
   readonly url: string;
   readonly client: Pick<HttpClient, "post">;
-  /** Returns the current status. */
   readonly document: () => object;
   readonly pace: Pace;
   readonly onNotice: Notice;

@@ -29,7 +29,6 @@ export interface RequestHooks {
   ended?(record: RequestRecord): void;
 }
 
-/** Hooks of a feature into applications and their requests. */
 export interface RequestFeature {
   readonly hooks?: RequestHooks;
   /** Extensions of Triton's protocol that it adds, by their names. */

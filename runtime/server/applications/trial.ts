@@ -64,7 +64,6 @@ export interface Arms {
 }
 
 export interface TrialOptions {
-  /** The one that is served. */
   readonly stable: Application;
   /** Its workers must be ready. */
   readonly candidate: Application;

@@ -36,7 +36,6 @@ export class OpenRequests {
     this.#options = options;
   }
 
-  /** Rows of all of them. */
   get pendingRows(): number {
     return this.#pendingRows;
   }

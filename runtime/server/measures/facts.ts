@@ -14,7 +14,6 @@ export const PROMISE_WORDS: Readonly<Record<PromiseName, string>> = {
   cost: "cost",
 };
 
-/** Current state of a promise. */
 export interface PromiseState {
   readonly promise: PromiseName;
   readonly holds: boolean;

@@ -6,7 +6,6 @@ import type { ServiceTimes } from "./service-times.ts";
 export interface Watched {
   readonly times: ServiceTimes;
   readonly arrivals: ArrivalCounts;
-  /** Current values. */
   reading(): Reading;
 }
 

@@ -24,7 +24,6 @@ export interface SeenRequest {
 /** Initial fields of a record that its listener does not know. */
 export interface RecordOrigin {
   readonly traceId: string;
-  /** Id of the request's own span. */
   readonly spanId: string;
   readonly isSampled: boolean;
   /** Time on the server's clock. */

@@ -43,7 +43,6 @@ export interface SequenceStep {
   readonly client: string;
   /** Whether the sequence begins with this request, and drops earlier state. */
   readonly isStart: boolean;
-  /** Whether the sequence ends with this request. */
   readonly isEnd: boolean;
 }
 

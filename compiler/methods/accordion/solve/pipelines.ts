@@ -10,7 +10,7 @@
  *
  * The optimum for every shape at once is a dynamic programme over (shape, layers so far):
  * `compiler/numeric/partition.ts`. The heaviest stage is the step between two instances of a query,
- * so B instances take the time of one through all stages and B - 1 steps (`latency-table.ts`).
+ * so B instances take the time of one through all stages and B - 1 steps.
  */
 import type { LayerPipeline } from "stratagem-runtime/internal/bundle/schema";
 import { layerPartitions, mixedPartitions } from "../../../numeric/partition.ts";

@@ -23,7 +23,6 @@ export interface MarginPlan extends Provisioned {
   readonly margin: number;
 }
 
-/** The plan with a given margin. */
 export function planWithMargin(
   problem: ProvisioningProblem,
   samples: readonly RequestTrace[],

@@ -22,7 +22,6 @@ export class SampleTraces {
   readonly #frame: InferlineFrame;
   readonly #loadQps: number;
   readonly #graph: TaskGraph;
-  /** Length of each trace. */
   readonly lengthMs: number;
 
   constructor(frame: InferlineFrame, loadQps: number) {

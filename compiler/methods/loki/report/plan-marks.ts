@@ -18,7 +18,6 @@ export function stepChangeOf({ levels }: LokiBundle): StepChange | null {
   return { lastHardwareQps: lastHardware.loadQps, firstAccuracyQps: firstAccuracy.loadQps };
 }
 
-/** The capacity of a bundle's plans. */
 export function capacityOf({ levels }: LokiBundle): number {
   return levels[0]?.capacityQps ?? 0;
 }

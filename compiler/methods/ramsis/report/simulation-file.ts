@@ -17,7 +17,6 @@ const resultSchema = z.object(
 );
 
 export interface SimulationPoint {
-  /** Name of the file. */
   readonly label: string;
   /** Mean over the simulated time. */
   readonly loadQps: number;

@@ -42,7 +42,6 @@ interface EvaluatedTable {
   readonly maxViolationRate: number | null;
   /** In accuracy per SLO of mean latency. */
   readonly latencyPrice: number;
-  /** The table's action for each state. */
   readonly actionOf: (state: number) => Action;
 }
 

@@ -127,7 +127,6 @@ export class ClusterShares {
     this.#tick();
   }
 
-  /** Sets the current workers. */
   setWorkers(workers: readonly LeasedWorker[]): void {
     this.#book.onWorkers(workers);
     this.#soon();

@@ -5,7 +5,6 @@
 import { followedLevels, type ThemisBundle } from "../../../bundle/schema.ts";
 
 export interface Burst {
-  /** Load of the burst. */
   readonly loadQps: number;
   /** Cores of all instances, those to add included. */
   readonly cores: number;

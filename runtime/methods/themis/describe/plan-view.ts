@@ -45,7 +45,6 @@ export interface TaskView extends Omit<ScaledStage, "variant"> {
   readonly latencyMs: number;
   /** Throughput of all instances, with full batches. */
   readonly throughputQps: number;
-  /** Load of the task. */
   readonly loadQps: number;
   /** Load over throughput. */
   readonly utilisation: number;

@@ -38,7 +38,6 @@ export class CutOutput {
     this.#firstRows = firstRows;
   }
 
-  /** Part of the tensor that belongs to a row of the batch. */
   part(batchRow: number): TensorPart {
     const first = this.#firstRow(batchRow);
     const end = this.#firstRow(batchRow + 1);

@@ -38,7 +38,6 @@ export class CourseRow {
   }
 }
 
-/** A query of one of the rows of a course. */
 export class RowQuery extends PipelineQuery {
   readonly of: CourseRow;
 

@@ -7,7 +7,6 @@ import type { PipelineQuery, PipelineRequest, QuerySource } from "./pipeline-req
 /** Result where the limit of made rows is reached. */
 export const NO_ROOM: unique symbol = Symbol("no room");
 
-/** Course of one request. */
 export interface Course extends QuerySource {
   /**
    * Returns its first queries, or the reason as text if there can be no answer. Called once, when

@@ -88,7 +88,6 @@ class VisitCourse implements Course {
   readonly #enteredByRow: readonly (readonly number[])[];
   /** Rows of the request; empty before the beginning and after the end. */
   readonly #rows: CourseRow[] = [];
-  /** Rows made from other rows, by name. */
   readonly #made = new Map<number, CourseRow>();
 
   constructor(way: Way, request: PipelineRequest, enteredByRow: readonly (readonly number[])[]) {

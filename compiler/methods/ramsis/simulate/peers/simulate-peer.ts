@@ -34,7 +34,6 @@ export function simulatePeer(
   return simulateCluster(served, setting.open(), options);
 }
 
-/** The setting of the peer's paper. */
 export function paperSetting(
   bundle: RamsisBundle,
   name: PeerName,

@@ -65,7 +65,6 @@ export interface Look {
   readonly waitAdvantage: number;
 }
 
-/** Prices that the fast server is solved for. */
 export interface Prices {
   /** μ, in accuracy. */
   readonly violationPrice: number;
