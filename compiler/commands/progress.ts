@@ -14,7 +14,6 @@ interface Progress {
   end(): void;
 }
 
-/** Clock and timer. */
 interface ProgressClock {
   /** Monotonic. */
   readonly nowMs: () => number;

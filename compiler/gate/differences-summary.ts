@@ -60,7 +60,6 @@ export function diffSummary({ same, fields, levels, levelCount }: SummarizedDiff
   ];
 }
 
-/** Counts fields by topic. */
 function topicLines(fields: readonly FieldDiff[]): string[] {
   const counts = new Map<string, number>();
   for (const { path } of fields) {

@@ -30,7 +30,6 @@ export interface Break {
 }
 
 export interface Judged {
-  /** Text of the requirement. */
   readonly text: string;
   /** Name of the figure, such as `accuracy`. */
   readonly figure: string;

@@ -24,7 +24,6 @@ async function askedFor<T>(
   }
 }
 
-/** Asks for latency SLO and loads. */
 export async function askedTargets(ask: Ask, { slo, loads }: Answers): Promise<Answers> {
   return {
     slo: await askedFor(ask, "Latency SLO of a request?", slo, readSlo, SLO_EXPECTED),

@@ -19,7 +19,6 @@ import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
 export interface InitOptions {
   /** Paths of the models, at least one. */
   readonly models: readonly string[];
-  /** Path of the spec. */
   readonly out: string;
   readonly slo: string;
   readonly loads: readonly number[];

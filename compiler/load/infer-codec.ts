@@ -5,7 +5,6 @@
 import { numbersOf } from "stratagem-runtime/internal/exec/tensors/host-tensors";
 import { answerHead, type Fields } from "stratagem-runtime/internal/exec/tensors/v2-codec";
 
-/** Tensor of the model under load. */
 export interface LoadTensor {
   readonly name: string;
   /** Name in the protocol, such as FP32. */

@@ -4,7 +4,6 @@ import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import * as z from "zod";
 import type { InferenceClient } from "./inference-client.ts";
 
-/** Class of queries in the load. */
 export interface LoadClass {
   readonly name: string;
   readonly share: number;

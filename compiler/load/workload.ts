@@ -3,7 +3,6 @@ import type { HttpReply } from "./inference-client.ts";
 
 /** Requests for a server, by index. */
 export interface Workload {
-  /** Name of the model, for the result. */
   readonly model: string;
   /** Classes that requests name; empty for none. */
   readonly classes: readonly WorkloadClass[];

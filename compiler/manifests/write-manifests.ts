@@ -22,7 +22,6 @@ import { needsOf, readmeOf } from "./readme.ts";
 const README = "README.md";
 
 interface ManifestsCommandOptions extends Omit<ManifestOptions, "name"> {
-  /** Path of the bundle. */
   readonly bundle: string;
   /** Output folder; null for one text. */
   readonly out: string | null;

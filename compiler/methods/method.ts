@@ -325,7 +325,6 @@ interface Baselines {
 }
 
 export interface NamedBaseline {
-  /** The text of the option. */
   readonly text: string;
   /** The part before a colon. */
   readonly name: string;
@@ -364,7 +363,6 @@ export type AskedRun = Pick<
 export type AskedBaseline = Pick<NamedBaseline, "name" | "tuned"> | null;
 
 export interface ReportRequest {
-  /** Path of the bundle. */
   readonly path: string;
   readonly file: { readonly byteCount: number; readonly sha256: string };
   /** Files that `simulate --json` wrote. */

@@ -32,7 +32,6 @@ interface OwnFrames {
   readonly themis: ThemisFrame;
 }
 
-/** Frame of any method. */
 export type BundleFrame = {
   readonly [B in Bundle as B["method"]]: B["method"] extends keyof OwnFrames
     ? OwnFrames[B["method"]]

@@ -37,7 +37,6 @@ export interface ValueTensor {
 
 interface ProbedGraph {
   readonly inputs: readonly TensorInfo[];
-  /** Values to inspect. */
   readonly names: readonly string[];
   /** The graph's declarations of its outputs, by name. */
   readonly declared: ReadonlyMap<string, ValueInfoProto>;

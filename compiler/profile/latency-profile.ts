@@ -23,7 +23,6 @@ export interface Quantiles {
   readonly mean: number;
 }
 
-/** Measured starts by variant name. */
 type StartsByVariant = ReadonlyMap<string, Pick<VariantMeasurements, "start" | "fallback">>;
 
 /** Record of how a profile was measured, with the processor time of the same runs. */
@@ -42,7 +41,6 @@ export interface Measurement {
   /** Time budget; null for no limit. */
   readonly budgetMs: number | null;
   readonly noise: MachineNoise;
-  /** Measured cells. */
   readonly cells: readonly CellMeasurement[];
   readonly notMeasured: readonly UnmeasuredCell[];
 }

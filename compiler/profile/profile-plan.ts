@@ -62,7 +62,6 @@ export interface ProfileOptions {
   readonly urls?: readonly string[] | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
-  /** Seed of the inputs. */
   readonly seed: number;
 }
 

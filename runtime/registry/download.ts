@@ -61,7 +61,6 @@ export async function download(
   }
 }
 
-/** Fills and syncs the file. */
 async function filled(filling: Filling, file: FileHandle, path: string): Promise<Filling> {
   await naming(path, async () => {
     await filling.fill();

@@ -99,7 +99,6 @@ export async function pullPolicy(
   return { digest: found.digest, path: join(folder, name), bundle, files: pulled };
 }
 
-/** Downloads of one pull. */
 class Pull {
   readonly #registry: Registry;
   readonly #folder: string;

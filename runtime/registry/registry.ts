@@ -32,7 +32,6 @@ export interface RegistryOptions {
   readonly isPushed?: boolean | undefined;
 }
 
-/** Manifest as stored in the registry. */
 export interface FetchedManifest {
   /** `sha256:` and 64 digits. */
   readonly digest: string;
@@ -42,10 +41,8 @@ export interface FetchedManifest {
   readonly bytes: Buffer;
 }
 
-/** Result of a push. */
 interface PushedManifest {
   readonly digest: string;
-  /** Size of the manifest. */
   readonly bytes: number;
   /** Whether each layer was uploaded; others already existed. */
   readonly wasSent: readonly boolean[];

@@ -82,7 +82,6 @@ async function isThere(transport: Transport, base: string, digest: string): Prom
   return answer.status === 200;
 }
 
-/** Requests the URL for an upload. */
 async function uploadPlace(transport: Transport, base: string): Promise<URL> {
   const url = transport.urlOf(`${base}/blobs/uploads/`);
   const answer = await transport.ask({ method: "POST", url, body: new Uint8Array() });

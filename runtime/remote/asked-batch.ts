@@ -10,7 +10,6 @@ export const LOAD_MS = 600_000;
 
 /** A batch as an inference request. */
 export interface AskedBatch {
-  /** Name of the model on the server. */
   readonly model: string;
   /** Unique among all batches. */
   readonly id: string;
@@ -45,7 +44,6 @@ export interface OpenAnswer {
   abort(reason: string): void;
 }
 
-/** Error response of a server. */
 export class ServerRefusal extends Error {
   readonly status: number;
   /** Rows of the batch that caused the error; null if not stated. */

@@ -9,7 +9,6 @@ import {
   workersAt,
 } from "./remote-workers.ts";
 
-/** URLs of the workers of one pool. */
 interface PoolUrls {
   /** Null if bundles have a single pool. */
   readonly pool: string | null;

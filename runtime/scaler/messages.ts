@@ -15,7 +15,6 @@ export interface ScaledObjectRef {
   readonly metadata: ReadonlyMap<string, string>;
 }
 
-/** A request for one metric of a ScaledObject. */
 interface MetricsRequest {
   readonly ref: ScaledObjectRef;
   readonly metricName: string;

@@ -3,7 +3,6 @@ import type { LoadWatch } from "./load-watch.ts";
 import type { ScaledObjectRef } from "./messages.ts";
 import type { WantedPart } from "./plan-follower.ts";
 
-/** Metadata of a trigger. */
 export interface Trigger extends WantedPart {
   /** Relative shortage of replicas that the autoscaler tolerates; 0 to ignore its tolerance. */
   readonly tolerance: number;

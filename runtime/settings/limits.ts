@@ -4,7 +4,6 @@ import { bytes, count, duration } from "../kinds/kinds.ts";
 import { setting } from "../kinds/setting.ts";
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 
-/** Setting keys by the limit they set. */
 export const LIMIT_KEYS = {
   maxBodyBytes: "maxBody",
   maxBytesInFlight: "maxInFlight",

@@ -54,7 +54,6 @@ export interface Asking {
   readonly isOwnListener?: boolean;
 }
 
-/** An admitted request. */
 export interface Admitted {
   /** Name of the token; undefined without a token. */
   readonly name: string | undefined;

@@ -139,7 +139,6 @@ export class Application {
     return this.#isDraining;
   }
 
-  /** Metrics of all features for this application. */
   partLines(): MetricLine[] {
     return this.#parts.flatMap((part) => part.lines?.() ?? []);
   }

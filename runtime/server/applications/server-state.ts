@@ -19,7 +19,6 @@ export interface ServerStateOptions {
   readonly budget: ByteBudget;
   readonly lag: LoopLag;
   readonly loopDelay: LoopDelay;
-  /** Name of the server in its metadata. */
   readonly serverName: string;
   /** Name of this front end in its cluster; undefined outside of a cluster. */
   readonly frontEnd?: string | undefined;
@@ -161,7 +160,6 @@ export class ServerState {
     this.#models = namedApart(models);
   }
 
-  /** Metrics of all applications and of their requests. */
   metricLines(): MetricLine[] {
     return [
       ...countedLines(this.applications, this.models),

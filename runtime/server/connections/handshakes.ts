@@ -37,7 +37,6 @@ export class Handshakes {
     this.#byPeer.delete(peerOf(socket));
   }
 
-  /** Cuts the handshakes in progress. */
   cut(): void {
     for (const socket of this.#byPeer.values()) socket.destroy();
     this.#byPeer.clear();

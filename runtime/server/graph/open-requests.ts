@@ -80,7 +80,6 @@ export class OpenRequests {
     else this.fail(request, "queue-full", `${name}: the queue is full`);
   }
 
-  /** Fails every request. */
   failAll(reason: FailureReason, message: string): void {
     for (const request of [...this.#courseByRequest.keys()]) this.fail(request, reason, message);
   }

@@ -19,7 +19,6 @@ export interface GrpcOptions {
 export interface GrpcListener {
   /** HOST:PORT, as clients of gRPC have it. */
   readonly url: string;
-  /** Metrics of the listener, for all models. */
   metricLines(): MetricLine[];
   /** Notifies health watchers of the server's current readiness. */
   announceStop(): void;

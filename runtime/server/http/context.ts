@@ -44,7 +44,6 @@ export interface HttpContext extends JsonPlaces {
   readonly clients: NotesAt<ServerResponse, string>;
   /** Scopes that this listener serves. */
   readonly served: ReadonlySet<Need>;
-  /** Routes of features. */
   readonly routes: Routes;
   /** Admin operations; undefined where the program provides none. */
   readonly admin: AdminHooks | undefined;

@@ -8,7 +8,6 @@ import type { BodyLimit } from "../bodies/body-memory.ts";
 /** Fields of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Request to a route. */
 export interface Asked {
   readonly state: ServerState;
   /** Whether it is a POST with a body; otherwise it reads. */

@@ -31,7 +31,6 @@ export interface ReadJob {
   readonly dialect: Dialect;
 }
 
-/** A tensor to write as JSON. */
 export interface WriteJob {
   readonly kind: "write";
   readonly datatype: Datatype;

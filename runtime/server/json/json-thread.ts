@@ -56,7 +56,6 @@ export class JsonThread {
     this.#program = program;
   }
 
-  /** Whether the thread exists. */
   get isRunning(): boolean {
     return this.#worker !== undefined;
   }

@@ -213,7 +213,6 @@ export interface ProfiledCells {
   readonly contention?: readonly number[] | undefined;
 }
 
-/** A batch that is over. */
 export interface TimedBatch {
   readonly variant: number;
   readonly rows: number;

@@ -18,7 +18,6 @@ const EXTENSIONS = [
 
 export interface DescribedServer {
   readonly serverName: string;
-  /** Version of the program. */
   readonly version: string;
 }
 

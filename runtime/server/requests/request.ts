@@ -106,7 +106,6 @@ export function answerTimes(
   };
 }
 
-/** Reason of a failed request. */
 export type FailureReason =
   | "queue-full"
   | "shed"

@@ -33,7 +33,6 @@ import { drawSpeedups } from "./speedup-figure.ts";
 import { bundleFacts, leadText, lowPriorityText } from "./summary.ts";
 
 interface AccordionReportContent extends LoadEvidence {
-  /** The bundle's file. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
 }
 

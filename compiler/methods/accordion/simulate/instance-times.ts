@@ -11,7 +11,6 @@ export interface InstanceTimes {
    * @param instance from 1 on.
    */
   doneMs(slot: number, instance: number): number;
-  /** Ends the run of a slot. */
   end(slot: number): void;
 }
 

@@ -115,7 +115,6 @@ export class PlaceEvents {
     return NONE;
   }
 
-  /** Cancels the next event of a slot. */
   cancel(slot: number, nowMs: number): void {
     this.#workers.cancel(slot, nowMs);
     if (this.#work !== null) this.#isDue[slot] = 0;

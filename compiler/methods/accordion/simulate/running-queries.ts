@@ -119,7 +119,6 @@ export class RunningQueries {
     this.#doneInRun[slot] = (this.#doneInRun[slot] ?? 0) + 1;
   }
 
-  /** Ends the query. */
   end(slot: number): void {
     this.#times.end(slot);
   }

@@ -68,7 +68,6 @@ function countUpTo(ascending: ArrayLike<number>, limit: number): number {
   return low;
 }
 
-/** Text for tables. */
 export function sizeText(size: SizeClass): string {
   if (size === null) return "too slow on any";
   return size.from === size.to ? String(size.from) : `${size.from}–${size.to}`;

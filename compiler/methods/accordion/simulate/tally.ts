@@ -34,7 +34,6 @@ export interface QueryOutcome {
   readonly instances: number;
 }
 
-/** Outcomes of the queries of one model. */
 interface ModelOutcome {
   readonly queries: number;
   readonly satisfied: number;

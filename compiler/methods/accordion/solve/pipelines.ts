@@ -19,7 +19,6 @@ import type { LatencyQuantiles, LayerProfile, VariantProfile } from "../../../sp
 type Shape = readonly number[];
 type Stages = Pick<LayerPipeline, "stageMs" | "stepMs" | "isMeasured">;
 
-/** Number of places of a shape. */
 export function sizeOf(shape: Shape): number {
   return shape.reduce((sum, count) => sum + count, 0);
 }

@@ -26,7 +26,6 @@ interface InferlineTaskOutcome extends TaskBatches {
   readonly replicas: MeanAndMax;
 }
 
-/** Totals of one second. */
 export interface InferlineTimelineSecond {
   /** Requests that arrived. */
   readonly requests: number;

@@ -5,7 +5,6 @@ import { aloneMs } from "../../../graph/served-tasks.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import type { ProvisioningProblem, TaskHardware } from "./problem.ts";
 
-/** The decision problem of a frame. */
 export function provisioningProblem(frame: InferlineFrame): ProvisioningProblem {
   const { tasks, cluster, slo } = frame;
   return {

@@ -478,7 +478,6 @@ class PipelineSimulation {
     }
   }
 
-  /** Ends a query. */
   #release(query: number, nowMs: number): void {
     const request = this.#queries.request[query] ?? 0;
     this.#queries.unlink(query);

@@ -19,7 +19,6 @@ import { facts, leadText, variantLegend } from "./summary.ts";
 
 interface RamsisReportContent {
   readonly bundle: RamsisBundle;
-  /** The bundle's file. */
   readonly file: { readonly byteCount: number; readonly sha256: string };
   readonly plan: SimulationPlan;
   readonly runs: readonly SimulatedRun[];

@@ -3,7 +3,6 @@ import type { ThemisSimulationResult } from "../simulate/simulate.ts";
 
 /** A trace under every scaler. */
 export interface ScaledDay {
-  /** File name. */
   readonly name: string;
   /** The bundle's own first. */
   readonly runs: readonly ScaledRun[];

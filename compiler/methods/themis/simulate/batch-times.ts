@@ -17,7 +17,6 @@ export class BatchTimes {
     this.maxBatch = Math.max(...this.#maxBatch);
   }
 
-  /** Returns the service time of the next batch. */
   nextMs(variant: number, batch: number, cores: number): number {
     const ms = this.#ms[variant]?.[this.cell(variant, batch, cores)] ?? Number.NaN;
     assert(ms > 0, "cores in force have a time");

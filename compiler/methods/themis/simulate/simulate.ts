@@ -339,7 +339,6 @@ class ScaleSimulation {
     if (isChanged && this.#isWarm) this.#observe(nowMs);
   }
 
-  /** Drops a waiting query. */
   #drop(query: number, nowMs: number): void {
     this.#watch?.atMs(nowMs);
     this.#watch?.queryLeaves(query % this.#shape.taskCount);

@@ -38,9 +38,7 @@ interface ScalingCounts {
   readonly settled: number;
 }
 
-/** Totals of one second. */
 interface ThemisTimelineSecond {
-  /** Requests that arrived. */
   readonly requests: number;
   /** Late or dropped requests among them. */
   readonly violations: number;

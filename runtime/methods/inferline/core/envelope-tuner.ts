@@ -71,7 +71,6 @@ export class EnvelopeTuner implements ReplicaTuner {
   /** [taskCount]: workers of the pools that the plan has the tasks on. */
   readonly #most: Uint32Array;
   #changedMs = Number.NEGATIVE_INFINITY;
-  /** Pace of the workers. */
   #pace = 1;
 
   constructor(bundle: InferlineBundle, rule: TunerRule, level: number) {

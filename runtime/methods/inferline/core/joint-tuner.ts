@@ -105,7 +105,6 @@ export class JointTuner implements ReplicaTuner {
   readonly #own;
   readonly #other;
   #level: number;
-  /** Pace of the workers. */
   #pace = 1;
   #firstMs = Number.NaN;
   /** The level that would be better, and since when. */

@@ -28,7 +28,6 @@ interface StageView {
   readonly pool: string;
   /** Time of a full batch. */
   readonly latencyMs: number;
-  /** Throughput of one replica. */
   readonly throughputQps: number;
   /** Mean queries per request. */
   readonly scaleFactor: number;

@@ -87,7 +87,6 @@ function checkFanouts(tasks: readonly PipelineTask[]): void {
   refuse("tasks", `${sum} queries of a request`, `at most ${MAX_QUERIES_PER_REQUEST} at all tasks`);
 }
 
-/** Returns the number of children of each task. */
 function childCountsOf(tasks: readonly PipelineTask[]): number[] {
   const counts = tasks.map(() => 0);
   for (const [index, { parent, feed, entryShare }] of tasks.entries()) {

@@ -47,7 +47,6 @@ export interface PlanLayout {
   readonly poolByInstance: Uint32Array;
   readonly replicasByInstance: Uint32Array;
   readonly batchByInstance: Uint32Array;
-  /** Throughput of one server. */
   readonly throughputQpsByInstance: Float64Array;
 
   readonly nodeCount: number;

@@ -10,7 +10,6 @@ export const DOWN = 0;
 export const IDLE = 1;
 export const BUSY = 2;
 
-/** Counts the workers of all pools. */
 export function workerCountOf({ cluster }: Pick<RamsisBundle, "cluster">): number {
   return cluster.pools.reduce((sum, { workers }) => sum + workers, 0);
 }

@@ -141,7 +141,6 @@ export class OpenRequests {
     else this.fail(request, "queue-full", "the queue of the worker is full");
   }
 
-  /** Fails every request. */
   failAll(...why: Failure): void {
     for (const request of [...this.#requests]) this.fail(request, ...why);
   }

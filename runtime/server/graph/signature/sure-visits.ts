@@ -8,7 +8,6 @@ interface TaskVisits {
   readonly isDerivable: boolean;
 }
 
-/** Tasks in the order of visits. */
 interface VisitedTasks {
   readonly tasks: readonly Pick<StageTask, "edges" | "branch">[];
   readonly entryBranch: Branch;

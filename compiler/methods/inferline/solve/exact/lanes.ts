@@ -9,7 +9,6 @@ export interface Choice extends TaskConfiguration {
   readonly lane: number;
 }
 
-/** Resources that a choice used. */
 export interface ChoiceUse {
   /** The largest batch. */
   readonly batch: number;

@@ -6,7 +6,6 @@ import { workerCountOf } from "stratagem-runtime/internal/methods/ramsis/core/wo
 import { largestWithin, serviceMsByVariant, taskOf } from "../baseline-bundle.ts";
 
 export interface PeerVariant {
-  /** Index in the bundle. */
   readonly index: number;
   readonly name: string;
   readonly accuracy: number;

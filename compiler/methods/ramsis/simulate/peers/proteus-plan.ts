@@ -2,7 +2,6 @@
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { fastestOf, type PeerCluster, type PeerVariant, rateOf } from "./peer-cluster.ts";
 
-/** A variant in the program. */
 export interface ProteusVariant {
   readonly variant: PeerVariant;
   /** The batch that its workers fill. */
