@@ -67,7 +67,11 @@ export class RemoteEndpoint {
     }
   }
 
-  async #ask(url: string, request: HttpRequest, maxBytes: number): Promise<WholeAnswer> {
+  async #ask(
+    url: string,
+    request: Pick<HttpRequest, "method" | "headers" | "body">,
+    maxBytes: number,
+  ): Promise<WholeAnswer> {
     // Idle connections are not watched between batches: two turns let closed ones be noticed.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     try {
@@ -81,9 +85,7 @@ export class RemoteEndpoint {
       throw new RemoteRefusal(url, answer.status, wordsOf(answer.bytes));
     } catch (error) {
       if (error instanceof RemoteRefusal) throw error;
-      const isLate = error instanceof Error && error.name === "TimeoutError";
-      const found = isLate ? `no answer within ${this.#timeoutMs} ms` : causeOf(error);
-      throw new Error(`remote ${url}: ${found}`);
+      throw new Error(`remote ${url}: ${causeOf(error)}`);
     }
   }
 }

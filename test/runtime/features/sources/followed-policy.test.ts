@@ -63,7 +63,7 @@ function publish({ bundle, models }: Published, envelope?: Uint8Array): void {
 async function policyAt(url: string, trust: Trust | null = null): Promise<FollowedPolicy> {
   const store = await PolicyStore.open(join(folder, "store"));
   const one = new FollowedPolicy({
-    source: new HttpSource(url, new HttpClient({ stallMs: 2000 })),
+    source: new HttpSource(url, new HttpClient({ timeoutMs: 2000 })),
     store,
     policy: await store.policy("team"),
     trust,

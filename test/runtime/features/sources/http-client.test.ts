@@ -58,7 +58,7 @@ test("a silent server and one that stops midway are aborted", async () => {
   await new Promise<void>((resolve) => void silent.listen(0, "127.0.0.1", resolve));
   const address = silent.address();
   const port = address !== null && typeof address === "object" ? address.port : 0;
-  const client = new HttpClient({ stallMs: 50 });
+  const client = new HttpClient({ timeoutMs: 50 });
   const asked = client.get(`http://127.0.0.1:${port}/a`, { maxBytes: 10, signal });
   await expect(asked).rejects.toThrow("expected an answer, got: no data for 50 ms");
   silent.close();
@@ -68,7 +68,7 @@ test("a silent server and one that stops midway are aborted", async () => {
     return true;
   };
   const path = join(folder, "file");
-  const patient = new HttpClient({ stallMs: 1000 });
+  const patient = new HttpClient({ timeoutMs: 1000 });
   const halved = patient.download(`${site.url}/a`, path, { maxBytes: 10, signal });
   await expect(halved).rejects.toThrow("no data for 1000 ms");
   expect(readFileSync(path, "utf8")).toBe("half ");
