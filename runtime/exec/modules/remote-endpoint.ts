@@ -21,11 +21,13 @@ import {
 export class RemoteEndpoint {
   /** URL of the model, without a slash at its end. */
   readonly url: string;
+  readonly #model: string;
   readonly #timeoutMs: number;
 
   /** @param url URL of the server. @param timeoutMs limit for one answer. */
   constructor(url: string, model: string, timeoutMs: number) {
     this.url = remoteUrl(url, model);
+    this.#model = model;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -61,7 +63,7 @@ export class RemoteEndpoint {
       MAX_ANSWER_BYTES,
     );
     try {
-      return outputsOf(bytes, headerLengthOf(headers), outputs);
+      return outputsOf(bytes, headerLengthOf(headers), { model: this.#model, outputs });
     } catch (error) {
       throw new Error(`remote ${this.url}/infer: ${oneLine(error)}`);
     }
