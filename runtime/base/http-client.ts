@@ -2,19 +2,13 @@
 import { createReadStream } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Agent, Dispatcher } from "undici";
+import { Deadline, type TimeLimits } from "./deadline.ts";
 
-export interface HttpRequest {
+/** Its limits hold from the look-up of the name to the last byte of the body. */
+export interface HttpRequest extends TimeLimits {
   readonly method?: "GET" | "HEAD" | "POST" | "PUT";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: HttpBody | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Limit for the exchange, from the look-up of the name to the last byte of the body, ms. */
-  readonly timeoutMs: number;
-  /**
-   * Each byte extends the limit by its time at this rate, bytes per ms; `timeoutMs` then limits
-   * pauses too. If left out, bytes extend nothing.
-   */
-  readonly minRate?: number;
   /** Certificate authority of the server, PEM; the system's if left out. */
   readonly ca?: string | undefined;
   /**
@@ -43,9 +37,6 @@ export class RedirectError extends Error {}
 /** More bytes came than allowed. */
 export class TooLargeError extends Error {}
 
-/** The exchange took longer than allowed. */
-export class DeadlineError extends Error {}
-
 const CONNECT_MS = 10_000;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Bytes of a dropped body that are read so that its connection can be used again. */
@@ -60,7 +51,9 @@ const agents = new Map<string | undefined, Agent>();
  * returns.
  */
 export async function openHttp(first: string | URL, request: HttpRequest): Promise<HttpAnswer> {
-  const deadline = new Deadline(request);
+  const { body } = request;
+  const sentBytes = body instanceof Uint8Array ? body.length : (body?.bytes ?? 0);
+  const deadline = new Deadline(request, sentBytes);
   try {
     // While it connects, undici notices no abort.
     return await Promise.race([followed(new URL(first), request, deadline), deadline.passed]);
@@ -178,71 +171,6 @@ export class HttpContent implements AsyncIterable<Buffer> {
   /** Ends the exchange, after a little more of the body. */
   drop(): void {
     void this.#body.dump({ limit: MAX_DROPPED_BYTES }).catch(() => {});
-  }
-}
-
-/** Limit of an exchange: it aborts the exchange when it has passed, or with the caller's signal. */
-class Deadline {
-  readonly #controller = new AbortController();
-  readonly #timeoutMs: number;
-  readonly #minRate: number;
-  readonly #outer: AbortSignal | undefined;
-  readonly #beganMs = performance.now();
-  #heardMs = this.#beganMs;
-  #bytes: number;
-  #timer: NodeJS.Timeout | undefined;
-  /** Rejects when the exchange is aborted. */
-  readonly passed: Promise<never>;
-
-  constructor({ timeoutMs, minRate = Number.POSITIVE_INFINITY, signal, body }: HttpRequest) {
-    this.#timeoutMs = timeoutMs;
-    this.#minRate = minRate;
-    this.#outer = signal;
-    this.#bytes = body instanceof Uint8Array ? body.length : (body?.bytes ?? 0);
-    this.passed = new Promise((_, reject) => {
-      this.signal.addEventListener("abort", () => reject(this.signal.reason), { once: true });
-    });
-    this.passed.catch(() => {});
-    if (signal?.aborted === true) this.#abort();
-    signal?.addEventListener("abort", this.#abort);
-    this.#timer = setTimeout(this.#look, timeoutMs);
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** Called for received bytes. */
-  extend(byteCount: number): void {
-    this.#bytes += byteCount;
-    this.#heardMs = performance.now();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#outer?.removeEventListener("abort", this.#abort);
-  }
-
-  readonly #abort = (): void => this.#controller.abort(this.#outer?.reason);
-
-  /** Reads sockets first: after a pause of this process the answer may already be there. */
-  readonly #look = (): void => void setImmediate(() => setImmediate(() => this.#check()));
-
-  #check(): void {
-    if (this.#timer === undefined) return;
-    const allMs = this.#timeoutMs + this.#bytes / this.#minRate;
-    const pauseMs = this.#minRate === Number.POSITIVE_INFINITY ? allMs : this.#timeoutMs;
-    const endMs = Math.min(this.#beganMs + allMs, this.#heardMs + pauseMs);
-    const leftMs = Math.ceil(endMs - performance.now());
-    if (leftMs > 0) {
-      this.#timer = setTimeout(this.#look, leftMs);
-      return;
-    }
-    const found = `no complete answer within ${Math.round(allMs)} ms`;
-    const isSlow = endMs === this.#beganMs + allMs;
-    const silent = `no data for ${this.#timeoutMs} ms`;
-    this.#controller.abort(new DeadlineError(isSlow ? found : silent));
   }
 }
 

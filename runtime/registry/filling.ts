@@ -1,7 +1,8 @@
 /** Fills a file with a blob, in as many requests as needed while each makes progress. */
 
 import type { FileHandle } from "node:fs/promises";
-import { causeOf, DeadlineError, type HttpAnswer } from "../base/http-client.ts";
+import { DeadlineError } from "../base/deadline.ts";
+import { causeOf, type HttpAnswer } from "../base/http-client.ts";
 import { registryError, TransientError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
 
