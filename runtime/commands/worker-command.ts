@@ -1,8 +1,7 @@
 /** Adds `worker`, which both command lines have. */
 import { type Command, Option } from "commander";
 import { isWorkerUrl, WORKER_URL_FORM } from "../bundle/schema.ts";
-import { listOf } from "../kinds/device-kinds.ts";
-import { address, bytes, count } from "../kinds/kinds.ts";
+import { address, bytes, count, type Kind } from "../kinds/kinds.ts";
 import { DEFAULT_LOG, LOG_HELP, logState } from "../settings/logs.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
 import { TLS_HELP, tlsFiles } from "../settings/tls-files.ts";
@@ -11,10 +10,14 @@ import type { WorkerCommand } from "./worker.ts";
 
 const MIB = 2 ** 20;
 
-const PEERS = {
-  sign: "<urls>",
-  expected: `${WORKER_URL_FORM}; several with semicolons`,
-  isOne: isWorkerUrl,
+const PEERS: Kind<readonly string[]> = {
+  sign: "<url,url>",
+  expected: `${WORKER_URL_FORM}; several with commas`,
+  read: (value) => {
+    const urls = typeof value === "string" ? value.split(",") : [];
+    return urls.length > 0 && urls.every(isWorkerUrl) ? urls : undefined;
+  },
+  write: (value) => value,
 };
 
 export function addWorker(program: Command): void {
@@ -53,9 +56,9 @@ export function addWorker(program: Command): void {
     .addOption(tokenOption("cluster", "workers"))
     .addOption(
       new Option(
-        "--peers <urls>",
+        `--peers ${PEERS.sign}`,
         "workers whose kept tensors it may fetch (default: those of --policy and the cluster)",
-      ).argParser(readAs(listOf(PEERS))),
+      ).argParser(readAs(PEERS)),
     )
     .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
     .option("--store <folder>", "where models of the cluster are kept (default: as serve)")
