@@ -5,6 +5,7 @@ import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
+import { OTHER_SERVERS } from "./other-servers.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
 import { RELOADS } from "./reloads.ts";
@@ -24,6 +25,7 @@ export const PARTS: readonly Part[] = [
   WORKERS,
   FILES,
   HUNG,
+  OTHER_SERVERS,
   OVERLOAD,
   STOPS,
   RELOADS,
