@@ -2,8 +2,6 @@
 
 /** Consecutive batches that a worker failed and another ran, after which it is taken out. */
 const MOST_FAULTS = 3;
-/** Consecutive failed batches of all workers, after which one of them is restarted. */
-const MOST_ALIKE = 8;
 /** Wait of a worker that is taken out a second time; it doubles each time. */
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
@@ -13,6 +11,8 @@ const MEMORY_MS = 60_000;
 interface Record {
   /** Consecutive batches that it and the workers before it failed. */
   failures: number;
+  /** Failures after which it is tried with an input that ran before. */
+  nextTrial: number;
   /** Consecutive batches that it failed and another worker ran. */
   faults: number;
   /** Times that it was taken out or lost in a row. */
@@ -24,31 +24,17 @@ interface Record {
 
 /**
  * Tells workers that fail their batches from batches that fail on every worker. A batch that one
- * worker fails and another runs is the worker's fault; a batch that two fail is the fault of the
- * model or its inputs, unless every worker fails every batch: then a restarted worker shows which.
+ * worker fails and another runs is the worker's fault. If no other runs it, an input that ran before
+ * shows whether the worker is at fault, or the model's new input.
  */
 export class WorkerTrust {
   readonly #records: readonly Record[];
-  /** Consecutive batches that failed wherever they ran. */
-  #alike = 0;
-  #alikeWaitMs = FIRST_WAIT_MS;
-  #nextRestartMs = Number.NEGATIVE_INFINITY;
 
   constructor(workerCount: number) {
-    this.#records = Array.from({ length: workerCount }, () => {
-      return {
-        failures: 0,
-        faults: 0,
-        outs: 0,
-        outMs: Number.NEGATIVE_INFINITY,
-        hasAnswered: false,
-      };
-    });
-  }
-
-  /** Whether every worker fails every batch. */
-  get isWidespread(): boolean {
-    return this.#alike >= MOST_ALIKE;
+    this.#records = Array.from({ length: workerCount }, () => ({
+      ...{ failures: 0, nextTrial: MOST_FAULTS, faults: 0 },
+      ...{ outs: 0, outMs: Number.NEGATIVE_INFINITY, hasAnswered: false },
+    }));
   }
 
   /** Returns how many batches a worker has failed in a row, wherever the fault lies. */
@@ -65,9 +51,7 @@ export class WorkerTrust {
     record.failures = 0;
     record.faults = 0;
     record.hasAnswered = true;
-    if (this.#alike === 0) return;
-    this.#alike = 0;
-    this.#alikeWaitMs = FIRST_WAIT_MS;
+    record.nextTrial = MOST_FAULTS;
   }
 
   /**
@@ -77,33 +61,30 @@ export class WorkerTrust {
   onFault(worker: number, nowMs: number): boolean {
     const record = this.#of(worker);
     record.faults++;
-    const isOnTrial = !record.hasAnswered && this.#outsOf(record, nowMs) > 0;
-    return record.faults >= MOST_FAULTS || isOnTrial;
+    const isReturning = !record.hasAnswered && this.#outsOf(record, nowMs) > 0;
+    return record.faults >= MOST_FAULTS || isReturning;
   }
 
-  /**
-   * Called when a batch failed on every worker that tried it.
-   * @returns whether to restart the worker, since no batch succeeds anywhere.
-   */
-  onFailedAlike(nowMs: number): boolean {
-    this.#alike++;
-    if (!this.isWidespread || nowMs < this.#nextRestartMs) return false;
-    this.#nextRestartMs = nowMs + this.#alikeWaitMs;
-    this.#alikeWaitMs = Math.min(LONGEST_WAIT_MS, 2 * this.#alikeWaitMs);
+  /** Whether a worker is to be tried with an input that ran before; asked after a failure. */
+  isOnTrial(worker: number): boolean {
+    const record = this.#of(worker);
+    if (record.failures < record.nextTrial) return false;
+    record.nextTrial = 2 * record.failures;
     return true;
   }
 
   /**
    * Called when a worker is taken out, or was lost under a batch.
-   * @returns how long it stays out once it is ready again, ms: 0 the first time, and if it has
-   * run batches since.
+   * @param isTakenOut false for a lost one, which counts only if it had run no batch.
+   * @returns how long it stays out once it is ready again, ms: 0 the first time.
    */
-  onOut(worker: number, nowMs: number): number {
+  onOut(worker: number, nowMs: number, isTakenOut: boolean): number {
     const record = this.#of(worker);
-    const isFirst = record.hasAnswered && record.faults < MOST_FAULTS;
+    const isFirst = !isTakenOut && record.hasAnswered;
     record.outs = isFirst ? 0 : this.#outsOf(record, nowMs) + 1;
     record.outMs = nowMs;
     record.faults = 0;
+    record.nextTrial = record.failures + 1;
     record.hasAnswered = false;
     if (record.outs < 2) return 0;
     return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (record.outs - 2));

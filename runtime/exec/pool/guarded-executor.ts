@@ -18,6 +18,7 @@ import {
 } from "../models/executor.ts";
 import type { LossCause } from "../models/scaler.ts";
 import { rowsOfBatch } from "../tensors/batch-rows.ts";
+import { zerosOf } from "../tensors/host-tensors.ts";
 import type { AssignedProcessExecutor, AssignedProcessHandlers } from "./assigned-pool.ts";
 import type { ProcessExecutor, ProcessExecutorHandlers } from "./worker-pool.ts";
 
@@ -31,6 +32,9 @@ export interface GuardOptions {
   /** Receives messages for the operator. */
   readonly onNotice: (message: string) => void;
 }
+
+/** Time between notices of batches that fail on every worker. */
+const NOTICE_MS = 60_000;
 
 /** A worker slot. */
 interface Seat {
@@ -83,8 +87,10 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
   #inner: E | undefined;
   #onRetried: ExecutorHandlers["onRetried"];
   #isClosed = false;
-  /** Whether the operator knows that every worker fails. */
-  #isReported = false;
+  /** One row of each variant that ran, to try workers with; null if it cannot be kept. */
+  readonly #samples: (Batch | null | undefined)[] = [];
+  /** When the operator was last notified of batches that fail everywhere. */
+  #noticeMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -140,7 +146,7 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
       seat.last = running;
       return this.#checked(slot, batch, await running);
     } catch (error) {
-      if (error instanceof WorkerLostError && !seat.isOut) seat.waitMs = this.#onOut(slot);
+      if (error instanceof WorkerLostError && !seat.isOut) seat.waitMs = this.#onOut(slot, false);
       if (!(error instanceof InferenceError) || error instanceof RowsRefusedError) throw error;
       this.#trust.onFailed(slot);
       return this.#runAgain(slot, batch, error);
@@ -187,12 +193,13 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
     else seat.timer = setTimeout(up, waitMs).unref();
   }
 
-  #onOut(slot: number): number {
-    return this.#trust.onOut(slot, this.#options.nowMs());
+  #onOut(slot: number, isTakenOut: boolean): number {
+    return this.#trust.onOut(slot, this.#options.nowMs(), isTakenOut);
   }
 
   /** @throws InferenceError for a result that does not have the batch's rows. */
-  #checked(slot: number, { variant, rows }: Batch, result: BatchResult): BatchResult {
+  #checked(slot: number, batch: Batch, result: BatchResult): BatchResult {
+    const { variant, rows } = batch;
     const model = this.#options.variants[variant];
     const outputs = model?.outputsAreRows === false ? [] : result.outputs;
     for (const [index, { shape }] of outputs.entries()) {
@@ -201,14 +208,16 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
       throw new InferenceError(name, `output "${output}": got ${shape[0]} rows for ${rows}`);
     }
     this.#trust.onAnswered(slot);
-    this.#isReported = false;
+    if (this.#samples[variant] === undefined && model !== undefined) {
+      this.#samples[variant] = sampleOf(model, batch);
+    }
     return result;
   }
 
   /** Runs a failed batch on another worker, which shows whose fault the failure is. */
   async #runAgain(slot: number, batch: Batch, error: InferenceError): Promise<BatchResult> {
     const other = this.#anotherFor(slot, batch);
-    if (other < 0) return this.#failAlike(slot, batch, error);
+    if (other < 0) return this.#failAlike([slot, slot], batch, error);
     if (!this.#isInTime(batch)) throw error;
     this.#onRetried?.(slot, batch.rows);
     try {
@@ -221,7 +230,7 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
       if (second instanceof RowsRefusedError) throw second;
       if (!(second instanceof InferenceError)) throw error;
       this.#trust.onFailed(other);
-      return this.#failAlike(other, batch, error);
+      return this.#failAlike([slot, other], batch, error);
     }
   }
 
@@ -236,26 +245,55 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
    * Fails a batch that failed on every worker that tried it. @throws InferenceError; of several
    * rows RowsRefusedError that names those at fault.
    */
-  async #failAlike(slot: number, batch: Batch, error: InferenceError): Promise<never> {
-    const { variants, onNotice, nowMs } = this.#options;
-    if (this.#trust.onFailedAlike(nowMs())) {
-      this.#takeOut(slot, `every worker fails every batch: ${error.message}`);
-    }
-    if (this.#trust.isWidespread) {
-      if (!this.#isReported) {
-        onNotice(`no worker runs a batch: the model or its inputs are at fault: ${error.message}`);
-      }
-      this.#isReported = true;
+  async #failAlike(
+    [slot, last]: readonly [slot: number, last: number],
+    batch: Batch,
+    error: InferenceError,
+  ): Promise<never> {
+    const { variants } = this.#options;
+    if (this.#trust.isOnTrial(slot) && (await this.#isBroken(slot, batch))) {
+      this.#takeOut(slot, `it fails an input that it can run: ${error.message}`);
       throw error;
     }
+    this.#notify(error);
     const variant = variants[batch.variant];
     if (batch.rows === 1 && error.isRefusal) {
       throw new RowsRefusedError(variant?.name ?? "", error.reason, [0]);
     }
     if (batch.rows === 1 || variant === undefined) throw error;
-    const bad = await this.#badRows(slot, batch, variant, error);
+    const bad = await this.#badRows(last, batch, variant, error);
     if (bad.length === batch.rows) throw error;
     throw new RowsRefusedError(variant.name, error.reason, bad, error.isRefusal);
+  }
+
+  /** Whether a worker fails an input of the same variant that ran before, or zeros. */
+  async #isBroken(slot: number, { variant }: Batch): Promise<boolean> {
+    const sample = this.#samples[variant] ?? this.#zerosFor(variant);
+    if (sample === null) return false;
+    try {
+      await this.#runAsGuest(slot, sample);
+      return false;
+    } catch (error) {
+      return error instanceof InferenceError;
+    }
+  }
+
+  /** Returns a row of zeros, with which workers warm up; null if the variant may refuse it. */
+  #zerosFor(variant: number): Batch | null {
+    const model = this.#options.variants[variant];
+    if (model === undefined || model.mayRefuseZeros === true || model.buckets !== undefined) {
+      return null;
+    }
+    return { variant, rows: 1, inputs: model.inputs.map((info) => [zerosOf(info, 1)]) };
+  }
+
+  #notify({ message }: InferenceError): void {
+    const nowMs = this.#options.nowMs();
+    if (nowMs - this.#noticeMs < NOTICE_MS) return;
+    this.#noticeMs = nowMs;
+    this.#options.onNotice(
+      `a batch fails on every worker, so its input or the model is at fault: ${message}`,
+    );
   }
 
   /**
@@ -347,7 +385,7 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
     const seat = this.seatAt(slot);
     if (seat.isOut || this.#isClosed) return;
     seat.isOut = true;
-    seat.waitMs = this.#onOut(slot);
+    seat.waitMs = this.#onOut(slot, true);
     this.inner.recycle(slot, reason);
   }
 }
@@ -396,4 +434,12 @@ class GuardedAssigned
     seat.held = [];
     seat.assigned = variants;
   }
+}
+
+/** Returns a copy of the first row of a batch; null if it cannot be told from the others. */
+function sampleOf(variant: VariantModel, batch: Batch): Batch | null {
+  const row = rowsOfBatch(variant, batch, 0, 1);
+  if (row === null) return null;
+  const { stays: _, deadlineMs: __, ...sample } = row;
+  return { ...sample, inputs: row.inputs.map((parts) => parts.map((part) => part.slice())) };
 }

@@ -18,50 +18,47 @@ describe("a worker that fails what others run", () => {
     const trust = new WorkerTrust(2);
     trust.onAnswered(0);
     for (let fault = 0; fault < 3; fault++) trust.onFault(0, fault);
-    const waitsMs = [trust.onOut(0, 3)];
+    const waitsMs = [trust.onOut(0, 3, true)];
     for (let round = 0; round < 8; round++) {
       const nowMs = 10_000 * (round + 1);
       expect(trust.onFault(0, nowMs)).toBe(true);
-      waitsMs.push(trust.onOut(0, nowMs));
+      waitsMs.push(trust.onOut(0, nowMs, true));
     }
     expect(waitsMs).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000]);
   });
 
   test("is trusted again once it has run a batch, and after a minute", () => {
     const trust = new WorkerTrust(1);
-    expect(trust.onOut(0, 0)).toBe(0);
-    expect(trust.onOut(0, 1)).toBe(1000);
+    expect(trust.onOut(0, 0, false)).toBe(0);
+    expect(trust.onOut(0, 1, false)).toBe(1000);
     trust.onAnswered(0);
     expect(trust.onFault(0, 2)).toBe(false);
-    expect(trust.onOut(0, 3)).toBe(0);
-    expect(trust.onOut(0, 4)).toBe(0);
-    expect(trust.onOut(0, 5)).toBe(1000);
-    expect(trust.onOut(0, 60_005)).toBe(0);
+    expect(trust.onOut(0, 3, false)).toBe(0);
+    expect(trust.onOut(0, 4, false)).toBe(0);
+    expect(trust.onOut(0, 5, false)).toBe(1000);
+    expect(trust.onOut(0, 60_005, false)).toBe(0);
   });
 
   test("that is lost under each of its batches waits as well", () => {
     const trust = new WorkerTrust(1);
-    expect([0, 1, 2, 3].map((nowMs) => trust.onOut(0, nowMs))).toEqual([0, 1000, 2000, 4000]);
+    expect([0, 1, 2, 3].map((nowMs) => trust.onOut(0, nowMs, false))).toEqual([
+      0, 1000, 2000, 4000,
+    ]);
   });
 });
 
-describe("batches that fail on every worker", () => {
-  test("let one worker be restarted after the eighth, then at growing intervals", () => {
-    const trust = new WorkerTrust(2);
-    const restartsMs: number[] = [];
-    for (let nowMs = 0; nowMs < 20_000; nowMs += 100) {
-      if (trust.onFailedAlike(nowMs)) restartsMs.push(nowMs);
-    }
-    expect(restartsMs).toEqual([700, 1700, 3700, 7700, 15_700]);
-    expect(trust.isWidespread).toBe(true);
-  });
-
-  test("count from the last batch that any worker ran", () => {
-    const trust = new WorkerTrust(2);
-    for (let batch = 0; batch < 100; batch++) {
-      if (batch % 7 === 6) trust.onAnswered(1);
-      expect(trust.onFailedAlike(batch)).toBe(false);
-    }
-    expect(trust.isWidespread).toBe(false);
-  });
+test("a worker is tried after three failures, then after twice as many each time", () => {
+  const trust = new WorkerTrust(1);
+  const trials: number[] = [];
+  for (let failure = 1; failure <= 30; failure++) {
+    trust.onFailed(0);
+    if (trust.isOnTrial(0)) trials.push(failure);
+  }
+  expect(trials).toEqual([3, 6, 12, 24]);
+  trust.onOut(0, 0, false);
+  trust.onFailed(0);
+  expect(trust.isOnTrial(0)).toBe(true);
+  trust.onAnswered(0);
+  trust.onFailed(0);
+  expect([trust.isOnTrial(0), trust.failuresOf(0)]).toEqual([false, 1]);
 });
