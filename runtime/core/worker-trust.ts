@@ -23,9 +23,9 @@ interface Record {
 }
 
 /**
- * Tells workers that fail their batches from batches that fail on every worker. A batch that one
- * worker fails and another runs is the worker's fault. If no other runs it, an input that ran before
- * shows whether the worker is at fault, or the model's new input.
+ * Distinguishes workers that fail their batches from batches that fail on every worker. A batch
+ * that one worker fails and another runs is the worker's fault. If no other runs it, an input that
+ * ran before shows whether the worker or the new input is at fault.
  */
 export class WorkerTrust {
   readonly #records: readonly Record[];
@@ -65,7 +65,7 @@ export class WorkerTrust {
     return record.faults >= MOST_FAULTS || isReturning;
   }
 
-  /** Whether a worker is to be tried with an input that ran before; asked after a failure. */
+  /** Returns, after a failure, whether to try the worker with an input that ran before. */
   isOnTrial(worker: number): boolean {
     const record = this.#of(worker);
     if (record.failures < record.nextTrial) return false;

@@ -30,7 +30,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   "by closing the connection": (response) => response.destroy(),
 };
 
-/** A worker's own server between it and the front end: it fails batches while it is told to. */
+/** A worker's own server between it and the front end: it fails batches on demand. */
 class Failing {
   failure: Failure | null = null;
   failed = 0;

@@ -357,8 +357,8 @@ class GuardedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
   }
 
   /**
-   * Returns the worker that can run the batch and has failed least, without a guest if there is
-   * one; -1 if there is none.
+   * Returns the worker that can run the batch and has failed least, preferably without a
+   * guest; -1 if no other can.
    */
   #anotherFor(slot: number, { variant }: Batch): number {
     const { variants, poolBySlot } = this.#options;
@@ -436,7 +436,7 @@ class GuardedAssigned
   }
 }
 
-/** Returns a copy of the first row of a batch; null if it cannot be told from the others. */
+/** Returns a copy of the first row of a batch; null if rows cannot be separated. */
 function sampleOf(variant: VariantModel, batch: Batch): Batch | null {
   const row = rowsOfBatch(variant, batch, 0, 1);
   if (row === null) return null;

@@ -4,7 +4,7 @@ import { elementBytesOf } from "./host-tensors.ts";
 
 /**
  * Returns `count` rows of a batch from row `first` on.
- * @returns null if they cannot be told apart: inputs that stayed on a worker, or that are not rows.
+ * @returns null if rows cannot be separated: inputs stayed on a worker, or are not rows.
  */
 export function rowsOfBatch(
   { inputs: infos }: VariantModel,
