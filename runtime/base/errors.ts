@@ -38,6 +38,7 @@ const COMMAND_ERRORS = {
   RUNTIME_ROLLBACK: "the bundle is older than one that this site has used",
   RUNTIME_SOURCE: "a source of bundles is unreachable, or has something other than expected",
   RUNTIME_STORE: "the folder that stores the bundles of sources cannot be used",
+  RUNTIME_INTERNAL: "a bug of the program; the message names the place",
   RUNTIME_CLUSTER: "the NATS server of the cluster does not answer, or refuses the credentials",
 } as const;
 
@@ -82,6 +83,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
   RUNTIME_SOURCE: EXIT_CODES.badInput,
   RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_INTERNAL: EXIT_CODES.internal,
   RUNTIME_CLUSTER: EXIT_CODES.badInput,
 };
 

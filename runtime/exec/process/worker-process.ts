@@ -80,10 +80,7 @@ export class WorkerProcess {
   /** Why it ended or will, if known; otherwise the exit status gives the reason. */
   #reason: string | null = null;
 
-  /**
-   * @throws Error if the operating system refuses another process at once; later refusals end the
-   * worker.
-   */
+  /** A process that the operating system refuses ends the worker, soon. */
   constructor(
     setup: WorkerSetup,
     limits: WorkerLimits,
@@ -357,7 +354,8 @@ export class ProcessEnd {
   }
 
   kill(): void {
-    this.#child.kill("SIGKILL");
+    // Without a pid, Node would signal the whole group of this process.
+    if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
     this.#wait(KILL_GRACE_MS, () => {
       this.#child.unref();
       this.#end("it survived being killed");
