@@ -8,6 +8,7 @@ import { MODELS } from "./models.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
 import { RELOADS } from "./reloads.ts";
+import { SHORTAGES } from "./shortages.ts";
 import { SLOW } from "./slow.ts";
 import { SOAK } from "./soak.ts";
 import { SPECS } from "./specs.ts";
@@ -25,6 +26,7 @@ export const PARTS: readonly Part[] = [
   FILES,
   HUNG,
   OVERLOAD,
+  SHORTAGES,
   STOPS,
   RELOADS,
   SOAK,

@@ -72,7 +72,9 @@ export function lackOf(
     const workers = count === 1 ? "1 worker needs" : `${count} workers need`;
     return `${workers} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
   }
-  const ofWorkers = { [`${count === 1 ? "1 worker" : `${count} workers`} and models`]: sum(filesOf) };
+  const ofWorkers = {
+    [`${count === 1 ? "1 worker" : `${count} workers`} and models`]: sum(filesOf),
+  };
   return lackOfFiles({ ...parts, ...ofWorkers }, means.files);
 }
 

@@ -164,7 +164,9 @@ export class StoredPolicy {
   async stored(): Promise<readonly string[]> {
     const names = await readdir(join(this.folder, "revisions"));
     const facts = await Promise.all(names.map((name) => readRevision(this.#folderOf(name))));
-    const known = facts.flatMap((each) => each ?? []).sort((one, other) => (one.at < other.at ? 1 : -1));
+    const known = facts
+      .flatMap((each) => each ?? [])
+      .sort((one, other) => (one.at < other.at ? 1 : -1));
     return known.map(({ id }) => id);
   }
 

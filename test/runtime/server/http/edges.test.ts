@@ -1,7 +1,12 @@
 /** What clients get that speak HTTP badly, or oddly: an answer with a reason, each in its turn. */
+import { closeSync, openSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { httpWire } from "../../../../lab/campaign/wire/http-wire.ts";
 import { runMalformed } from "../../../../lab/campaign/wire/malformed-run.ts";
+import {
+  Descriptors,
+  SURPLUS_DESCRIPTORS,
+} from "../../../../runtime/server/connections/descriptors.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve, servedBundle } from "../harness.ts";
 import { exchange, reasonOf, Wire } from "../wire.ts";
 
@@ -253,6 +258,33 @@ describe("more connections than there is room for", () => {
     expect([reply?.status, reply?.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(reasonOf(reply)).toBe("expected at most 2 connections");
     for (const wire of asked) wire.socket.destroy();
+  });
+
+  test("where descriptors are short, a new one is rejected, and the last are closed", async () => {
+    // The system gives the lowest number that is free: that of the next connection, or one above.
+    const descriptors = new Descriptors(1000);
+    const harness = await serve({ descriptors });
+    const wire = await Wire.open(harness);
+    wire.send(LIVE);
+    await wire.until("true");
+    const fd = openSync("/dev/null", "r");
+    closeSync(fd);
+    descriptors.keep(1000 - descriptors.kept - fd);
+    const [reply] = await exchange(harness, LIVE);
+    expect([reply?.status, reply?.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(reasonOf(reply)).toContain("descriptors of the server are kept for its workers");
+    descriptors.keep(SURPLUS_DESCRIPTORS);
+    const last = await Wire.open(harness);
+    last.send(LIVE);
+    await last.ended;
+    expect(last.replies()).toEqual([]);
+    wire.send(LIVE);
+    await expect.poll(() => wire.replies().length).toBe(2);
+    const counted = harness.server.metricLines().flatMap((one) => {
+      return one.kind === "sample" && one.labels["reason"] === "no descriptors" ? [one.value] : [];
+    });
+    expect(counted).toEqual([2]);
+    wire.socket.destroy();
   });
 });
 
