@@ -129,7 +129,7 @@ function workersOf({ pid }: ChildProcess): number[] {
   return texts.join(" ").trim().split(/\s+/).filter(Boolean).map(Number);
 }
 
-/** @param kept takes the connection, which is closed otherwise. @returns the status, or what else. */
+/** @param kept takes the connection, which is closed otherwise. @returns the status or "closed". */
 async function answerOf(port: number, path: string, kept?: Socket[]): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   const answer = await new Promise<string>((resolve) => {

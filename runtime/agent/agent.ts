@@ -108,7 +108,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     access.close();
   };
   return {
-    url: urlOf(server, access, { host }),
+    url: urlOf(server, access.tls !== undefined, { host }),
     started: loadFirst(state, catalog, options),
     document: () => agentDocument(state),
     pids: () => new Map(state.models.held.map(({ model, pid }) => [model.name, pid])),

@@ -103,3 +103,10 @@ export class RuntimeError extends Error {
 export function isRuntimeError(error: unknown): error is BundleError | RuntimeError {
   return error instanceof BundleError || error instanceof RuntimeError;
 }
+
+const SHORTAGES = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
+
+/** Whether a call failed for lack of descriptors, processes or memory. */
+export function isShortage(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && SHORTAGES.has(String(error.code));
+}

@@ -1,9 +1,14 @@
 /** Parts that both command lines share: loading commands, printing, and reporting errors. */
 import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
-import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
+import {
+  EXIT_CODE_BY_ERROR,
+  EXIT_CODES,
+  isRuntimeError,
+  isShortage,
+  RuntimeError,
+} from "../base/errors.ts";
 import { onceNpmIsGone } from "../base/npm-parent.ts";
-import { isShortage } from "../base/shortage.ts";
 import type { Kind } from "../kinds/kinds.ts";
 import { removedCommand, removedOptionIn } from "../settings/removed.ts";
 import type { CommandResult } from "./command-result.ts";
@@ -51,7 +56,7 @@ export async function runProgram(
     fail(error, null);
     process.exit();
   });
-  const onPending = () => fail(`${name ?? "the program"}: the process ended with work pending`, null);
+  const onPending = () => fail(`${name}: the process ended with work pending`, null);
   process.once("beforeExit", onPending);
   program
     .option("--json", "one JSON document on stdout")

@@ -29,9 +29,9 @@ const SOURCE_FILES = 4;
 const LEAST_CONNECTIONS = 64;
 
 interface FileBudget {
-  /** What parts other than workers need at least, by their names in messages. */
+  /** Least descriptors of parts other than workers, by their names in messages. */
   readonly parts: FileParts;
-  /** What connections leave to others. */
+  /** Judges connections by the descriptors that they leave to others. */
   readonly descriptors: Descriptors;
 }
 

@@ -100,24 +100,26 @@ test.each([
   );
   for (const [command, runs] of Object.entries(cases)) {
     for (const args of runs) {
-      const { code, stderr } = await run(cli, command, args);
-      const told = `${name} ${command} ${args.join(" ")}: ${code} ${stderr}`;
+      const { code, output } = await run(cli, command, args);
+      const told = `${name} ${command} ${args.join(" ")}: ${code} ${output}`;
       if (command === "keygen") expect([0, ...CODES], told).toContain(code);
       else expect(CODES, told).toContain(code);
-      if (code !== 0) expect(stderr, told).toMatch(/^([A-Z]+_[A-Z_]+ |error: |[A-Za-z])/);
-      expect(stderr, told).not.toMatch(/RUNTIME_INTERNAL|\n\s+at /);
+      expect(output.trim(), told).not.toBe("");
+      expect(output, told).not.toMatch(/RUNTIME_INTERNAL|\n\s+at /);
     }
   }
 });
 
 async function run(cli: string, command: string, args: readonly string[]) {
   const child = spawn(process.execPath, [cli, command, ...args], {
-    stdio: ["ignore", "ignore", "pipe"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr += chunk;
-  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
   const [code]: (number | null)[] = await once(child, "close");
-  return { code, stderr };
+  return { code, output };
 }

@@ -354,7 +354,7 @@ export class ProcessEnd {
   }
 
   kill(): void {
-    // Without a pid, Node would signal the whole group of this process.
+    // Node signals the whole group of this process if there is no pid.
     if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
     this.#wait(KILL_GRACE_MS, () => {
       this.#child.unref();

@@ -2,7 +2,7 @@
 import { ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
-import { isShortage } from "../../base/shortage.ts";
+import { isShortage } from "../../base/errors.ts";
 import { modelEnvironment } from "../../devices/model-environment.ts";
 
 /**

@@ -64,7 +64,8 @@ function noticeOf(
 ): string {
   const damaged = lastGood === undefined ? "its record is" : `revision ${lastGood} is`;
   const reason = fault?.message ?? `${damaged} missing or damaged`;
-  return `the last good bundle cannot be used: ${reason}; following that of ${at}, SHA-256 ${sha256}`;
+  const chosen = `following that of ${at}, SHA-256 ${sha256}`;
+  return `the last good bundle cannot be used: ${reason}; ${chosen}`;
 }
 
 /**

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { access, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { isShortage } from "../../base/shortage.ts";
+import { isShortage } from "../../base/errors.ts";
 import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
 import { sidecarOf } from "../../bundles/shipping/sidecars.ts";
 import type { StoreFiles } from "./store-files.ts";
@@ -273,7 +273,7 @@ function sha256Of(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-/** Returns null for a file that is missing or damaged. @throws the error if this process is short. */
+/** Returns null for a missing or damaged file. @throws the error if descriptors are short. */
 function unlessShort(error: unknown): null {
   if (isShortage(error)) throw error;
   return null;

@@ -17,7 +17,7 @@ export class WatchedFiles {
    * @param onChange reads the files again; must not reject. Not called at the start. Unless it
    * returns true, the next check reads them again: the reason may have been a lack of descriptors.
    */
-  constructor(paths: readonly string[], onChange: () => Promise<boolean>, lookMs: number = LOOK_MS) {
+  constructor(paths: readonly string[], onChange: () => Promise<boolean>, lookMs = LOOK_MS) {
     this.#paths = paths;
     this.#onChange = onChange;
     this.#timer = setInterval(() => void this.look(), lookMs).unref();

@@ -16,9 +16,9 @@ export class Descriptors {
     this.limit = limit;
   }
 
-  /** Descriptors that connections leave free. */
+  /** Descriptors that connections leave free: at most half, if the limit was not checked. */
   get kept(): number {
-    return this.#kept;
+    return Math.min(this.#kept, Math.floor(this.limit / 2));
   }
 
   keep(count: number): void {
@@ -30,7 +30,7 @@ export class Descriptors {
    * free one, so that all below it are in use.
    */
   roomFor(socket: Socket): Room {
-    const over = descriptorOf(socket) - (this.limit - this.#kept);
+    const over = descriptorOf(socket) - (this.limit - this.kept);
     if (over < 0) return "free";
     return over < SURPLUS_DESCRIPTORS ? "surplus" : "none";
   }

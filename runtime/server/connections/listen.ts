@@ -1,7 +1,6 @@
 /** Starts to listen, and outlives connections that the system cannot accept. */
 import type { Server } from "node:net";
 import { RuntimeError } from "../../base/errors.ts";
-import type { Access } from "../access/access.ts";
 import type { Connections } from "./connections.ts";
 
 /**
@@ -46,13 +45,9 @@ export function listen(
 }
 
 /** Base URL of a server that listens. */
-export function urlOf(
-  server: Server,
-  { tls }: Pick<Access, "tls">,
-  { host }: Pick<ListenPlace, "host">,
-): string {
+export function urlOf(server: Server, isTls: boolean, { host }: Pick<ListenPlace, "host">): string {
   const address = server.address();
   if (address === null || typeof address === "string") return `unix:${address}`;
-  const scheme = tls === undefined ? "http" : "https";
+  const scheme = isTls ? "https" : "http";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
 }

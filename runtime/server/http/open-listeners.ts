@@ -70,7 +70,7 @@ export async function openListeners(
   }
   const urlFor = (need: Need) => {
     const found = opened.find(({ listener }) => listener.needs.has(need));
-    return found === undefined ? "" : urlOf(found.server, access, found.listener);
+    return found === undefined ? "" : urlOf(found.server, access.tls !== undefined, found.listener);
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
   return { urls, stop, close };
