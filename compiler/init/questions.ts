@@ -1,5 +1,6 @@
 /** Questions of `init` on a terminal; an empty answer selects the default in brackets. */
 import { createInterface } from "node:readline/promises";
+import { InterruptedError } from "../base/errors.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
 
 export type Ask = (question: string) => Promise<string>;
@@ -64,8 +65,22 @@ export function readAccuracy(text: string): number | undefined {
   return digits !== "" && accuracy <= 1 ? accuracy : undefined;
 }
 
-/** Asks on a terminal; must be closed to end the process. */
-export function terminalAsk(): { readonly ask: Ask; readonly close: () => void } {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  return { ask: (question) => terminal.question(question), close: () => terminal.close() };
+/**
+ * Asks on a terminal; must be closed to end the process.
+ * @throws InterruptedError from `ask` at the end of the input, as after Ctrl-D or Ctrl-C.
+ */
+export function terminalAsk(
+  input: NodeJS.ReadableStream = process.stdin,
+  output: NodeJS.WritableStream = process.stderr,
+): { readonly ask: Ask; readonly close: () => void } {
+  const terminal = createInterface({ input, output });
+  // A question that is open then is never answered otherwise.
+  const ended = new Promise<never>((_, reject) => {
+    terminal.once("close", () => reject(new InterruptedError()));
+  });
+  ended.catch(() => {});
+  return {
+    ask: (question) => Promise.race([terminal.question(question), ended]),
+    close: () => terminal.close(),
+  };
 }

@@ -97,6 +97,8 @@ export class LevelWorkers<L extends Level = Level> {
     this.#options.signal.throwIfAborted();
     const { jobs, onProgress } = this.#options;
     while (this.#workers.length < Math.min(jobs, requests.length)) this.#start();
+    // The system has refused a process: the reason arrives as an event.
+    if (this.#workers.some(({ pid }) => pid === undefined)) await this.#failure;
     this.#total += requests.length;
     const replies: LevelReply<L>[] = [];
     let next = 0;
@@ -167,14 +169,18 @@ export class LevelWorkers<L extends Level = Level> {
       const isOfMemory = code === ABORTED_CODE || OUT_OF_MEMORY.includes(signal ?? "");
       this.#fail(isOfMemory ? new SolverMemoryError(ended) : new Error(`${ENDED} with ${ended}`));
     });
-    worker.send(this.#frame);
+    if (worker.pid !== undefined) worker.send(this.#frame);
     this.#workers.push(worker);
   }
 }
 
 function ended(worker: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
-    if (worker.exitCode !== null || worker.signalCode !== null) resolve();
+    const { pid, exitCode, signalCode } = worker;
+    if (pid === undefined || exitCode !== null || signalCode !== null) {
+      resolve();
+      return;
+    }
     worker.once("exit", () => resolve());
     worker.once("error", () => resolve());
     worker.kill("SIGKILL");

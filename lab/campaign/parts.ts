@@ -9,6 +9,7 @@ import { OTHER_SERVERS } from "./other-servers.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
 import { RELOADS } from "./reloads.ts";
+import { SHORTAGES } from "./shortages.ts";
 import { SLOW } from "./slow.ts";
 import { SOAK } from "./soak.ts";
 import { SPECS } from "./specs.ts";
@@ -27,6 +28,7 @@ export const PARTS: readonly Part[] = [
   HUNG,
   OTHER_SERVERS,
   OVERLOAD,
+  SHORTAGES,
   STOPS,
   RELOADS,
   SOAK,

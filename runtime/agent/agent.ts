@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
+import { fileLimit } from "../exec/limits/means.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
 import type { CpuFallback } from "../exec/models/model-facts.ts";
 import type { WorkerDevice } from "../exec/models/worker-device.ts";
@@ -9,6 +10,8 @@ import { Access, type AccessOptions, exposureOf } from "../server/access/access.
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 import { ByteBudget } from "../server/bodies/body-memory.ts";
 import { Connections } from "../server/connections/connections.ts";
+import { Descriptors } from "../server/connections/descriptors.ts";
+import { listen, urlOf } from "../server/connections/listen.ts";
 import { forceServer, stopServer } from "../server/http/stopping.ts";
 import { AgentCounts } from "./agent-counts.ts";
 import { agentServer } from "./agent-server.ts";
@@ -17,7 +20,6 @@ import { DeviceChoice } from "./device-choice.ts";
 import { Fence } from "./fence.ts";
 import { HeldModels } from "./held-models.ts";
 import { KeptValues } from "./kept-values.ts";
-import { listenAt } from "./listening.ts";
 import { type FetchModel, ModelCatalog } from "./model-catalog.ts";
 import { RunIds } from "./run-ids.ts";
 import { Turns } from "./turns.ts";
@@ -75,6 +77,8 @@ export interface Agent {
   close(): Promise<void>;
 }
 
+/** Descriptors that connections leave to processes of models, model files and copied values. */
+const KEPT_FILES = 96;
 /** Bodies held at a time: the batch that computes, the one that waits, and one being answered. */
 const BODIES = 3;
 
@@ -89,13 +93,11 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
   const catalog = catalogOf(options);
   const state = stateOf(options, access, catalog, limits);
   const server = agentServer(state, limits);
-  const url = await listenAt(server, { host, port, isTls: access.tls !== undefined }).catch(
-    (error) => {
-      access.close();
-      state.connections.close();
-      throw error;
-    },
-  );
+  await listen(server, { host, port, flag: "--http" }, state.connections).catch((error) => {
+    access.close();
+    state.connections.close();
+    throw error;
+  });
   const exposure = exposureOf(host, access);
   if (exposure !== undefined) onNotice(exposure, "warn");
   let closing: Promise<void> | undefined;
@@ -109,7 +111,7 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
     access.close();
   };
   return {
-    url,
+    url: urlOf(server, access.tls !== undefined, { host }),
     started: loadFirst(state, catalog, options),
     document: () => agentDocument(state),
     pids: () => new Map(state.models.held.map(({ model, pid }) => [model.name, pid])),
@@ -133,6 +135,8 @@ function stateOf(
   const { name, pool, threads: cores, device, maxBodyBytes } = options;
   const { nowMs, epochOffsetMs, onNotice, onChange = () => {} } = options;
   const { standby, memoryBytes, cpuFallback } = options;
+  const descriptors = new Descriptors(fileLimit());
+  descriptors.keep(KEPT_FILES);
   const devices = new DeviceChoice(device, onNotice);
   const holding = { devices, standby, memoryBytes, cpuFallback, onNotice, onChange };
   return {
@@ -147,7 +151,7 @@ function stateOf(
     peers: options.peers,
     counts: new AgentCounts(),
     access,
-    connections: new Connections(limits),
+    connections: new Connections(limits, descriptors),
     budget: new ByteBudget(BODIES * maxBodyBytes),
     bodyLimit: { bytes: maxBodyBytes, why: "the maximum of this worker" },
     pace: limits,

@@ -20,7 +20,7 @@ const COMMAND_ERRORS = {
   RUNTIME_ACCESS:
     "an access file (tokens, keys or certificates) cannot be used, or does not match another",
   RUNTIME_LISTEN: "the address to serve at is in use, or is not an address of this machine",
-  RUNTIME_MEANS: "the workers of the bundle need more than this machine has left",
+  RUNTIME_MEANS: "a command or its workers need more memory, threads or open files than there are",
   RUNTIME_DEVICE: "no worker could be started on the device, or with the models",
   RUNTIME_HARDWARE: "the bundle was measured on other hardware than its workers are to run on",
   RUNTIME_REGISTRY:
@@ -38,6 +38,7 @@ const COMMAND_ERRORS = {
   RUNTIME_ROLLBACK: "the bundle is older than one that this site has used",
   RUNTIME_SOURCE: "a source of bundles is unreachable, or has something other than expected",
   RUNTIME_STORE: "the folder that stores the bundles of sources cannot be used",
+  RUNTIME_INTERNAL: "a bug of the program, such as an end with work pending",
   RUNTIME_CLUSTER: "the NATS server of the cluster does not answer, or refuses the credentials",
 } as const;
 
@@ -82,6 +83,7 @@ export const EXIT_CODE_BY_ERROR: Readonly<Record<RuntimeErrorCode, number>> = {
   RUNTIME_ROLLBACK: EXIT_CODES.notVerified,
   RUNTIME_SOURCE: EXIT_CODES.badInput,
   RUNTIME_STORE: EXIT_CODES.badInput,
+  RUNTIME_INTERNAL: EXIT_CODES.internal,
   RUNTIME_CLUSTER: EXIT_CODES.badInput,
 };
 
@@ -100,4 +102,11 @@ export class RuntimeError extends Error {
 
 export function isRuntimeError(error: unknown): error is BundleError | RuntimeError {
   return error instanceof BundleError || error instanceof RuntimeError;
+}
+
+const SHORTAGES = new Set(["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"]);
+
+/** Whether a call failed for lack of descriptors, processes or memory. */
+export function isShortage(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && SHORTAGES.has(String(error.code));
 }

@@ -1,7 +1,13 @@
 /** Parts that both command lines share: loading commands, printing, and reporting errors. */
 import { constants } from "node:os";
 import { type Command, CommanderError, InvalidArgumentError } from "commander";
-import { EXIT_CODE_BY_ERROR, EXIT_CODES, isRuntimeError, RuntimeError } from "../base/errors.ts";
+import {
+  EXIT_CODE_BY_ERROR,
+  EXIT_CODES,
+  isRuntimeError,
+  isShortage,
+  RuntimeError,
+} from "../base/errors.ts";
 import { onceNpmIsGone } from "../base/npm-parent.ts";
 import type { Kind } from "../kinds/kinds.ts";
 import { removedCommand, removedOptionIn } from "../settings/removed.ts";
@@ -31,7 +37,9 @@ const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 const MAX_PRINTED_ERRORS = 20;
 
 /**
- * Parses argv and runs a command; only that command is loaded.
+ * Parses argv and runs a command; only that command is loaded. Every end of the process but that by
+ * a signal is reported here: also by an error that nothing caught, and with work that is pending
+ * although nothing is left that could end it, which Node reports by exit code 13 alone.
  * @param explain errors beyond the runtime's own, null for unknown errors.
  */
 export async function runProgram(
@@ -44,6 +52,12 @@ export async function runProgram(
     if (error.code !== "EPIPE") throw error;
   });
   const [name, ...words] = process.argv.slice(2);
+  process.on("uncaughtException", (error) => {
+    fail(error, null);
+    process.exit();
+  });
+  const onPending = () => fail(`${name}: the process ended with work pending`, null);
+  process.once("beforeExit", onPending);
   program
     .option("--json", "one JSON document on stdout")
     .configureHelp({ showGlobalOptions: true });
@@ -55,6 +69,8 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof CommanderError) failUsage(error);
     else fail(error, explain(error) ?? explainRuntimeError(error));
+  } finally {
+    process.off("beforeExit", onPending);
   }
 }
 
@@ -127,22 +143,27 @@ function failUsage({ exitCode, message }: CommanderError): void {
 }
 
 function explainRuntimeError(error: unknown): ExplainedError | null {
+  if (isShortage(error)) {
+    const help = "raise the limit of open files (ulimit -n), processes or memory";
+    return explainRuntimeError(new RuntimeError("RUNTIME_MEANS", `${error.message}; ${help}`));
+  }
   if (!isRuntimeError(error)) return null;
   const { code, message } = error;
   return { code, message, exitCode: EXIT_CODE_BY_ERROR[code] };
 }
 
+/** @param explained null for a bug. */
 function fail(error: unknown, explained: ExplainedError | null): void {
-  if (explained === null) {
-    const detail = error instanceof Error ? error.stack : String(error);
-    process.stderr.write(`internal error, please report it: ${detail}\n`);
-    process.exitCode = EXIT_CODES.internal;
-    return;
-  }
-  const { code, message, exitCode, others = [] } = explained;
+  const { code, message, exitCode, others = [] } = explained ?? explainBug(error);
   process.stderr.write(`${errorLines([{ code, message }, ...others]).join("\n")}\n`);
   printErrorDocument(code, message, others);
   process.exitCode = exitCode;
+}
+
+function explainBug(error: unknown): ExplainedError {
+  const detail = error instanceof Error ? error.stack : String(error);
+  const message = `internal error, please report it: ${detail}`;
+  return { code: "RUNTIME_INTERNAL", message, exitCode: EXIT_CODES.internal };
 }
 
 /** Returns a line for each error, and one with the number left out. */

@@ -18,16 +18,16 @@ import {
   hostBundle,
 } from "./hosted-bundle.ts";
 import { expectOptions, expectPools } from "./serving-devices.ts";
-import { SharedMeans } from "./shared-means.ts";
+import type { SharedMeans } from "./shared-means.ts";
 
 /** Hosts all bundles; closes all if one fails. @throws what hosting one throws. */
 export async function hostedBundles(
   policies: readonly string[],
   opened: OpenedModels[],
+  shared: SharedMeans,
   options: HostingOptions,
 ): Promise<HostedBundle[]> {
   expectFolders(options.models, policies.length);
-  const shared = new SharedMeans(options);
   const hosted: HostedBundle[] = [];
   try {
     for (const [place, policy] of policies.entries()) {

@@ -73,6 +73,11 @@ interface BundleWorkersOptions extends WorkersOptions {
   readonly onStartFailed?: (reason: string) => void;
 }
 
+/** A model file, and that of a bundle that replaces this one. */
+const MODEL_FILES = 2;
+/** Connections to a worker elsewhere. */
+const REMOTE_FILES = 4;
+
 /** Starts the workers of a server, and remembers what they run on. */
 export class Workers implements WorkerStarter {
   /** Device per slot; empty until the workers are started. */
@@ -188,8 +193,10 @@ export class Workers implements WorkerStarter {
     const { policy, threads = 1, shared } = this.#options;
     const devices = this.#devicesHere();
     const count = devices.length + standbyCount * distinctDevices(devices).length;
-    if (count === 0) return;
-    shared.take(policy, { count, threads, modelBytes });
+    const files =
+      MODEL_FILES * this.#variants.length +
+      REMOTE_FILES * (this.#workerCount - this.#slotsHere.length);
+    shared.take(policy, { count, threads, modelBytes, files });
   }
 
   #executorOptions() {

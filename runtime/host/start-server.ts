@@ -16,6 +16,7 @@ import {
 } from "../features/server-feature.ts";
 import type { PolicySources } from "../features/sources/policy-sources.ts";
 import { Access } from "../server/access/access.ts";
+import { DEFAULT_LIMITS } from "../server/applications/limits.ts";
 import { droppedLines } from "../server/logs/line-sink.ts";
 import { openServer, type RunningServer } from "../server/serve.ts";
 import { type HostedBundle, type HostingOptions, hostBeside } from "./hosted-bundle.ts";
@@ -36,6 +37,7 @@ import {
   type StartedServer,
 } from "./server-options.ts";
 import { devicesText } from "./serving-devices.ts";
+import { fileBudget, SharedMeans } from "./shared-means.ts";
 
 export type { ServedBundle, ServerOptions, StartedServer } from "./server-options.ts";
 
@@ -98,7 +100,10 @@ async function startWith(
     trust,
     recorders: recordersOf(features),
   };
-  const hosted = await hostedBundles(policies, opened, hosting);
+  const { limits: { maxConnections = DEFAULT_LIMITS.maxConnections } = {} } = options;
+  const budget = fileBudget(sources === null ? 0 : policies.length, maxConnections);
+  const shared = new SharedMeans(options, budget);
+  const hosted = await hostedBundles(policies, opened, shared, hosting);
   let reloading: Reloading | undefined;
   const served = () => reloading?.hosted ?? hosted;
   const gpus = new ServerGpus(served);
@@ -107,6 +112,7 @@ async function startWith(
     {
       ...describedOf(options),
       ...clock,
+      descriptors: budget.descriptors,
       frontEnd: cluster?.name,
       features,
       access,
@@ -121,6 +127,8 @@ async function startWith(
   );
   gpus.look();
   reportMissingLimit(onNotice);
+  const fewer = shared.fewerConnections(maxConnections);
+  if (fewer !== null) onNotice(fewer, "warn");
   const refresh = () => access.refresh();
   const following = new Reloading(server, hosted, hosting, { refresh }, sources);
   reloading = following;

@@ -1,5 +1,5 @@
 /** Runs a credential helper, `docker-credential-NAME`, as docker and podman do. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { RuntimeError } from "../base/errors.ts";
 import type { Credentials } from "./credential-kinds.ts";
 
@@ -42,9 +42,10 @@ function answerOf(
 ): Promise<{ readonly code: number | null; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const stdio: ["pipe", "pipe", "ignore"] = ["pipe", "pipe", "ignore"];
-    const child = spawn(program, ["get"], { stdio, env, timeout: TIMEOUT_MS });
+    // A refused process has no streams.
+    const child: ChildProcess = spawn(program, ["get"], { stdio, env, timeout: TIMEOUT_MS });
     let text = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
       text += chunk.toString();
       if (text.length > MAX_ANSWER_BYTES) child.kill("SIGKILL");
     });
@@ -54,8 +55,8 @@ function answerOf(
     });
     child.on("close", (code) => resolve({ code, text }));
     // A helper that does not read its input is judged by its exit code.
-    child.stdin.on("error", () => {});
-    child.stdin.end(server);
+    child.stdin?.on("error", () => {});
+    child.stdin?.end(server);
   });
 }
 

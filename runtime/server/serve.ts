@@ -12,6 +12,7 @@ import type { Trial } from "./applications/trial.ts";
 import { ByteBudget } from "./bodies/body-memory.ts";
 import { NotesAt } from "./connections/connection.ts";
 import { Connections, RequestCounts } from "./connections/connections.ts";
+import type { Descriptors } from "./connections/descriptors.ts";
 import type { OpenFeature } from "./feature.ts";
 import type { GrpcListener, GrpcOptions } from "./grpc/listener.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
@@ -48,6 +49,8 @@ export interface OpenOptions {
   /** Whether all parameters of answers are strings. Default: accuracies are numbers. */
   readonly textParameters?: boolean;
   readonly limits?: Partial<ServerLimits>;
+  /** Budget of descriptors. Default: unlimited. */
+  readonly descriptors?: Descriptors;
   /** Left out for no gRPC beside HTTP. */
   readonly grpc?: GrpcOptions;
   /** Access control, which the caller closes. Default: all clients are admitted. */
@@ -164,7 +167,7 @@ export async function openServer(
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
-    grpc = await grpcListener(state, options, limits);
+    grpc = await grpcListener(state, options, limits, context.connections);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
@@ -256,12 +259,13 @@ async function grpcListener(
   state: ServerState,
   { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
+  connections: Connections,
 ): Promise<GrpcListener | undefined> {
   if (grpc === undefined) return undefined;
   const { openGrpc } = await import("./grpc/grpc.ts");
   const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));
   const own = { ...grpc, servesAdmin: adminAt === undefined, rpcs: rpcs.flat() };
-  return openGrpc(state, own, limits);
+  return openGrpc(state, own, limits, connections);
 }
 
 function contextOf(
@@ -269,10 +273,10 @@ function contextOf(
   limits: ServerLimits,
   inferred: HttpContext["inferred"],
   grpcLines: () => readonly MetricLine[],
-  { admin, features = [], otherLines }: OpenOptions,
+  { admin, features = [], otherLines, descriptors }: OpenOptions,
 ): HttpContext {
   const { loopDelay, budget } = state;
-  const connections = new Connections(limits);
+  const connections = new Connections(limits, descriptors);
   const counts = new RequestCounts();
   const metricLines = () => [
     ...state.metricLines(),

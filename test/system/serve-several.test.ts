@@ -164,14 +164,15 @@ describe("two bundles of different methods", () => {
   test("that want more together than there is are refused, and no worker is left", async () => {
     const before = children();
     const unlimited = { left: 1e12, of: "nothing" };
-    const files = { left: 65, of: "RLIMIT_NOFILE" };
+    const files = { left: 148, of: "RLIMIT_NOFILE", most: 200 };
     const means = () => ({ memory: unlimited, threads: unlimited, files, cores: 8 });
     const options = { port: 0, standby: 0, means };
     const alone = await startServer({ ...options, policy: one });
     await alone.close();
     await expect(startServer({ ...options, policy: [one, two] })).rejects.toThrow(
-      `${one} and ${two}: 2 workers need 66 open files, but this machine has 65 left ` +
-        `(RLIMIT_NOFILE)`,
+      `${one} and ${two}: expected a limit of at least 204 open files (RLIMIT_NOFILE, ` +
+        "ulimit -n), got 200: 52 are open, and the parts need the server 32, logs 16, " +
+        "connections 64, rejected connections 32, 2 workers and models 8",
     );
     await expect.poll(children).toEqual(before);
   });

@@ -9,8 +9,8 @@ export interface Means {
   readonly memory: Limit;
   /** Threads that can still be started. */
   readonly threads: Limit;
-  /** Files that this process can still open. */
-  readonly files: Limit;
+  /** Descriptors that this process can still open, and all that it may have. */
+  readonly files: Limit & { readonly most: number };
   readonly cores: number;
 }
 
@@ -28,22 +28,35 @@ export interface WantedWorkers {
   readonly threads: number;
   /** Bytes of the model files that each worker holds. */
   readonly modelBytes: number;
+  /** Descriptors that the server opens for their models, and for workers elsewhere. */
+  readonly files: number;
 }
+
+/** Descriptors of parts of a server other than workers, by their names in messages. */
+export type FileParts = Readonly<Record<string, number>>;
 
 /** A worker with its runtime and onnxruntime, before it holds a model: 50 to 60 MiB on Node 20. */
 const WORKER_BYTES = 56 * 2 ** 20;
 /** Threads of a Node process besides those that run models. */
 const WORKER_THREADS = 11;
-/** The server's end of the channel to a worker. */
-const WORKER_FILES = 1;
-/** Files of the server itself: its socket, those of the event loop, a few connections. */
-const SERVER_FILES = 64;
+/** Server's end of the channel to a worker, and to one that starts beside it to replace it. */
+const WORKER_FILES = 2;
+
+/** Descriptors that the server opens for workers and their models, also while they are replaced. */
+export function filesOf({ count, files }: WantedWorkers): number {
+  return count * WORKER_FILES + files;
+}
 
 /**
  * Compares the needs of all bundles' workers with what is left.
+ * @param parts descriptors that other parts of the server need beside them.
  * @returns a message naming what is needed and what is left; null if it is enough.
  */
-export function lackOf(all: readonly WantedWorkers[], means: Means): string | null {
+export function lackOf(
+  all: readonly WantedWorkers[],
+  means: Means,
+  parts: FileParts = {},
+): string | null {
   const sum = (of: (wanted: WantedWorkers) => number) => {
     return all.reduce((total, wanted) => total + of(wanted), 0);
   };
@@ -52,7 +65,6 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
   const byteCount = sum((wanted) => wanted.count * (WORKER_BYTES + wanted.modelBytes));
   const wants: readonly (readonly [wanted: number, limit: Limit, what: string])[] = [
     [threadCount, means.threads, "threads"],
-    [SERVER_FILES + count * WORKER_FILES, means.files, "open files"],
     [mebibytes(byteCount), inMebibytes(means.memory), "MiB of memory"],
   ];
   for (const [wanted, { left, of }, what] of wants) {
@@ -60,7 +72,22 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
     const workers = count === 1 ? "1 worker needs" : `${count} workers need`;
     return `${workers} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
   }
-  return null;
+  const ofWorkers = {
+    [`${count === 1 ? "1 worker" : `${count} workers`} and models`]: sum(filesOf),
+  };
+  return lackOfFiles({ ...parts, ...ofWorkers }, means.files);
+}
+
+/** Names the parts that do not fit into a limit of open files, and the limit that they need. */
+function lackOfFiles(parts: FileParts, { left, most, of }: Means["files"]): string | null {
+  const needed = Object.values(parts).reduce((total, count) => total + count, 0);
+  if (needed <= left) return null;
+  const open = most - left;
+  const texts = Object.entries(parts).map(([name, count]) => `${name} ${count}`);
+  return (
+    `expected a limit of at least ${open + needed} open files (${of}, ulimit -n), got ${most}: ` +
+    `${open} are open, and the parts need ${texts.join(", ")}`
+  );
 }
 
 /** Returns a warning if workers have to share cores; null if each has its own. */
@@ -90,6 +117,7 @@ export function meansOf(
 ): Means {
   const { root, freeBytes, cores } = sources;
   const groups = controlGroups(root);
+  const most = fileLimit(root);
   return {
     memory: least([
       { left: availableBytes(root) ?? freeBytes, of: "free memory" },
@@ -103,10 +131,7 @@ export function meansOf(
         of: "pids.max",
       })),
     ]),
-    files: {
-      left: processLimit(root, "Max open files") - openFiles(root),
-      of: "RLIMIT_NOFILE",
-    },
+    files: { left: most - openFiles(root), of: "RLIMIT_NOFILE", most },
     cores,
   };
 }
@@ -144,6 +169,18 @@ function memoryOf(group: string): Limit | null {
 function availableBytes(root: string): number | null {
   const found = /^MemAvailable:\s+(\d+) kB$/m.exec(textOf(join(root, "proc/meminfo")) ?? "");
   return found === null ? null : 1024 * Number(found[1]);
+}
+
+/** Maximum number of open descriptors; Infinity if the system does not report it. */
+export function fileLimit(root = "/"): number {
+  const most = processLimit(root, "Max open files");
+  if (most !== Number.POSITIVE_INFINITY || process.platform === "linux") return most;
+  // Other systems report their limits in Node's own report, which takes longer.
+  const { userLimits }: { userLimits?: { open_files?: { soft?: unknown } } } = Object(
+    process.report?.getReport(),
+  );
+  const soft = userLimits?.open_files?.soft;
+  return typeof soft === "number" ? soft : Number.POSITIVE_INFINITY;
 }
 
 /** Returns the soft limit. */

@@ -189,7 +189,8 @@ export class ModelReader {
     // Standard output carries our own output: output of libraries goes to standard error.
     const stdio = ["ignore", 2, 2, "pipe"] as const;
     const child = spawnLimited(PROCESS_PATH, { memoryBytes: wanted, stdio });
-    const channel = child.stdio?.[CHANNEL];
+    // A refused process emits its reason, and takes what is written meanwhile.
+    const channel = child.pid === undefined ? new Socket() : child.stdio[CHANNEL];
     assert(channel instanceof Socket, "a pipe is a socket");
     const running = { child, channel, memoryBytes: wanted };
     const ended = (reason: string) => {
@@ -220,7 +221,7 @@ export class ModelReader {
     const running = this.#running;
     this.#running = null;
     running?.channel.destroy();
-    running?.child.kill("SIGKILL");
+    if (running?.child.pid !== undefined) running.child.kill("SIGKILL");
   }
 }
 

@@ -30,17 +30,15 @@ interface SpawnedWorker {
   readonly scratch: readonly string[];
 }
 
-/**
- * @param memoryBytes private memory that it may have; null for no limit.
- * @throws Error if the operating system refuses another process at once.
- */
+/** @param memoryBytes private memory that it may have; null for no limit. */
 export function spawnWorker(setup: WorkerSetup, memoryBytes: number | null): SpawnedWorker {
   const { fds, setup: inherited } = inheritanceOf(setup, STDIO.length);
   const stdio = [...(setup.trying ? TRIED_STDIO : STDIO), ...fds];
   const env = deviceEnvironment(setup.on);
   const child = spawnLimited(WORKER_PATH, { memoryBytes, stdio, env });
-  const printed = child.stderr === null ? null : new HeldOutput(child.stderr);
-  const channel = child.stdio?.[CHANNEL];
+  const isRefused = child.pid === undefined;
+  const printed = isRefused || child.stderr === null ? null : new HeldOutput(child.stderr);
+  const channel = isRefused ? null : child.stdio[CHANNEL];
   const socket = channel instanceof Socket ? channel : null;
   const scratch = setup.on.provider === "cpu" ? [] : scratchPaths();
   return { child, socket, printed, firstMessage: { ...inherited, scratch }, scratch };

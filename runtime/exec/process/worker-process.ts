@@ -81,10 +81,7 @@ export class WorkerProcess {
   /** Why it ended or will, if known; otherwise the exit status gives the reason. */
   #reason: string | null = null;
 
-  /**
-   * @throws Error if the operating system refuses another process at once; later refusals end the
-   * worker.
-   */
+  /** A process that the operating system refuses ends the worker, soon. */
   constructor(
     setup: WorkerSetup,
     limits: WorkerLimits,
@@ -363,7 +360,8 @@ export class ProcessEnd {
   }
 
   kill(): void {
-    this.#child.kill("SIGKILL");
+    // Node signals the whole group of this process if there is no pid.
+    if (this.#child.pid !== undefined) this.#child.kill("SIGKILL");
     this.#wait(KILL_GRACE_MS, () => {
       this.#child.unref();
       this.#end("it survived being killed");

@@ -1,7 +1,8 @@
 /** How processes that run models are born: with little of the server, and with limits. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
+import { isShortage } from "../../base/errors.ts";
 import { modelEnvironment } from "../../devices/model-environment.ts";
 
 /**
@@ -47,8 +48,9 @@ interface SpawnOptions {
 /**
  * Starts Node with a script that runs models: in the root folder, with files private to its user,
  * without core dumps, with a heap of 512 MiB.
- * @param script path of a built file. @throws Error if the operating system refuses at once;
- * otherwise "error" is emitted.
+ * @param script path of a built file.
+ * @returns a process; if the operating system refuses it, one without a pid and without streams
+ * that emits "error".
  */
 export function spawnLimited(script: string, options: SpawnOptions): ChildProcess {
   const { memoryBytes, stdio, args = [], env = {} } = options;
@@ -60,11 +62,27 @@ export function spawnLimited(script: string, options: SpawnOptions): ChildProces
   };
   const limit =
     memoryBytes === null ? "no" : String(Math.ceil((memoryBytes + codeRangeBytes()) / 1024));
-  const child = hasLimits()
-    ? spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings)
-    : spawn(process.execPath, node.slice(1), surroundings);
+  const start = () =>
+    hasLimits()
+      ? spawn(SHELL, ["-c", LIMITED, SHELL, limit, ...node], surroundings)
+      : spawn(process.execPath, node.slice(1), surroundings);
+  const child = orRefused(start);
   standBack(child);
   return child;
+}
+
+/** Node throws some refusals (ENOMEM), and reports others (EMFILE, EAGAIN) by an event. */
+function orRefused(start: () => ChildProcess): ChildProcess {
+  try {
+    const child = start();
+    // Refused processes may have streams, of descriptors that were never opened.
+    if (child.pid === undefined) for (const stream of child.stdio ?? []) stream?.destroy();
+    return child;
+  } catch (error) {
+    const refused = new ChildProcess();
+    process.nextTick(() => refused.emit("error", error));
+    return refused;
+  }
 }
 
 const LEAST_CODE_RANGE = 2 ** 26;
@@ -111,8 +129,12 @@ let answer: boolean | undefined;
  * limit, and processes run without.
  */
 export function hasLimits(): boolean {
-  answer ??=
-    process.platform === "linux" &&
-    spawnSync(SHELL, ["-c", "ulimit -d 1000000 && ulimit -c 0"], { stdio: "ignore" }).status === 0;
+  if (answer !== undefined) return answer;
+  if (process.platform !== "linux") return false;
+  const arguments_ = ["-c", "ulimit -d 1000000 && ulimit -c 0"];
+  const { status, error } = spawnSync(SHELL, arguments_, { stdio: "ignore" });
+  // A shortage says nothing about the shell, and must not start workers without limits.
+  if (isShortage(error)) return true;
+  answer = status === 0;
   return answer;
 }

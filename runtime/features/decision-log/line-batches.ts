@@ -1,5 +1,6 @@
 /** Sends lines to a destination in batches, and keeps a bounded number while it is unreachable. */
 import type { Notice } from "../../base/notice.ts";
+import { realWait, type Wait } from "../../base/wait.ts";
 import type { Delivery, LogDestination } from "./log-destination.ts";
 import { type LostLine, lineText } from "./log-lines.ts";
 
@@ -8,8 +9,8 @@ interface LineBatchesOptions {
   readonly onNotice: Notice;
   /** Limit of the characters that wait, by default 8 Mi; lines beyond it are lost. */
   readonly maxWaiting?: number;
-  /** Waits; by default a timer that does not keep the process alive. */
-  readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Waits; by default in real time. */
+  readonly pause?: Wait;
 }
 
 const MAX_WAITING = 2 ** 23;
@@ -113,7 +114,7 @@ export class LineBatches {
 
   /** @returns whether the batch was accepted, possibly after retries. */
   async #deliver(text: string): Promise<boolean> {
-    const { destination, pause = paused } = this.#options;
+    const { destination, pause = realWait } = this.#options;
     const { signal } = this.#closing;
     for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
       const delivery = await destination.send(text, signal);
@@ -147,20 +148,4 @@ function textOf(lines: readonly WaitingLine[], lostAhead: number): string {
     return lost.lines === 0 ? `${text}\n` : `${lineText(lost)}\n${text}\n`;
   });
   return parts.join("");
-}
-
-function paused(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms).unref();
-    signal.addEventListener("abort", end);
-  });
 }

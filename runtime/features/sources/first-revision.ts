@@ -19,35 +19,53 @@ interface Kept {
   readonly application: string | null;
   /** Reason why the last good revision is no longer accepted; null if none. */
   readonly fault: Error | null;
+  /** Why another revision than the last good one is followed; null if none, or at a first start. */
+  readonly notice: string | null;
 }
 
 /**
- * Finds the last good revision that is complete and still trusted, else the last staged one.
+ * Finds the last good revision that is complete and still trusted, else the last staged one, else
+ * the newest in the store, whose records may be damaged.
  * @throws RuntimeError RUNTIME_STORE
  */
 export async function keptRevision(
   policy: StoredPolicy,
   trust: Pick<Trust, "expect"> | null,
 ): Promise<Kept> {
-  const ids = await namingStore(policy.folder, async () => {
-    const current = await policy.current();
-    return [...(await policy.good()), ...(current === null ? [] : [current])];
-  });
+  const { good, hasGood, current, stored } = await namingStore(policy.folder, async () => ({
+    good: await policy.good(),
+    hasGood: await policy.hasGood(),
+    current: await policy.current(),
+    stored: await policy.stored(),
+  }));
   let application: string | null = null;
   let fault: Error | null = null;
-  for (const id of new Set(ids)) {
+  for (const id of new Set([...good, ...(current === null ? [] : [current]), ...stored])) {
     const revision = await namingStore(policy.folder, () => policy.open(id));
     if (revision === null) continue;
     application ??= revision.application;
     try {
       const claims = trust === null ? null : await claimsOf(revision, trust);
-      return { staged: { revision, claims }, application, fault: null };
+      const isExpected = id === good[0] || (!hasGood && id === current);
+      const notice = isExpected ? null : noticeOf(revision, good[0], fault);
+      return { staged: { revision, claims }, application, fault: null, notice };
     } catch (error) {
       if (!isRuntimeError(error)) throw error;
       fault ??= error;
     }
   }
-  return { staged: null, application, fault };
+  return { staged: null, application, fault, notice: null };
+}
+
+function noticeOf(
+  { sha256, at }: Revision,
+  lastGood: string | undefined,
+  fault: Error | null,
+): string {
+  const damaged = lastGood === undefined ? "its record is" : `revision ${lastGood} is`;
+  const reason = fault?.message ?? `${damaged} missing or damaged`;
+  const chosen = `following that of ${at}, SHA-256 ${sha256}`;
+  return `the last good bundle cannot be used: ${reason}; ${chosen}`;
 }
 
 /**

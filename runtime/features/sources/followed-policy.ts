@@ -82,9 +82,10 @@ export class FollowedPolicy {
    * @returns path of the bundle. @throws RuntimeError, BundleError
    */
   async start(): Promise<string> {
-    const { policy, trust, wait = realWait, pace } = this.#options;
+    const { policy, trust, wait = realWait, pace, onNotice } = this.#options;
     const { signal } = this.#closing;
-    const { staged, application, fault } = await keptRevision(policy, trust);
+    const { staged, application, fault, notice } = await keptRevision(policy, trust);
+    if (notice !== null) onNotice(`${this.#source.name}: ${notice}`, "warn");
     this.status.application = application;
     const ask = () => this.#firstStaged();
     const pauseMs = (ms: number) => wait(ms, signal);

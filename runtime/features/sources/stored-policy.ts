@@ -1,7 +1,8 @@
 /** Revisions of one policy in the store: folders that exist completely or not at all. */
 import { createHash, randomBytes } from "node:crypto";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { access, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { isShortage } from "../../base/errors.ts";
 import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
 import { sidecarOf } from "../../bundles/shipping/sidecars.ts";
 import type { StoreFiles } from "./store-files.ts";
@@ -114,7 +115,7 @@ export class StoredPolicy {
     const { sha256, envelopeSha256, parts } = facts;
     const signed = envelopeSha256 === null ? [] : [{ file: ENVELOPE, sha256: envelopeSha256 }];
     for (const one of [{ file: BUNDLE, sha256 }, ...signed, ...parts]) {
-      const found = await digestOfFile(join(folder, one.file)).catch(() => null);
+      const found = await digestOfFile(join(folder, one.file)).catch(unlessShort);
       if (found?.sha256 !== one.sha256) return null;
     }
     return { ...facts, path: join(folder, BUNDLE) };
@@ -134,6 +135,14 @@ export class StoredPolicy {
     return this.#lines(LAST_GOOD);
   }
 
+  /** Whether a revision was recorded as good, even if the record can no longer be read. */
+  async hasGood(): Promise<boolean> {
+    return access(join(this.folder, LAST_GOOD)).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Records a revision that all workers are ready with. */
   async setGood(id: string): Promise<void> {
     const before = await this.good();
@@ -149,6 +158,16 @@ export class StoredPolicy {
       if (revision !== null) return revision;
     }
     return null;
+  }
+
+  /** Ids of all revisions in the folder, those stored last first; they may be damaged. */
+  async stored(): Promise<readonly string[]> {
+    const names = await readdir(join(this.folder, "revisions"));
+    const facts = await Promise.all(names.map((name) => readRevision(this.#folderOf(name))));
+    const known = facts
+      .flatMap((each) => each ?? [])
+      .sort((one, other) => (one.at < other.at ? 1 : -1));
+    return known.map(({ id }) => id);
   }
 
   /**
@@ -181,7 +200,7 @@ export class StoredPolicy {
   }
 
   async #lines(name: string): Promise<readonly string[]> {
-    const text = await readFile(join(this.folder, name), "utf8").catch(absentText);
+    const text = await readFile(join(this.folder, name), "utf8").catch(textUnlessShort);
     return text.split("\n").filter((line) => ID.test(line));
   }
 
@@ -199,7 +218,7 @@ export class StoredPolicy {
 
 /** Reads the metadata of a revision; null if missing or invalid. */
 export async function readRevision(folder: string): Promise<RevisionFacts | null> {
-  const text = await readFile(join(folder, FACTS), "utf8").catch(() => null);
+  const text = await readFile(join(folder, FACTS), "utf8").catch(unlessShort);
   if (text === null) return null;
   try {
     const { version, ...facts }: Record<string, unknown> = JSON.parse(text);
@@ -254,7 +273,13 @@ function sha256Of(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
-function absentText(error: NodeJS.ErrnoException): string {
-  if (error.code === "ENOENT") return "";
-  throw error;
+/** Returns null for a missing or damaged file. @throws the error if descriptors are short. */
+function unlessShort(error: unknown): null {
+  if (isShortage(error)) throw error;
+  return null;
+}
+
+/** The folder of revisions shows whether the store as a whole can be read. */
+function textUnlessShort(error: unknown): string {
+  return unlessShort(error) ?? "";
 }

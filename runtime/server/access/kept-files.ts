@@ -33,9 +33,7 @@ export class KeptFiles<T> {
     let opened: KeptFiles<T> | undefined;
     const files = new WatchedFiles(
       options.paths,
-      async () => {
-        if (opened !== undefined) await opened.#readAgain();
-      },
+      async () => opened === undefined || opened.#readAgain(),
       options.lookMs,
     );
     try {
@@ -77,8 +75,8 @@ export class KeptFiles<T> {
     this.#files.close();
   }
 
-  /** Called when the files have changed. */
-  async #readAgain(): Promise<void> {
+  /** Called when the files have changed, and after a fault. @returns whether they are accepted. */
+  async #readAgain(): Promise<boolean> {
     const { what, read, onNotice } = this.#options;
     try {
       const value = await read();
@@ -87,9 +85,14 @@ export class KeptFiles<T> {
       this.#fault = null;
       this.#readCount++;
       onNotice(`${what}: reloaded`);
+      return true;
     } catch (error) {
-      this.#fault = error instanceof Error ? error.message : String(error);
-      onNotice(`${what}: not reloaded, the previous content stays in force: ${this.#fault}`);
+      const fault = error instanceof Error ? error.message : String(error);
+      if (fault !== this.#fault) {
+        onNotice(`${what}: not reloaded, the previous content stays in force: ${fault}`);
+      }
+      this.#fault = fault;
+      return false;
     }
   }
 }

@@ -32,7 +32,9 @@ export function secureServer(
   });
   // Open connections keep their session.
   tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
-  server.on("connection", (socket: Socket) => handshakes.begin(socket));
+  server.on("connection", (socket: Socket) => {
+    if (!connections.cut(socket)) handshakes.begin(socket);
+  });
   server.on("secureConnection", (socket: Socket) => {
     handshakes.onDone(socket);
     open(socket);

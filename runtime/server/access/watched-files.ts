@@ -7,14 +7,17 @@ const LOOK_MS = 1000;
 /** Files that are read together. */
 export class WatchedFiles {
   readonly #paths: readonly string[];
-  readonly #onChange: () => Promise<void>;
+  readonly #onChange: () => Promise<boolean>;
   readonly #timer: NodeJS.Timeout;
   #seen = "";
   #looking: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  /** @param onChange reads the files again; must not reject. Not called at the start. */
-  constructor(paths: readonly string[], onChange: () => Promise<void>, lookMs: number = LOOK_MS) {
+  /**
+   * @param onChange reads the files again; must not reject. Not called at the start. Unless it
+   * returns true, the next check reads them again: the reason may have been a lack of descriptors.
+   */
+  constructor(paths: readonly string[], onChange: () => Promise<boolean>, lookMs = LOOK_MS) {
     this.#paths = paths;
     this.#onChange = onChange;
     this.#timer = setInterval(() => void this.look(), lookMs).unref();
@@ -34,8 +37,7 @@ export class WatchedFiles {
       if (this.#isClosed) return;
       const now = await stamp(this.#paths);
       if (now === this.#seen && !isAsked) return;
-      this.#seen = now;
-      await this.#onChange();
+      this.#seen = (await this.#onChange()) ? now : "";
     });
     return this.#looking;
   }

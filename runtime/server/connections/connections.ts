@@ -9,6 +9,7 @@ import {
   requestCountLines,
 } from "../../base/metric-families.ts";
 import { Connection, type ConnectionEnd, NotesAt } from "./connection.ts";
+import { Descriptors, type Room, tooManyText } from "./descriptors.ts";
 import { HttpError, RETRY_LATER } from "./http-error.ts";
 import { Outbox, type OutboxLimits, type Unread } from "./outbox.ts";
 
@@ -27,11 +28,19 @@ const SWEEP_MS = 1000;
 /** Requests of one look to the next, or the one after, that make a load. */
 const BUSY_COUNT = 20;
 
-const REASONS = ["slow header", "malformed", "idle", "no room", "made room"] as const;
+const REASONS = [
+  "slow header",
+  "malformed",
+  "idle",
+  "no room",
+  "no descriptors",
+  "made room",
+] as const;
 type Ending = (typeof REASONS)[number] | Unread;
 
 export class Connections {
   readonly outbox: Outbox;
+  readonly descriptors: Descriptors;
   readonly #limits: ConnectionLimits;
   readonly #bySocket = new Map<Socket, Connection>();
   /** Connections that have not sent a request yet, oldest first. */
@@ -44,8 +53,10 @@ export class Connections {
   #askedAtLook = 0;
   #askedBefore = 0;
 
-  constructor(limits: ConnectionLimits) {
+  /** @param descriptors budget that connections share with the rest; by default unlimited. */
+  constructor(limits: ConnectionLimits, descriptors = new Descriptors()) {
     this.#limits = limits;
+    this.descriptors = descriptors;
     this.outbox = new Outbox(limits, (reason) => this.#ended(reason));
     for (const reason of [...REASONS, "slow reader", "unread answers"] as const) {
       this.#countByEnding.set(reason, 0);
@@ -67,8 +78,9 @@ export class Connections {
   }
 
   /**
-   * Opens a connection. At the limit, the oldest connection without a request is closed; if there
-   * is no such connection, the new one is rejected.
+   * Opens a connection. At the limit, or if it takes descriptors that are kept for others, the
+   * oldest connection without a request is closed; if there is no such connection, the new one is
+   * rejected.
    */
   open(socket: Socket): Connection {
     const connection = new Connection(socket, this.#limits);
@@ -78,13 +90,28 @@ export class Connections {
       this.#bySocket.delete(socket);
       this.#silent.delete(connection);
     });
-    if (this.#bySocket.size <= this.#limits.maxConnections) this.#silent.add(connection);
-    else if (this.#makeRoom()) this.#silent.add(connection);
+    const room = this.descriptors.roomFor(socket);
+    const isFree = room === "free" && this.#bySocket.size <= this.#limits.maxConnections;
+    if (isFree || this.#makeRoom()) this.#silent.add(connection);
     else {
-      this.#ended("no room");
-      connection.refuse(tooMany(503, this.#limits));
+      if (this.cut(socket)) return connection;
+      this.onSurplus(room);
+      connection.refuse(tooMany(503, room, this.#limits));
     }
     return connection;
+  }
+
+  /** Closes a connection without an answer if it takes the last descriptors. @returns whether. */
+  cut(socket: Socket): boolean {
+    if (this.descriptors.roomFor(socket) !== "none") return false;
+    this.onSurplus("none");
+    socket.destroy();
+    return true;
+  }
+
+  /** Counts a connection that is rejected, of any protocol. */
+  onSurplus(room: Room): void {
+    this.#ended(room === "free" ? "no room" : "no descriptors");
   }
 
   /** Called when a connection has sent a request. */
@@ -154,7 +181,7 @@ export class Connections {
     if (oldest === undefined) return false;
     this.#silent.delete(oldest);
     this.#ended("made room");
-    oldest.evict(tooMany(408, this.#limits));
+    oldest.evict(tooMany(408, "free", this.#limits));
     return true;
   }
 
@@ -176,9 +203,8 @@ export class Connections {
   }
 }
 
-function tooMany(status: number, { maxConnections }: ConnectionLimits): HttpError {
-  const message = `expected at most ${maxConnections} connections`;
-  return new HttpError(status, message, RETRY_LATER);
+function tooMany(status: number, room: Room, { maxConnections }: ConnectionLimits): HttpError {
+  return new HttpError(status, tooManyText(room, maxConnections), RETRY_LATER);
 }
 
 /** Status label where the client was gone before its answer was written. */

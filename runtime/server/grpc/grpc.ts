@@ -4,6 +4,7 @@ import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import { HEADER_BYTES } from "../bodies/body-memory.ts";
+import type { Connections } from "../connections/connections.ts";
 import { largestRowShape } from "../tensors/padding.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 import { Answers } from "./answers.ts";
@@ -27,6 +28,7 @@ export async function openGrpc(
   state: ServerState,
   { host, port, maxMessageBytes, maxStreams, servesAdmin = true, rpcs = [] }: GrpcOptions,
   limits: ServerLimits,
+  connections: Connections,
 ): Promise<GrpcListener> {
   const maxBytes = maxMessageBytes ?? messageLimit(state.models, limits.maxBodyBytes);
   const server = new Server({
@@ -36,10 +38,16 @@ export async function openGrpc(
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
     // Channelz statistics are not used, and cost time with every call.
     "grpc.enable_channelz": 0,
-    interceptors: [interceptorOf(state, { servesAdmin, bodyTimeoutMs: limits.bodyTimeoutMs })],
+    interceptors: [
+      interceptorOf(state, {
+        servesAdmin,
+        bodyTimeoutMs: limits.bodyTimeoutMs,
+        surplusAt: (peer) => sockets.surplusAt(peer),
+      }),
+    ],
   });
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-  const sockets = new Sockets(state.access, limits, (socket) => {
+  const sockets: Sockets = new Sockets(state.access, limits, connections, (socket) => {
     injector.injectConnection(socket);
   });
   const context = contextOf(state, limits, (peer) => sockets.cut(peer));

@@ -35,11 +35,13 @@ export interface InterceptorOptions {
   readonly servesAdmin: boolean;
   /** Time limit for the message of a unary call. */
   readonly bodyTimeoutMs: number;
+  /** Returns why calls of a connection are rejected, undefined if they are not. */
+  readonly surplusAt: (peer: string) => HttpError | undefined;
 }
 
 export function interceptorOf(
   state: ServerState,
-  { servesAdmin, bodyTimeoutMs }: InterceptorOptions,
+  { servesAdmin, bodyTimeoutMs, surplusAt }: InterceptorOptions,
 ): ServerInterceptor {
   return ({ path, requestStream }, call) => {
     let seen: Seen | undefined;
@@ -72,7 +74,8 @@ export function interceptorOf(
               else leave = decision.leave;
               pass(metadata);
             };
-            const decision = servesAdmin || own.need !== "admin" ? own.enter() : NOT_HERE;
+            const isHere = servesAdmin || own.need !== "admin";
+            const decision = surplusAt(peer) ?? (isHere ? own.enter() : NOT_HERE);
             if (decision instanceof Promise) void decision.then(settle);
             else settle(decision);
           },

@@ -1,14 +1,15 @@
 /** Sockets of the gRPC listener: plain or encrypted, their limit, and their end. */
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
-import { RuntimeError } from "../../base/errors.ts";
 import type { Access } from "../access/access.ts";
 import { secureContextOf } from "../access/tls.ts";
+import { type Connections, SURPLUS_CONNECTIONS } from "../connections/connections.ts";
+import { SURPLUS_DESCRIPTORS, tooManyText } from "../connections/descriptors.ts";
 import { Handshakes } from "../connections/handshakes.ts";
+import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import { listen } from "../connections/listen.ts";
 import { stopAccepting } from "../connections/stop-accepting.ts";
 
-/** Requested backlog of connections to accept; the system may lower it. */
-const BACKLOG = 4096;
 /** While the listener closes: how long a client may still take to agree on keys. */
 const HANDSHAKE_LINGER_MS = 1000;
 
@@ -16,25 +17,62 @@ export interface SocketLimits {
   readonly maxConnections: number;
   /** Time to agree on keys. */
   readonly headerTimeoutMs: number;
+  /** How long a connection that is too many stays open, for the answers to its calls. */
+  readonly lingerMs: number;
 }
+
+type Surplus = Pick<Connections, "cut" | "descriptors" | "onSurplus">;
 
 export class Sockets {
   readonly #server: Server;
   readonly #handshakes: Handshakes;
+  readonly #connections: Surplus;
   readonly #byPeer = new Map<string, Socket>();
+  /** Connections that are too many, and the answer to their calls. */
+  readonly #surplus = new Map<string, HttpError>();
 
-  /** @param inject hands a connection to what speaks HTTP/2. */
-  constructor(access: Access, limits: SocketLimits, inject: (socket: Socket) => void) {
+  /**
+   * @param connections those of HTTP, which count and limit all.
+   * @param inject hands a connection to what speaks HTTP/2.
+   */
+  constructor(
+    access: Access,
+    limits: SocketLimits,
+    connections: Surplus,
+    inject: (socket: Socket) => void,
+  ) {
+    this.#connections = connections;
     this.#handshakes = new Handshakes(() => access.onHandshakeFailed());
-    this.#server = serverOf(access, limits, this.#handshakes, (socket) => {
-      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
-      this.#byPeer.set(peer, socket);
-      socket.once("close", () => this.#byPeer.delete(peer));
+    this.#server = serverOf(access, limits, connections, this.#handshakes, (socket) => {
       // Socket errors only end their connection.
       socket.on("error", () => socket.destroy());
+      const peer = `${socket.remoteAddress}:${socket.remotePort}`;
+      const room = connections.descriptors.roomFor(socket);
+      const isFull = this.#byPeer.size - this.#surplus.size >= limits.maxConnections;
+      if (isFull || room !== "free") {
+        if (connections.cut(socket)) return;
+        connections.onSurplus(room);
+        if (this.#surplus.size >= SURPLUS_DESCRIPTORS) {
+          socket.destroy();
+          return;
+        }
+        const reason = tooManyText(room, limits.maxConnections);
+        this.#surplus.set(peer, new HttpError(503, reason, RETRY_LATER));
+        setTimeout(() => socket.destroy(), limits.lingerMs).unref();
+      }
+      this.#byPeer.set(peer, socket);
+      socket.once("close", () => {
+        this.#byPeer.delete(peer);
+        this.#surplus.delete(peer);
+      });
       inject(socket);
     });
-    this.#server.maxConnections = limits.maxConnections;
+    this.#server.maxConnections = limits.maxConnections + SURPLUS_CONNECTIONS;
+  }
+
+  /** Answer to the calls of a connection that is too many, undefined for others. */
+  surplusAt(peer: string): HttpError | undefined {
+    return this.#surplus.size === 0 ? undefined : this.#surplus.get(peer);
   }
 
   get count(): number {
@@ -42,22 +80,9 @@ export class Sockets {
   }
 
   /** @returns the address, with its port. @throws RuntimeError RUNTIME_LISTEN */
-  listen(host: string, port: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", (error: NodeJS.ErrnoException) => {
-        const reason =
-          error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
-        const message =
-          `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
-          "choose another with --grpc";
-        reject(new RuntimeError("RUNTIME_LISTEN", message));
-      });
-      this.#server.listen({ host, port, backlog: BACKLOG }, () => {
-        const bound = this.#server.address();
-        const boundPort = typeof bound === "object" && bound !== null ? bound.port : port;
-        resolve(`${host.includes(":") ? `[${host}]` : host}:${boundPort}`);
-      });
-    });
+  async listen(host: string, port: number): Promise<string> {
+    const bound = await listen(this.#server, { host, port, flag: "--grpc" }, this.#connections);
+    return `${host.includes(":") ? `[${host}]` : host}:${bound}`;
   }
 
   /** Ends the connection of a client, by its address and port. */
@@ -81,6 +106,7 @@ export class Sockets {
 function serverOf(
   { tls }: Access,
   { headerTimeoutMs }: SocketLimits,
+  connections: Surplus,
   handshakes: Handshakes,
   open: (socket: Socket) => void,
 ): Server {
@@ -98,7 +124,7 @@ function serverOf(
   tls.onChange((pair) => server.setSecureContext(secureContextOf(pair)));
   server.on("connection", (socket: Socket) => {
     socket.on("error", () => socket.destroy());
-    handshakes.begin(socket);
+    if (!connections.cut(socket)) handshakes.begin(socket);
   });
   server.on("secureConnection", (socket) => {
     handshakes.onDone(socket);

@@ -1,7 +1,6 @@
 /** The HTTP server below the routes: its limits, its address, and which requests it admits. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { RuntimeError } from "../../base/errors.ts";
 import { type Decision, OPEN_ACCESS } from "../access/access.ts";
 import { isPreflight } from "../access/cors.ts";
 import { needOf } from "../access/scopes.ts";
@@ -24,12 +23,6 @@ import { handle } from "./http.ts";
 import { answerInfer, isShed, mayStay, routed } from "./infer.ts";
 import type { Listener } from "./listener.ts";
 import { beginSeen, sendError } from "./replies.ts";
-
-/**
- * Requested backlog of connections to accept; the system may lower it. Clients retry lost
- * connections only after a second, so a burst needs a large backlog.
- */
-const BACKLOG = 4096;
 
 /** Allowed methods, for a request without a route. */
 const ALLOWED = { allow: "GET, HEAD, POST" };
@@ -104,33 +97,6 @@ export function serverOf(
   });
   server.on("close", () => connections.close());
   return server;
-}
-
-/** @throws RuntimeError RUNTIME_LISTEN */
-export function listen(server: Server, { host, port, flag }: Listener): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const reason =
-        error.code === "EADDRINUSE" ? "the address is in use" : String(error.code ?? error);
-      const message =
-        `${host}:${port}: expected an address to listen on, got: ${reason}; ` +
-        `choose another with ${flag}`;
-      reject(new RuntimeError("RUNTIME_LISTEN", message));
-    });
-    server.listen({ port, host, backlog: BACKLOG }, () => resolve());
-  });
-}
-
-export function urlOf(
-  server: Server,
-  { state: { access } }: HttpContext,
-  { host }: Listener,
-): string {
-  const address = server.address();
-  if (address === null || typeof address === "string") return `unix:${address}`;
-  const { port } = address;
-  const scheme = access.tls === undefined ? "http" : "https";
-  return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** Whether the request has an id or a trace that its answer repeats, or a feature records it. */

@@ -4,9 +4,10 @@ import type { Need } from "../access/scopes.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import { Connections } from "../connections/connections.ts";
 import { Handshakes } from "../connections/handshakes.ts";
+import { listen, urlOf } from "../connections/listen.ts";
 import type { HttpContext } from "./context.ts";
 import type { Listener } from "./listener.ts";
-import { listen, serverOf, urlOf } from "./listening.ts";
+import { serverOf } from "./listening.ts";
 import { forceServer, stopServer } from "./stopping.ts";
 
 /** While the listeners close: how long a client may still take to agree on keys. */
@@ -37,7 +38,8 @@ export async function openListeners(
   listeners: readonly Listener[],
 ): Promise<OpenedListeners> {
   const opened: Opened[] = [];
-  const handshakes = new Handshakes(() => context.state.access.onHandshakeFailed());
+  const { access } = context.state;
+  const handshakes = new Handshakes(() => access.onHandshakeFailed());
   let cut: NodeJS.Timeout | undefined;
   const stopOne = ({ server, connections }: Opened) => {
     cut ??= setTimeout(() => handshakes.cut(), HANDSHAKE_LINGER_MS);
@@ -59,7 +61,7 @@ export async function openListeners(
       const own = { ...context, ...ownOf(context, limits, listener) };
       const { connections } = own;
       const server = serverOf(own, limits, listener, handshakes);
-      await listen(server, listener);
+      await listen(server, listener, connections);
       opened.push({ listener, server, connections });
     }
   } catch (error) {
@@ -68,7 +70,7 @@ export async function openListeners(
   }
   const urlFor = (need: Need) => {
     const found = opened.find(({ listener }) => listener.needs.has(need));
-    return found === undefined ? "" : urlOf(found.server, context, found.listener);
+    return found === undefined ? "" : urlOf(found.server, access.tls !== undefined, found.listener);
   };
   const urls = { url: urlFor("infer"), adminUrl: urlFor("admin"), metricsUrl: urlFor("metrics") };
   return { urls, stop, close };
@@ -80,5 +82,6 @@ function ownOf(
   limits: ServerLimits,
   { isOwn, needs }: Listener,
 ): Pick<HttpContext, "connections" | "served"> {
-  return { connections: isOwn ? new Connections(limits) : connections, served: needs };
+  const own = () => new Connections(limits, connections.descriptors);
+  return { connections: isOwn ? own() : connections, served: needs };
 }

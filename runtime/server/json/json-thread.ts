@@ -29,6 +29,12 @@ export const JSON_THREAD_LIMITS: JsonThreadLimits = {
  */
 const HEAP_MIB = 4096;
 
+const SHORT_OF_THREADS = new HttpError(
+  503,
+  "the system refuses a thread for long JSON at the moment: too few descriptors, threads or memory",
+  RETRY_LATER,
+);
+
 interface Waiting {
   readonly job: JsonJob;
   readonly resolve: (result: JsonResult) => void;
@@ -128,8 +134,14 @@ export class JsonThread {
       return;
     }
     this.#running = next;
-    this.#worker ??= this.#start();
     const { job } = next;
+    try {
+      this.#worker ??= this.#start();
+    } catch {
+      void this.#end(SHORT_OF_THREADS);
+      this.#next();
+      return;
+    }
     this.#worker.postMessage(job, handedOver(job));
     this.#timer = setTimeout(() => this.#giveUp(), this.#limits.jobTimeoutMs).unref();
   }
@@ -148,12 +160,15 @@ export class JsonThread {
       done?.resolve(result);
       this.#next();
     });
-    const onEnd = (reason: string) => {
+    const onEnd = (reason: string | HttpError) => {
       if (worker !== this.#worker) return;
-      void this.#end(jobError(this.#running, `cannot be done: ${reason}`));
+      const isKnown = reason instanceof HttpError;
+      void this.#end(isKnown ? reason : jobError(this.#running, `cannot be done: ${reason}`));
       this.#next();
     };
-    worker.on("error", ({ message }) => onEnd(message));
+    worker.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      onEnd(code === "ERR_WORKER_INIT_FAILED" ? SHORT_OF_THREADS : message);
+    });
     worker.on("exit", (code) => onEnd(`the thread ended with ${code}`));
     return worker;
   }

@@ -1,5 +1,6 @@
 /** Sends OTLP messages over HTTP as JSON, and retries those that the receiver may accept later. */
 import { causeOf, firstBytes, openHttp, retryAfterMs } from "../../../base/http-client.ts";
+import { realWait } from "../../../base/wait.ts";
 
 interface OtlpClientOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -36,7 +37,7 @@ export class OtlpClient {
       if (status >= 200 && status < 300) return null;
       const mayTry = (status === 0 || RETRIED.has(status)) && tries < MAX_TRIES;
       if (!mayTry || this.#closing.signal.aborted) return reason;
-      await this.#pause(Math.min(LONGEST_WAIT_MS, pauseMs ?? waitMs));
+      await realWait(Math.min(LONGEST_WAIT_MS, pauseMs ?? waitMs), this.#closing.signal);
       waitMs *= 2;
     }
   }
@@ -49,19 +50,6 @@ export class OtlpClient {
   close(): void {
     this.hurry();
     this.#closed.abort(new Error("closed"));
-  }
-
-  #pause(ms: number): Promise<void> {
-    const { signal } = this.#closing;
-    return new Promise((resolve) => {
-      const end = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = setTimeout(end, ms).unref();
-      signal.addEventListener("abort", end);
-    });
   }
 
   /** @returns status 0 if there was no response. */

@@ -32,16 +32,24 @@ const LIMITS = [
 const PLENTY: Means = {
   memory: { left: 64 * 1024 * MIB, of: "free memory" },
   threads: { left: 32_768, of: "kernel.pid_max" },
-  files: { left: 20_000, of: "RLIMIT_NOFILE" },
+  files: { left: 20_000, of: "RLIMIT_NOFILE", most: 20_000 },
   cores: 8,
 };
+
+/** A limit of which 20 descriptors are open while 100 are left. */
+const FEW = { of: "RLIMIT_NOFILE", most: 120 };
+const ONE = { count: 1, threads: 1, modelBytes: 0, files: 0 };
 
 describe("the means of a machine", () => {
   test("without such files are its free memory and its cores", () => {
     expect(machine({})).toEqual({
       memory: { left: 512 * MIB, of: "free memory" },
       threads: { left: Number.POSITIVE_INFINITY, of: "RLIMIT_NPROC" },
-      files: { left: Number.POSITIVE_INFINITY, of: "RLIMIT_NOFILE" },
+      files: {
+        left: Number.POSITIVE_INFINITY,
+        of: "RLIMIT_NOFILE",
+        most: Number.POSITIVE_INFINITY,
+      },
       cores: 2,
     });
   });
@@ -54,7 +62,7 @@ describe("the means of a machine", () => {
     });
     expect(found.memory).toEqual({ left: 2 * MIB, of: "free memory" });
     expect(found.threads).toEqual({ left: 500, of: "RLIMIT_NPROC" });
-    expect(found.files.left).toBe(100);
+    expect(found.files).toMatchObject({ left: 100, most: 100 });
   });
 
   test("are those of a control group and of the groups above it, of version 2", () => {
@@ -92,17 +100,18 @@ describe("the means of a machine", () => {
 
 describe("workers", () => {
   test("that a machine has room for lack nothing", () => {
-    expect(lackOf([{ count: 8, threads: 1, modelBytes: 10 * MIB }], PLENTY)).toBeNull();
+    expect(lackOf([{ ...ONE, count: 8, modelBytes: 10 * MIB }], PLENTY)).toBeNull();
   });
 
   test.each([
     [{ count: 1e6 }, {}, "1000000 workers need 12000000 threads, but this machine has 32768 left"],
-    [{ count: 50 }, { files: { left: 100, of: "RLIMIT_NOFILE" } }, "need 114 open files"],
+    [{ count: 50, files: 14 }, { files: { ...FEW, left: 100 } }, "50 workers and models 114"],
     [{ modelBytes: 1024 * MIB, count: 100 }, {}, "100 workers need 108000 MiB of memory"],
     [{ threads: 64 }, { threads: { left: 50, of: "pids.max" } }, "75 threads"],
-    [{}, { files: { left: -3, of: "RLIMIT_NOFILE" } }, "has 0 left (RLIMIT_NOFILE)"],
+    [{}, { files: { ...FEW, left: -3 } }, "at least 125 open files (RLIMIT_NOFILE, ulimit -n)"],
+    [{}, { threads: { left: -3, of: "pids.max" } }, "has 0 left (pids.max)"],
   ])("%o are refused beyond %o", (wanted, means, message) => {
-    const found = lackOf([{ count: 1, threads: 1, modelBytes: 0, ...wanted }], {
+    const found = lackOf([{ ...ONE, ...wanted }], {
       ...PLENTY,
       ...means,
     });
@@ -110,14 +119,23 @@ describe("workers", () => {
   });
 
   test("of several bundles are counted together", () => {
-    const each = { count: 30, threads: 1, modelBytes: 100 * MIB };
-    const means = { ...PLENTY, files: { left: 100, of: "RLIMIT_NOFILE" } };
+    const each = { ...ONE, count: 30, modelBytes: 100 * MIB };
+    const means = { ...PLENTY, files: { ...FEW, left: 100 } };
     expect(lackOf([each], means)).toBeNull();
-    expect(lackOf([each, each], means)).toContain("60 workers need 124 open files");
+    expect(lackOf([each, each], means)).toContain("60 workers and models 120");
+  });
+
+  test("share descriptors with other parts, which are named with the limit that is needed", () => {
+    const means = { ...PLENTY, files: { ...FEW, left: 100 } };
+    expect(lackOf([ONE], means, { logs: 16, connections: 82 })).toBeNull();
+    expect(lackOf([ONE], means, { logs: 17, connections: 82 })).toBe(
+      "expected a limit of at least 121 open files (RLIMIT_NOFILE, ulimit -n), got 120: 20 are " +
+        "open, and the parts need logs 17, connections 82, 1 worker and models 2",
+    );
   });
 
   test("with more threads than cores are warned about", () => {
-    const wanted = { count: 9, threads: 1, modelBytes: 0 };
+    const wanted = { ...ONE, count: 9 };
     expect(sharedCores(wanted, PLENTY)).toContain("9 workers of 1 thread share 8 cores");
     expect(sharedCores({ ...wanted, count: 8 }, PLENTY)).toBeNull();
   });

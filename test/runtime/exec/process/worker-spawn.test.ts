@@ -164,3 +164,57 @@ onLinux("a worker closes what the server itself was left open by a shell", async
   });
   expect(JSON.parse(await outputOf(parent))).toEqual([true, false]);
 });
+
+test("a process that the system refuses at once has no pid, and says why by an event", async () => {
+  // An environment that is too large is refused as a lack of memory is: by an error that is thrown.
+  const env = { LARGE: "x".repeat(2 ** 23) };
+  const child = spawnLimited("none.js", { memoryBytes: null, stdio: ["ignore", "pipe"], env });
+  expect(child.pid).toBeUndefined();
+  const [error] = await once(child, "error");
+  expect(error).toMatchObject({ code: "E2BIG" });
+});
+
+onLinux("a worker that is lost without a descriptor left is replaced once there are", async () => {
+  const options = JSON.stringify({
+    ...{ variants: [identityVariant("left")], workerCount: 1, standbyCount: 0 },
+    ...{ threadsPerWorker: 1, devices: devicesOn("cpu", 1) },
+  });
+  const script = `
+    const { startExecutor } = await import(${JSON.stringify(POOL_URL)});
+    const { closeSync, openSync } = await import("node:fs");
+    const taken = [];
+    let ready = 0;
+    const executor = await startExecutor(${options}, {
+      onLost() {},
+      onReady() {
+        ready++;
+        if (ready === 1) {
+          try {
+            for (;;) taken.push(openSync("/dev/null"));
+          } catch {}
+          process.kill(executor.pids().slots[0], "SIGKILL");
+          // The channel of the lost worker leaves a few, which this takes as well.
+          setImmediate(function take() {
+            if (taken.isOver) return;
+            try {
+              for (;;) taken.push(openSync("/dev/null"));
+            } catch {}
+            setImmediate(take);
+          });
+        } else {
+          console.log("replaced");
+          void executor.close();
+        }
+      },
+      onStartFailed(reason) {
+        console.log(reason.replace(/ \\S*sh /, " "));
+        if (!reason.includes("EMFILE")) return;
+        taken.isOver = true;
+        for (const fd of taken.splice(0)) closeSync(fd);
+      },
+    }, { backoffMs: 1, healthyAfterMs: 0 });`;
+  const shell = 'ulimit -n 64; exec "$0" --input-type=module --eval "$1"';
+  const parent = spawn("/bin/sh", ["-c", shell, process.execPath, script], { stdio: "pipe" });
+  const [said, [code]] = await Promise.all([outputOf(parent), once(parent, "close")]);
+  expect([said.trim().split("\n"), code]).toEqual([["spawn EMFILE", "replaced"], 0]);
+});

@@ -214,6 +214,53 @@ test("a start during an outage of the source uses the last good bundle", async (
   expect(again.status.state).toBe("followed");
 });
 
+test.each([
+  ["empty", ""],
+  ["noise", "\u0000\u0001"],
+  ["half an id", "0123456789abcdef"],
+  ["an id of no revision", `${"0".repeat(64)}-unsigned\n`],
+])("a damaged record of good bundles (%s) falls back to the newest whole one", async (_, text) => {
+  publish(published({ sloMs: 80 }));
+  const url = `${site.url}${BUNDLE}`;
+  const one = await policyAt(url);
+  await started(one);
+  nowMs += 1000;
+  const newest = published({ sloMs: 120 });
+  publish(newest);
+  await one.look();
+  await one.close();
+  await site.leave();
+  const store = join(folder, "store", "policies", "team");
+  for (const record of ["last-good", "current"]) writeFileSync(join(store, record), text);
+  notices = [];
+  const again = await policyAt(url);
+  const path = await started(again);
+  expect((await loadBundle(path)).sha256).toBe(newest.sha256);
+  expect(notices[0]).toMatch(
+    /^warn .*: the last good bundle cannot be used: .* missing or damaged;/,
+  );
+  expect(notices[0]).toContain(newest.sha256);
+});
+
+test("a damaged newest bundle falls back to the one before it", async () => {
+  const first = published({ sloMs: 80 });
+  publish(first);
+  const url = `${site.url}${BUNDLE}`;
+  const one = await policyAt(url);
+  await started(one);
+  nowMs += 1000;
+  publish(published({ sloMs: 120 }));
+  await one.look();
+  const { path } = one.status.inForce?.revision ?? { path: "" };
+  await one.close();
+  await site.leave();
+  writeFileSync(path, "damaged");
+  rmSync(join(folder, "store", "policies", "team", "last-good"));
+  const again = await policyAt(url);
+  expect((await loadBundle(await started(again))).sha256).toBe(first.sha256);
+  expect(notices.some((notice) => notice.includes("following that of"))).toBe(true);
+});
+
 test("a start without a stored bundle reports the error of the source", async () => {
   const one = await policyAt(`${site.url}${BUNDLE}`);
   const why = `${site.url}${BUNDLE}: expected a bundle, got 404 Not Found`;

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import { call, closeAll } from "../harness.ts";
-import { closeClients, rawRequest, SERVICE, serveGrpc } from "./client.ts";
+import { closeClients, rawRequest, SERVICE, serveGrpc, TestClient } from "./client.ts";
 
 const SESSIONS: ClientHttp2Session[] = [];
 
@@ -37,8 +37,23 @@ test.each([
   await expect(client.infer(rawRequest([[1, 2]]))).resolves.toMatchObject({ modelName: "tiny" });
 });
 
-test("connections beyond the limit are not taken, and those there are stay", async () => {
+test("calls of connections beyond the limit are unavailable, and counted", async () => {
   const { client, server } = await serveGrpc({ limits: { maxConnections: 1 } });
+  await client.infer(rawRequest([[1, 2]]));
+  const second = new TestClient(server.grpcUrl ?? "");
+  await expect(second.infer(rawRequest([[1, 2]]))).rejects.toMatchObject({
+    code: status.UNAVAILABLE,
+    details: "expected at most 1 connections",
+  });
+  const counted = server.metricLines().flatMap((one) => {
+    return one.kind === "sample" && one.labels["reason"] === "no room" ? [one.value] : [];
+  });
+  expect(counted).toEqual([1]);
+  await expect(client.infer(rawRequest([[1, 2]]))).resolves.toMatchObject({ modelName: "tiny" });
+});
+
+test("connections beyond the limit are closed soon, and those there are stay", async () => {
+  const { client, server } = await serveGrpc({ limits: { maxConnections: 1, lingerMs: 20 } });
   await client.infer(rawRequest([[1, 2]]));
   const second = connect(addressOf(server.grpcUrl));
   second.on("error", () => {});

@@ -1,8 +1,19 @@
 /** What clients get that speak HTTP badly, or oddly: an answer with a reason, each in its turn. */
+import { closeSync, openSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import { httpWire } from "../../../../lab/campaign/wire/http-wire.ts";
 import { runMalformed } from "../../../../lab/campaign/wire/malformed-run.ts";
-import { call, closeAll, INFER, inferJson, jsonOf, serve, servedBundle } from "../harness.ts";
+import { Descriptors } from "../../../../runtime/server/connections/descriptors.ts";
+import {
+  call,
+  closeAll,
+  type Harness,
+  INFER,
+  inferJson,
+  jsonOf,
+  serve,
+  servedBundle,
+} from "../harness.ts";
 import { exchange, reasonOf, Wire } from "../wire.ts";
 
 afterEach(closeAll);
@@ -225,7 +236,33 @@ describe("a reason", () => {
   });
 });
 
+/** Opened by a test; the next that is opened has the lowest number that is free. */
+const taken: number[] = [];
+
+function nextDescriptor(): number {
+  const fd = openSync("/dev/null", "r");
+  closeSync(fd);
+  return fd;
+}
+
+/** Value of a metric with that label. */
+function metricValue({ server }: Harness, name: string, label: string): number | undefined {
+  for (const line of server.metricLines()) {
+    if (line.kind !== "sample" || line.name !== name) continue;
+    if (Object.values(line.labels).includes(label)) return line.value;
+  }
+  return undefined;
+}
+
+function takeBelow(limit: number): void {
+  while (nextDescriptor() < limit) taken.push(openSync("/dev/null", "r"));
+}
+
 describe("more connections than there is room for", () => {
+  afterEach(() => {
+    for (const fd of taken.splice(0)) closeSync(fd);
+  });
+
   const limits = { maxConnections: 2, headerTimeoutMs: 60_000 };
 
   test("those that asked for nothing make room, the oldest first", async () => {
@@ -253,6 +290,30 @@ describe("more connections than there is room for", () => {
     expect([reply?.status, reply?.headers.get("retry-after")]).toEqual([503, "1"]);
     expect(reasonOf(reply)).toBe("expected at most 2 connections");
     for (const wire of asked) wire.socket.destroy();
+  });
+
+  test("where descriptors are short, a new one is rejected, and the last are closed", async () => {
+    const descriptors = new Descriptors(nextDescriptor() + 200);
+    const harness = await serve({ descriptors, limits: { lingerMs: 20 } });
+    const wire = await Wire.open(harness);
+    wire.send(LIVE);
+    await wire.until("true");
+    takeBelow(descriptors.limit - descriptors.kept);
+    const [reply] = await exchange(harness, LIVE);
+    expect([reply?.status, reply?.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(reasonOf(reply)).toContain("descriptors of the server are kept for its workers");
+    // The rejected connection lingers, and then frees its descriptor.
+    await expect.poll(() => metricValue(harness, "stratagem_connections", "http")).toBe(1);
+    takeBelow(descriptors.limit);
+    const last = await Wire.open(harness);
+    last.send(LIVE);
+    await last.ended;
+    expect(last.replies()).toEqual([]);
+    wire.send(LIVE);
+    await expect.poll(() => wire.replies().length).toBe(2);
+    const name = "stratagem_connections_ended_total";
+    expect(metricValue(harness, name, "no descriptors")).toBe(2);
+    wire.socket.destroy();
   });
 });
 
