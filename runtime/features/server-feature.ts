@@ -79,6 +79,8 @@ export interface Host {
 export type Recorder = (entry: RecordedEntry) => void;
 
 export interface ServingFeature extends OpenFeature {
+  /** Memory that it may hold in the server for each model, checked when a bundle is opened. */
+  readonly bytesPerModel?: number;
   /** Creates a recorder for the core of a bundle. */
   recorder?(bundle: Bundle): Recorder;
   /** Called when its log files may have been moved. */

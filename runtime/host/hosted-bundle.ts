@@ -31,6 +31,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly trust: Trust | null;
   /** Each makes the recorder of a bundle's core: of its events and its commands. */
   readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
+  /** Memory that features may hold for each model. */
+  readonly bytesPerModel: number;
   readonly onNotice: Notice;
   /** Whether this is the server's only bundle, so that notices need not name it. */
   readonly isOnly: boolean;
@@ -107,6 +109,13 @@ export async function hostBundle(
     generateLevel,
     ...(recorders.length === 0 ? {} : { recorder: combinedRecorder(recorders) }),
   });
+  const serverBytes = options.bytesPerModel * application.endpoint.models.length;
+  try {
+    if (serverBytes > 0) shared.take(policy, { count: 0, threads: 0, modelBytes: 0, serverBytes });
+  } catch (error) {
+    await application.close();
+    throw error;
+  }
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 

@@ -19,7 +19,7 @@ export class SharedMeans {
   readonly #isChecked: boolean;
   readonly #meansOf: () => Means;
   readonly #wanted: WantedWorkers[] = [];
-  readonly #policies: string[] = [];
+  readonly #policies = new Set<string>();
   #means: Means | undefined;
 
   constructor({ meansCheck = true, means = meansOf }: MeansOptions) {
@@ -39,18 +39,20 @@ export class SharedMeans {
   }
 
   /**
-   * Takes the part of a bundle's workers.
+   * Takes the part of a bundle's workers, or of what the server holds for its models.
    * @param policy the bundle, as messages name it.
    * @throws RuntimeError RUNTIME_MEANS
    */
   take(policy: string, wanted: WantedWorkers): void {
     if (!this.#isChecked) return;
     this.#wanted.push(wanted);
-    this.#policies.push(policy);
+    this.#policies.add(policy);
     const lack = lackOf(this.#wanted, this.means);
     if (lack === null) return;
-    const policies = this.#policies.join(" and ");
-    const remedy = "compile for fewer workers, or serve with --no-means-check";
+    const policies = [...this.#policies].join(" and ");
+    const isKeeping = this.#wanted.some(({ serverBytes = 0 }) => serverBytes > 0);
+    const fewer = isKeeping ? "lower the limit feedbackRows, " : "";
+    const remedy = `${fewer}compile for fewer workers, or serve with --no-means-check`;
     throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
   }
 }

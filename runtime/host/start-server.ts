@@ -97,6 +97,7 @@ async function startWith(
     isOnly,
     trust,
     recorders: recordersOf(features),
+    bytesPerModel: features.reduce((sum, { bytesPerModel = 0 }) => sum + bytesPerModel, 0),
   };
   const hosted = await hostedBundles(policies, opened, hosting);
   let reloading: Reloading | undefined;

@@ -78,6 +78,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
       port: 0,
       ...CLOCK,
       version: "0.0.0",
+      settings: { feedbackRows: 100 },
       features,
       grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
       otherLines: () => {

@@ -28,6 +28,8 @@ export interface WantedWorkers {
   readonly threads: number;
   /** Bytes of the model files that each worker holds. */
   readonly modelBytes: number;
+  /** Bytes that the server itself may hold for their models. */
+  readonly serverBytes?: number;
 }
 
 /** A worker with its runtime and onnxruntime, before it holds a model: 50 to 60 MiB on Node 20. */
@@ -49,16 +51,19 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
   };
   const count = sum((wanted) => wanted.count);
   const threadCount = sum((wanted) => wanted.count * (WORKER_THREADS + wanted.threads));
+  const serverBytes = sum((wanted) => wanted.serverBytes ?? 0);
   const byteCount = sum((wanted) => wanted.count * (WORKER_BYTES + wanted.modelBytes));
   const wants: readonly (readonly [wanted: number, limit: Limit, what: string])[] = [
     [threadCount, means.threads, "threads"],
     [SERVER_FILES + count * WORKER_FILES, means.files, "open files"],
-    [mebibytes(byteCount), inMebibytes(means.memory), "MiB of memory"],
+    [mebibytes(byteCount + serverBytes), inMebibytes(means.memory), "MiB of memory"],
   ];
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
-    const workers = count === 1 ? "1 worker needs" : `${count} workers need`;
-    return `${workers} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
+    const workers = count === 1 ? "1 worker" : `${count} workers`;
+    const who = [...(count > 0 ? [workers] : []), ...(serverBytes > 0 ? ["feedback"] : [])];
+    const need = who.length === 1 && count <= 1 ? "needs" : "need";
+    return `${who.join(" and ")} ${need} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
   }
   return null;
 }

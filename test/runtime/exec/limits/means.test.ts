@@ -100,6 +100,16 @@ describe("workers", () => {
     [{ count: 50 }, { files: { left: 100, of: "RLIMIT_NOFILE" } }, "need 114 open files"],
     [{ modelBytes: 1024 * MIB, count: 100 }, {}, "100 workers need 108000 MiB of memory"],
     [{ threads: 64 }, { threads: { left: 50, of: "pids.max" } }, "75 threads"],
+    [
+      { serverBytes: 106 * MIB },
+      { memory: { left: 150 * MIB, of: "memory.max" } },
+      "1 worker and feedback need 162 MiB of memory, but this machine has 150 left (memory.max)",
+    ],
+    [
+      { count: 0, serverBytes: 1696 * 65_536 },
+      { memory: { left: MIB, of: "memory.max" } },
+      "feedback needs 106 MiB of memory",
+    ],
     [{}, { files: { left: -3, of: "RLIMIT_NOFILE" } }, "has 0 left (RLIMIT_NOFILE)"],
   ])("%o are refused beyond %o", (wanted, means, message) => {
     const found = lackOf([{ count: 1, threads: 1, modelBytes: 0, ...wanted }], {
