@@ -59,7 +59,10 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
-  const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  const { host, adminAt, metricsAt } = options;
+  const hosts = [host, adminAt?.host, metricsAt?.host].flatMap((one) => one ?? []);
+  const telling = onNotice === undefined ? {} : { onNotice };
+  const access = await Access.open(who, { nowMs, hosts, ...telling });
   let features: readonly ServingFeature[] = [];
   let sources: PolicySources | null = null;
   let cluster: ClusterFrontEnd | null = null;

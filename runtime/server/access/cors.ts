@@ -1,6 +1,7 @@
 /** Cross-origin resource sharing: which pages in browsers may send requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
+import { hostOf } from "./pages.ts";
 
 /** Response headers that scripts may read. */
 const EXPOSED = [
@@ -20,24 +21,27 @@ const MAX_AGE_S = "600";
 const FIELD_NAMES = /^[\w-]{1,64}(?:, ?[\w-]{1,64}){0,31}$/;
 
 export class Cors {
+  readonly isForAll: boolean;
+  /** Hosts of the origins. */
+  readonly hosts: readonly string[];
   readonly #origins: ReadonlySet<string>;
-  readonly #isForAll: boolean;
 
   /** @param origins such as `https://app.example`, or `*` for all. */
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-    this.#isForAll = this.#origins.has("*");
+    this.hosts = origins.map(hostOf);
+    this.isForAll = this.#origins.has("*");
   }
 
   allows(origin: string): boolean {
-    return this.#isForAll || this.#origins.has(origin);
+    return this.isForAll || this.#origins.has(origin);
   }
 
   /** Adds the headers that let an allowed page read the response. */
   mark(origin: string, response: ServerResponse): void {
-    if (!this.#isForAll) response.setHeader("vary", "Origin");
+    if (!this.isForAll) response.setHeader("vary", "Origin");
     if (!this.allows(origin)) return;
-    response.setHeader("access-control-allow-origin", this.#isForAll ? "*" : origin);
+    response.setHeader("access-control-allow-origin", this.isForAll ? "*" : origin);
     response.setHeader("access-control-expose-headers", EXPOSED);
   }
 
