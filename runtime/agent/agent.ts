@@ -56,7 +56,7 @@ export interface AgentOptions {
   readonly onChange?: (() => void) | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
 }
 
 export interface Agent {

@@ -20,7 +20,7 @@ export interface FeatureContext {
   /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   /** Added to `nowMs` for milliseconds since 1970. */
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: Notice;
   /** Version of the program. */
   readonly version: string;

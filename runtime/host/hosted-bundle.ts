@@ -24,8 +24,6 @@ export interface HostingOptions extends WorkersOptions {
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
   readonly nowMs: () => number;
-  /** Difference to milliseconds since 1970. */
-  readonly epochOffsetMs: number;
   readonly generateLevel?: GenerateLevel | undefined;
   /** Checks signatures of bundles; null to accept unsigned ones. */
   readonly trust: Trust | null;
@@ -79,7 +77,7 @@ export async function hostBundle(
   options: HostingOptions,
 ): Promise<HostedBundle> {
   const { path: policy, bundle, sha256, claims } = loaded;
-  const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
+  const { generateLevel, limits, isOnly, onNotice, nowMs } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const folder = folderOf(options, place) ?? dirname(policy);
@@ -99,7 +97,6 @@ export async function hostBundle(
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
-    epochOffsetMs,
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,

@@ -14,7 +14,7 @@ import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
 import { serveSeveral } from "./serve-one.ts";
 
-const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
+const CLOCK = { nowMs: () => 1000, epochOffsetMs: () => 0 };
 
 /** Of a GPU with a worker on it, which is process 1. */
 const SAMPLE = {

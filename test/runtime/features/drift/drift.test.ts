@@ -36,7 +36,7 @@ class Scene {
       labelled: () => this.counts,
       hoursPerFalseAlarm: 1000,
       nowMs: () => this.nowMs,
-      epochOffsetMs: EPOCH_MS,
+      epochOffsetMs: () => EPOCH_MS,
       onNotice: (message) => this.notices.push(message),
     });
   }
