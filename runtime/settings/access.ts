@@ -23,7 +23,7 @@ export const ACCESS = {
   corsOrigins: setting(
     texts("<origins>", "origins such as https://app.example, or *"),
     null,
-    "origins of web pages that may send requests, such as https://app.example, or *",
+    "origins of pages that may send requests, such as https://app.example, or *; names of the server",
     "none",
   ),
 };

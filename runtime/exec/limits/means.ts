@@ -61,9 +61,11 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
     const workers = count === 1 ? "1 worker" : `${count} workers`;
-    const who = [...(count > 0 ? [workers] : []), ...(serverBytes > 0 ? ["feedback"] : [])];
+    const keeping = serverBytes > 0 ? ["feedback"] : [];
+    const who = count > 0 ? [workers, ...keeping] : keeping;
     const need = who.length === 1 && count <= 1 ? "needs" : "need";
-    return `${who.join(" and ")} ${need} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
+    const has = `this machine has ${Math.max(0, left)} left (${of})`;
+    return `${who.join(" and ")} ${need} ${wanted} ${what}, but ${has}`;
   }
   return null;
 }

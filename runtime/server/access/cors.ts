@@ -1,7 +1,6 @@
 /** Cross-origin resource sharing: which pages in browsers may send requests. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
-import { hostOf } from "./pages.ts";
 
 /** Response headers that scripts may read. */
 const EXPOSED = [
@@ -69,4 +68,9 @@ export function isPreflight({ method: verb, headers }: IncomingMessage): boolean
     headers.origin !== undefined &&
     headers["access-control-request-method"] !== undefined
   );
+}
+
+/** Returns the name in lower case without the dot at its end; empty for what is no URL. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, "") : "";
 }

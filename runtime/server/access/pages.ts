@@ -7,7 +7,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { Cors } from "./cors.ts";
+import { type Cors, hostOf } from "./cors.ts";
 import type { Need } from "./scopes.ts";
 
 /** Reason of a refusal as it is counted, and its message. */
@@ -91,9 +91,4 @@ function isSameHost(origin: string, host: string): boolean {
   const url = `http://${host}`;
   if (!URL.canParse(origin) || !URL.canParse(url)) return false;
   return new URL(origin).host === new URL(url).host;
-}
-
-/** Returns the name in lower case without the dot at its end; empty for what is no URL. */
-export function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, "") : "";
 }

@@ -1,8 +1,8 @@
 /** Times of logs. */
 
 /**
- * Returns what to add to a monotonic clock for milliseconds since 1970, as the wall clock is now: it
- * follows steps of the wall clock, and is the same between them.
+ * Returns what to add to a monotonic clock for milliseconds since 1970, as the wall clock is now:
+ * it follows steps of the wall clock, and is the same between them.
  * @param epochNowMs wall clock, in whole milliseconds. @param offsetMs at the start.
  */
 export function wallOffset(

@@ -113,21 +113,31 @@ test("a file that was moved is left for a new one", async () => {
 });
 
 /** Writes as a disk with so much room does: a part of what it has no room for, then nothing. */
-function disk(room: number): { room: number; write: WriteBytes } {
-  const own = {
-    room,
-    write: ((fd, bytes, offset, length, position, done) => {
-      const fitting = Math.min(own.room, length);
-      own.room -= fitting;
-      if (fitting > 0) write(fd, bytes, offset, fitting, position, done);
-      else setImmediate(() => done(Object.assign(new Error("full"), { code: "ENOSPC" }), 0));
-    }) as WriteBytes,
+class Disk {
+  room: number;
+  /** Writes that were begun, and that have ended. */
+  begun = 0;
+  ended = 0;
+
+  constructor(room: number) {
+    this.room = room;
+  }
+
+  readonly write: WriteBytes = (fd, bytes, offset, length, position, done) => {
+    const fitting = Math.min(this.room, length);
+    this.room -= fitting;
+    this.begun++;
+    const end: typeof done = (error, written) => {
+      this.ended++;
+      done(error, written);
+    };
+    if (fitting > 0) write(fd, bytes, offset, fitting, position, end);
+    else setImmediate(() => end(Object.assign(new Error("full"), { code: "ENOSPC" }), 0));
   };
-  return own;
 }
 
 /** A sink whose waiting lines are written after each line. */
-function reporting(path: string, full: ReturnType<typeof disk>) {
+function reporting(path: string, full: Disk) {
   const notices: string[] = [];
   const clock = { nowMs: 0 };
   const sink = new LineSink(path, {
@@ -137,8 +147,9 @@ function reporting(path: string, full: ReturnType<typeof disk>) {
     write: full.write,
   });
   const settled = async (line: string) => {
+    const before = full.begun;
     sink.write(line);
-    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    while (full.begun === before || full.ended < full.begun) await new Promise(setImmediate);
   };
   return { sink, notices, clock, settled };
 }
@@ -147,7 +158,7 @@ test.each([0, 1, 4, 9, 10, 11, 15, 20])(
   "beyond a disk with room for %i bytes, lines start on lines of their own",
   async (room) => {
     const path = join(folder, "log");
-    const full = disk(room);
+    const full = new Disk(room);
     const { sink, settled } = reporting(path, full);
     const lines = numbered(4, 9);
     for (const line of lines) await settled(line);
@@ -165,7 +176,7 @@ test.each([0, 1, 4, 9, 10, 11, 15, 20])(
 );
 
 test("a full disk is reported once, and once when lines are written again", async () => {
-  const full = disk(0);
+  const full = new Disk(0);
   const { sink, notices, clock, settled } = reporting(join(folder, "log"), full);
   for (const line of numbered(3, 9)) await settled(line);
   const [failed, mended] = [
@@ -197,7 +208,7 @@ test("the device that is always full is reported, and its lines are counted at o
   await sink.close();
 });
 
-test("a line that a crash has cut is ended before the next, also in a file opened again", async () => {
+test("a line that a crash has cut is ended before the next, also after a rotation", async () => {
   const [path, other] = [join(folder, "log"), join(folder, "other")];
   writeFileSync(path, "whole\ncut");
   const sink = new LineSink(path);
@@ -212,9 +223,9 @@ test("a line that a crash has cut is ended before the next, also in a file opene
   expect(readFileSync(path, "utf8")).toBe("cut too\ntwo\n");
 });
 
-test("standard output that is a full disk loses batches, and the next starts on its own line", async () => {
+test("standard output on a full disk loses batches, and the next has its own line", async () => {
   const path = join(folder, "stdout");
-  const full = disk(14);
+  const full = new Disk(14);
   const destination = new StreamDestination(new LineWriter(path, full.write));
   const { signal } = new AbortController();
   const kinds = [];
