@@ -1,11 +1,13 @@
 /** The parts of the campaign, in the order in which they run. */
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
+import { DISKS } from "./disks.ts";
 import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
 import { OVERLOAD } from "./overload.ts";
+import { PAGES } from "./pages.ts";
 import type { Part } from "./part.ts";
 import { RELOADS } from "./reloads.ts";
 import { SLOW } from "./slow.ts";
@@ -17,12 +19,14 @@ import { WORKERS } from "./workers.ts";
 export const PARTS: readonly Part[] = [
   BODIES,
   MALFORMED,
+  PAGES,
   SLOW,
   BUNDLES,
   SPECS,
   MODELS,
   WORKERS,
   FILES,
+  DISKS,
   HUNG,
   OVERLOAD,
   STOPS,

@@ -78,9 +78,15 @@ export interface Host {
 /** Receives each event of a core with its outputs. */
 export type Recorder = (entry: RecordedEntry) => void;
 
+export interface KeptBytes {
+  readonly bytesPerModel: number;
+  /** Limit that sets the bytes. */
+  readonly limit: string;
+}
+
 export interface ServingFeature extends OpenFeature {
   /** Memory that it may hold in the server for each model, checked when a bundle is opened. */
-  readonly bytesPerModel?: number;
+  readonly kept?: KeptBytes;
   /** Creates a recorder for the core of a bundle. */
   recorder?(bundle: Bundle): Recorder;
   /** Called when its log files may have been moved. */

@@ -6,7 +6,7 @@ import type { Bundle, Pool } from "../bundle/schema.ts";
 import type { Claims, Trust } from "../bundles/trust/trust.ts";
 import type { TrustedBundle } from "../bundles/trusted-bundle.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
-import type { Recorder } from "../features/server-feature.ts";
+import type { KeptBytes, Recorder } from "../features/server-feature.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { elsewhereOf } from "../remote/elsewhere.ts";
@@ -29,8 +29,8 @@ export interface HostingOptions extends WorkersOptions {
   readonly trust: Trust | null;
   /** Each makes the recorder of a bundle's core: of its events and its commands. */
   readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
-  /** Memory that features may hold for each model. */
-  readonly bytesPerModel: number;
+  /** Memory of the server that features may hold. */
+  readonly kept: readonly KeptBytes[];
   readonly onNotice: Notice;
   /** Whether this is the server's only bundle, so that notices need not name it. */
   readonly isOnly: boolean;
@@ -106,9 +106,12 @@ export async function hostBundle(
     generateLevel,
     ...(recorders.length === 0 ? {} : { recorder: combinedRecorder(recorders) }),
   });
-  const serverBytes = options.bytesPerModel * application.endpoint.models.length;
+  const none = { count: 0, threads: 0, modelBytes: 0 };
   try {
-    if (serverBytes > 0) shared.take(policy, { count: 0, threads: 0, modelBytes: 0, serverBytes });
+    for (const { bytesPerModel, limit: serverLimit } of options.kept) {
+      const serverBytes = bytesPerModel * application.endpoint.models.length;
+      shared.take(policy, { ...none, serverBytes, serverLimit });
+    }
   } catch (error) {
     await application.close();
     throw error;

@@ -50,9 +50,9 @@ export class SharedMeans {
     const lack = lackOf(this.#wanted, this.means);
     if (lack === null) return;
     const policies = [...this.#policies].join(" and ");
-    const isKeeping = this.#wanted.some(({ serverBytes = 0 }) => serverBytes > 0);
-    const fewer = isKeeping ? "lower the limit feedbackRows, " : "";
-    const remedy = `${fewer}compile for fewer workers, or serve with --no-means-check`;
+    const limits = new Set(this.#wanted.flatMap(({ serverLimit }) => serverLimit ?? []));
+    const lower = limits.size === 0 ? "" : `lower the limit ${[...limits].join(" or ")}, `;
+    const remedy = `${lower}compile for fewer workers, or serve with --no-means-check`;
     throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
   }
 }

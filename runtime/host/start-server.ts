@@ -61,8 +61,8 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const { nowMs } = clockOf(options);
   const { host, adminAt, metricsAt } = options;
   const hosts = [host, adminAt?.host, metricsAt?.host].flatMap((one) => one ?? []);
-  const telling = onNotice === undefined ? {} : { onNotice };
-  const access = await Access.open(who, { nowMs, hosts, ...telling });
+  const reports = onNotice === undefined ? {} : { onNotice };
+  const access = await Access.open(who, { nowMs, hosts, ...reports });
   let features: readonly ServingFeature[] = [];
   let sources: PolicySources | null = null;
   let cluster: ClusterFrontEnd | null = null;
@@ -100,7 +100,7 @@ async function startWith(
     isOnly,
     trust,
     recorders: recordersOf(features),
-    bytesPerModel: features.reduce((sum, { bytesPerModel = 0 }) => sum + bytesPerModel, 0),
+    kept: features.flatMap(({ kept }) => kept ?? []),
   };
   const hosted = await hostedBundles(policies, opened, hosting);
   let reloading: Reloading | undefined;

@@ -30,6 +30,8 @@ export interface WantedWorkers {
   readonly modelBytes: number;
   /** Bytes that the server itself may hold for their models. */
   readonly serverBytes?: number;
+  /** Limit that sets those bytes, for messages. */
+  readonly serverLimit?: string;
 }
 
 /** A worker with its runtime and onnxruntime, before it holds a model: 50 to 60 MiB on Node 20. */
@@ -61,8 +63,8 @@ export function lackOf(all: readonly WantedWorkers[], means: Means): string | nu
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
     const workers = count === 1 ? "1 worker" : `${count} workers`;
-    const keeping = serverBytes > 0 ? ["feedback"] : [];
-    const who = count > 0 ? [workers, ...keeping] : keeping;
+    const server = serverBytes > 0 ? ["the server"] : [];
+    const who = count > 0 ? [workers, ...server] : server;
     const need = who.length === 1 && count <= 1 ? "needs" : "need";
     const has = `this machine has ${Math.max(0, left)} left (${of})`;
     return `${who.join(" and ")} ${need} ${wanted} ${what}, but ${has}`;

@@ -31,7 +31,7 @@ export const feedback = serverFeature({
       ...{ nowMs, epochOffsetMs },
     });
     return {
-      bytesPerModel: feedbackRows * KEPT_ROW_BYTES,
+      kept: { bytesPerModel: feedbackRows * KEPT_ROW_BYTES, limit: "feedbackRows" },
       hooks: { answered: books.onAnswered.bind(books) },
       routes: [feedbackRoute(books)],
       opened: (application) => books.partOf(application),

@@ -79,7 +79,7 @@ export class Pages {
     return urls.map(hostOf).find((name) => !this.#isKnown(name));
   }
 
-  /** Nobody can register a name without a dot in public DNS: containers call each other by such. */
+  /** Names without a dot are not in public DNS, and containers call each other by them. */
   #isKnown(name: string): boolean {
     const address = name.startsWith("[") ? name.slice(1, -1) : name;
     if (isIP(address) !== 0 || this.#hosts.has(name)) return true;

@@ -103,12 +103,12 @@ describe("workers", () => {
     [
       { serverBytes: 106 * MIB },
       { memory: { left: 150 * MIB, of: "memory.max" } },
-      "1 worker and feedback need 162 MiB of memory, but this machine has 150 left (memory.max)",
+      "1 worker and the server need 162 MiB of memory, but this machine has 150 left (memory.max)",
     ],
     [
       { count: 0, serverBytes: 1696 * 65_536 },
       { memory: { left: MIB, of: "memory.max" } },
-      "feedback needs 106 MiB of memory",
+      "the server needs 106 MiB of memory",
     ],
     [{}, { files: { left: -3, of: "RLIMIT_NOFILE" } }, "has 0 left (RLIMIT_NOFILE)"],
   ])("%o are refused beyond %o", (wanted, means, message) => {
