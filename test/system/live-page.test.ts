@@ -134,7 +134,8 @@ inBrowser("pages of other sites read nothing, by a rebound name or across origin
   const { port: otherPort } = other.address() as AddressInfo;
   const browser = await Chromium.open(CHROMIUM ?? "", PHONE, "MAP *.example 127.0.0.1");
   /** Whether the page that is open is answered, and with what. */
-  const asked = (url: string, init = "{}") =>
+  const html = `headers: { accept: "text/html" }`;
+  const asked = (url: string, init = `{ ${html} }`) =>
     browser.value(`fetch("${url}", ${init}).then((one) => one.status, (error) => error.name)`);
   const paths = ["/", "/metrics", "/admin/state", "/v2/stratagem/live"];
   const read = (url: string) => Promise.all(paths.map((path) => asked(url + path)));
@@ -162,7 +163,7 @@ inBrowser("pages of other sites read nothing, by a rebound name or across origin
       const before = refusedPages(server);
       for (const path of paths) {
         await asked(`http://localhost:${port}${path}`);
-        await asked(`http://localhost:${port}${path}`, `{ mode: "no-cors" }`);
+        await asked(`http://localhost:${port}${path}`, `{ ${html}, mode: "no-cors" }`);
       }
       await asked(`http://localhost:${port}${infer}`, `{ ...${post}, mode: "no-cors" }`);
       expect(refusedPages(server) - before).toBe(2 * paths.length + 1);
