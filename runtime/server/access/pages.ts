@@ -7,6 +7,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
+import { mayBeOfPage } from "../connections/connection.ts";
 import { type Cors, hostOf } from "./cors.ts";
 import type { Need } from "./scopes.ts";
 
@@ -17,11 +18,6 @@ const OTHER_ORIGIN: PageRefusal = [
   "other_origin",
   "expected no page of another origin, unless --cors-origins allows it",
 ];
-
-/** Whether a browser may have sent it for a page; other clients send neither field. */
-export function mayBeOfPage({ headers }: IncomingMessage): boolean {
-  return headers.origin !== undefined || headers["sec-fetch-site"] !== undefined;
-}
 
 export class Pages {
   readonly #cors: Cors | undefined;

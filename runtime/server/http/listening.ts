@@ -4,11 +4,10 @@ import type { Socket } from "node:net";
 import { RuntimeError } from "../../base/errors.ts";
 import { type Decision, OPEN_ACCESS } from "../access/access.ts";
 import { isPreflight } from "../access/cors.ts";
-import { mayBeOfPage } from "../access/pages.ts";
 import { needOf } from "../access/scopes.ts";
 import { secureServer } from "../access/secure-server.ts";
 import type { ServerLimits } from "../applications/limits.ts";
-import { hasUnreadBody, refusedHead } from "../connections/connection.ts";
+import { hasUnreadBody, mayBeOfPage, refusedHead } from "../connections/connection.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import type { Handshakes } from "../connections/handshakes.ts";
 import {
