@@ -60,7 +60,7 @@ async function bytesOf(sample: number) {
       sample,
       mask: [],
       nowMs: () => 0,
-      epochOffsetMs: 1.79e12,
+      epochOffsetMs: () => 1.79e12,
       onNotice: () => {},
     },
     review: () => ({ agrees: true, says: "", runnerUp }),

@@ -11,7 +11,7 @@ const SHA256 = "ab".repeat(32);
 function log(sample: number): DecisionLog {
   return new DecisionLog({
     destination: { name: "nowhere", send: async () => ({ kind: "taken" }) },
-    ...{ sample, mask: [], nowMs: () => 1000, epochOffsetMs: 1.79e12, onNotice: () => {} },
+    ...{ sample, mask: [], nowMs: () => 1000, epochOffsetMs: () => 1.79e12, onNotice: () => {} },
     review: (bundle, made) => methodOf(bundle).reviewed?.(bundle, made),
   });
 }

@@ -1,12 +1,14 @@
 /** The parts of the campaign, in the order in which they run. */
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
+import { DISKS } from "./disks.ts";
 import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
 import { OTHER_SERVERS } from "./other-servers.ts";
 import { OVERLOAD } from "./overload.ts";
+import { PAGES } from "./pages.ts";
 import type { Part } from "./part.ts";
 import { RELOADS } from "./reloads.ts";
 import { SHORTAGES } from "./shortages.ts";
@@ -19,12 +21,14 @@ import { WORKERS } from "./workers.ts";
 export const PARTS: readonly Part[] = [
   BODIES,
   MALFORMED,
+  PAGES,
   SLOW,
   BUNDLES,
   SPECS,
   MODELS,
   WORKERS,
   FILES,
+  DISKS,
   HUNG,
   OTHER_SERVERS,
   OVERLOAD,

@@ -74,6 +74,11 @@ function enter(state: AgentState, request: IncomingMessage, response: ServerResp
   const { authorization } = request.headers;
   const { remoteAddress: address } = request.socket;
   const need = needOf(request.url ?? "/");
+  const refusal = state.access.refusedPage(need, request);
+  if (refusal !== undefined) {
+    sendError(state, response, refusal);
+    return;
+  }
   const decision = state.access.admit({ need, authorization, address });
   if (decision instanceof Promise) void decision.then(go);
   else go(decision);

@@ -55,7 +55,7 @@ export interface AgentState {
   readonly pace: PaceLimits;
   readonly nowMs: () => number;
   /** Added to `nowMs` it gives milliseconds since 1970. */
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: Notice;
   /** Whether the models of its start have been loaded, or have failed. */
   isStarted: boolean;

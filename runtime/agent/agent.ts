@@ -61,7 +61,7 @@ export interface AgentOptions {
   readonly onChange?: (() => void) | undefined;
   /** Monotonic clock. */
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
 }
 
 export interface Agent {
@@ -89,7 +89,7 @@ const BODIES = 3;
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { host, port, nowMs, onNotice, maxBodyBytes } = options;
   const limits: ServerLimits = { ...DEFAULT_LIMITS, maxBodyBytes };
-  const access = await Access.open(options.access, { nowMs, onNotice });
+  const access = await Access.open(options.access, { nowMs, onNotice, hosts: [options.host] });
   const catalog = catalogOf(options);
   const state = stateOf(options, access, catalog, limits);
   const server = agentServer(state, limits);

@@ -79,7 +79,7 @@ function serverPage(state: AgentState, page: string): readonly [number, object] 
   if (page === "models/stats") {
     const held = state.models.held.map(({ model: { name } }) => name);
     const all = held.map((name) => ({ name, metrics: state.counts.of(name) }));
-    return [200, modelStatistics(all, state.epochOffsetMs)];
+    return [200, modelStatistics(all, state.epochOffsetMs())];
   }
   return undefined;
 }
@@ -125,7 +125,7 @@ async function routeModel(
   else if (behind === "config") sendJson(state, response, 200, modelConfig(model));
   else if (behind === "stats") {
     const own = [{ name, metrics: state.counts.of(name) }];
-    sendJson(state, response, 200, modelStatistics(own, state.epochOffsetMs));
+    sendJson(state, response, 200, modelStatistics(own, state.epochOffsetMs()));
   } else throw noSuchPath(request);
 }
 

@@ -265,7 +265,6 @@ interface ServeLogs {
 
 function openLogs({ log: state }: SettingValues): ServeLogs {
   const stderr = new LineSink();
-  const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink: stderr, ...state, epochMs });
+  const log = new Log({ sink: stderr, ...state, epochMs: Date.now });
   return { log, options: { log, stderr, onNotice: log.notice }, close: () => stderr.close() };
 }

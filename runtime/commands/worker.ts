@@ -14,6 +14,7 @@ import type { AnnouncedState } from "../features/cluster/announcer.ts";
 import type { ClusterWorker } from "../features/cluster/cluster-worker.ts";
 import { storeFolder } from "../features/sources/store-folder.ts";
 import { servedModels } from "../host/served-models.ts";
+import { clockOf } from "../host/server-options.ts";
 import { servingDevices } from "../host/serving-devices.ts";
 import type { Address } from "../kinds/kinds.ts";
 import { tokenReader } from "../remote/worker-token.ts";
@@ -62,8 +63,7 @@ export async function workerCommand(
   { signal, onReady }: WorkerSurroundings,
 ): Promise<void> {
   const sink = new LineSink();
-  const epochMs = () => performance.timeOrigin + performance.now();
-  const log = new Log({ sink, ...command.log, epochMs });
+  const log = new Log({ sink, ...command.log, epochMs: Date.now });
   const files = new OpenedModels();
   let cluster: ClusterWorker | null = null;
   try {
@@ -117,8 +117,7 @@ async function agentOptions(
     maxBodyBytes: command.maxBody,
     maxValueBytes: command.maxBody,
     access: accessOf(command),
-    nowMs: () => performance.now(),
-    epochOffsetMs: performance.timeOrigin,
+    ...clockOf({}),
   };
 }
 

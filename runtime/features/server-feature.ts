@@ -20,7 +20,7 @@ export interface FeatureContext {
   /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   /** Added to `nowMs` for milliseconds since 1970. */
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: Notice;
   /** Version of the program. */
   readonly version: string;
@@ -78,7 +78,15 @@ export interface Host {
 /** Receives each event of a core with its outputs. */
 export type Recorder = (entry: RecordedEntry) => void;
 
+export interface KeptBytes {
+  readonly bytesPerModel: number;
+  /** Limit that sets the bytes. */
+  readonly limit: string;
+}
+
 export interface ServingFeature extends OpenFeature {
+  /** Memory that it may hold in the server for each model, checked when a bundle is opened. */
+  readonly kept?: KeptBytes;
   /** Creates a recorder for the core of a bundle. */
   recorder?(bundle: Bundle): Recorder;
   /** Called when its log files may have been moved. */

@@ -6,7 +6,7 @@ import type { Bundle, Pool } from "../bundle/schema.ts";
 import type { Claims, Trust } from "../bundles/trust/trust.ts";
 import type { TrustedBundle } from "../bundles/trusted-bundle.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
-import type { Recorder } from "../features/server-feature.ts";
+import type { KeptBytes, Recorder } from "../features/server-feature.ts";
 import type { GenerateLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { elsewhereOf } from "../remote/elsewhere.ts";
@@ -24,13 +24,13 @@ export interface HostingOptions extends WorkersOptions {
   readonly models?: string | readonly string[] | undefined;
   readonly limits?: Partial<ServerLimits>;
   readonly nowMs: () => number;
-  /** Difference to milliseconds since 1970. */
-  readonly epochOffsetMs: number;
   readonly generateLevel?: GenerateLevel | undefined;
   /** Checks signatures of bundles; null to accept unsigned ones. */
   readonly trust: Trust | null;
   /** Each makes the recorder of a bundle's core: of its events and its commands. */
   readonly recorders: readonly ((bundle: Bundle) => Recorder)[];
+  /** Memory of the server that features may hold. */
+  readonly kept: readonly KeptBytes[];
   readonly onNotice: Notice;
   /** Whether this is the server's only bundle, so that notices need not name it. */
   readonly isOnly: boolean;
@@ -77,7 +77,7 @@ export async function hostBundle(
   options: HostingOptions,
 ): Promise<HostedBundle> {
   const { path: policy, bundle, sha256, claims } = loaded;
-  const { generateLevel, limits, isOnly, onNotice, nowMs, epochOffsetMs } = options;
+  const { generateLevel, limits, isOnly, onNotice, nowMs } = options;
   const tell: Notice = (message, severity) =>
     onNotice(isOnly ? message : `${bundle.application}: ${message}`, severity);
   const folder = folderOf(options, place) ?? dirname(policy);
@@ -97,7 +97,6 @@ export async function hostBundle(
   const application = await method.host(bundle, {
     bundleSha256: sha256,
     nowMs,
-    epochOffsetMs,
     ...(limits === undefined ? {} : { limits }),
     onWorkerLost: (worker, reason) => tell(`worker ${worker} was lost: ${reason}`, "warn"),
     onNotice: tell,
@@ -107,6 +106,16 @@ export async function hostBundle(
     generateLevel,
     ...(recorders.length === 0 ? {} : { recorder: combinedRecorder(recorders) }),
   });
+  const none = { count: 0, threads: 0, modelBytes: 0, files: 0 };
+  try {
+    for (const { bytesPerModel, limit: serverLimit } of options.kept) {
+      const serverBytes = bytesPerModel * application.endpoint.models.length;
+      shared.take(policy, { ...none, serverBytes, serverLimit });
+    }
+  } catch (error) {
+    await application.close();
+    throw error;
+  }
   return { policy, bundle, sha256, folder, claims, workers, application, files, failed };
 }
 

@@ -12,6 +12,7 @@ import type { Reloaded } from "../server/http/admin-hooks.ts";
 import type { ListenAddress } from "../server/http/listener.ts";
 import type { LineSink } from "../server/logs/line-sink.ts";
 import type { LogState } from "../server/logs/log.ts";
+import { wallOffset } from "../server/logs/time-text.ts";
 import type { RunningServer } from "../server/serve.ts";
 import type { SettingValues } from "../settings/table.ts";
 import type { ClusterOptions } from "./opened-sources.ts";
@@ -61,8 +62,8 @@ export interface ServerOptions extends WorkersOptions, ClusterOptions {
   readonly environment?: NodeJS.ProcessEnv | undefined;
   /** Monotonic clock, ms; default that of the process. */
   readonly nowMs?: () => number;
-  /** Difference of `nowMs` to milliseconds since 1970. */
-  readonly epochOffsetMs?: number;
+  /** Wall clock for the times of logs, whole milliseconds since 1970; default the system's. */
+  readonly epochNowMs?: () => number;
   /** Keys whose signatures are required, and the site; by default unsigned bundles are accepted. */
   readonly trust?: Omit<TrustOptions, "nowEpochMs"> | undefined;
   /** Computes a level above the highest one; left out without a solver. */
@@ -102,8 +103,10 @@ export interface ServedBundle {
 }
 
 /** The clock of a server, that of the process unless its options have another. */
-export function clockOf({ nowMs, epochOffsetMs = performance.timeOrigin }: ServerOptions) {
-  if (nowMs !== undefined) return { nowMs, epochOffsetMs };
-  const processNowMs = performance.now.bind(performance);
-  return { nowMs: processNowMs, loopNowMs: processNowMs, epochOffsetMs };
+export function clockOf(options: Pick<ServerOptions, "nowMs" | "epochNowMs">) {
+  const { nowMs, epochNowMs = Date.now } = options;
+  const { timeOrigin } = performance;
+  const own = nowMs ?? performance.now.bind(performance);
+  const epochOffsetMs = wallOffset(own, epochNowMs, timeOrigin);
+  return { nowMs: own, ...(nowMs === undefined ? { loopNowMs: own } : {}), epochOffsetMs };
 }

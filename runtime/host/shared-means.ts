@@ -54,7 +54,7 @@ export class SharedMeans {
   readonly #isChecked: boolean;
   readonly #meansOf: () => Means;
   readonly #wanted: WantedWorkers[] = [];
-  readonly #policies: string[] = [];
+  readonly #policies = new Set<string>();
   readonly #budget: FileBudget;
   #means: Means | undefined;
 
@@ -91,7 +91,7 @@ export class SharedMeans {
   }
 
   /**
-   * Takes the part of a bundle's workers.
+   * Takes the part of a bundle's workers, or of what the server holds for its models.
    * @param policy the bundle, as messages name it.
    * @throws RuntimeError RUNTIME_MEANS
    */
@@ -99,11 +99,13 @@ export class SharedMeans {
     this.#budget.descriptors.keep(filesOf(wanted));
     if (!this.#isChecked) return;
     this.#wanted.push(wanted);
-    this.#policies.push(policy);
+    this.#policies.add(policy);
     const lack = lackOf(this.#wanted, this.means, this.#budget.parts);
     if (lack === null) return;
-    const policies = this.#policies.join(" and ");
-    const remedy = "raise the limit, compile for fewer workers, or serve with --no-means-check";
+    const policies = [...this.#policies].join(" and ");
+    const limits = new Set(this.#wanted.flatMap(({ serverLimit }) => serverLimit ?? []));
+    const lower = limits.size === 0 ? "" : `lower ${[...limits].join(" or ")}, `;
+    const remedy = `raise the limit, ${lower}compile for fewer workers, or serve with --no-means-check`;
     throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
   }
 }

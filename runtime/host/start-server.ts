@@ -61,7 +61,10 @@ export async function startServer(options: ServerOptions): Promise<StartedServer
   const opened: OpenedModels[] = [];
   const { access: who = {}, onNotice } = options;
   const { nowMs } = clockOf(options);
-  const access = await Access.open(who, { nowMs, ...(onNotice === undefined ? {} : { onNotice }) });
+  const { host, adminAt, metricsAt } = options;
+  const hosts = [host, adminAt?.host, metricsAt?.host].flatMap((one) => one ?? []);
+  const reports = onNotice === undefined ? {} : { onNotice };
+  const access = await Access.open(who, { nowMs, hosts, ...reports });
   let features: readonly ServingFeature[] = [];
   let sources: PolicySources | null = null;
   let cluster: ClusterFrontEnd | null = null;
@@ -99,6 +102,7 @@ async function startWith(
     isOnly,
     trust,
     recorders: recordersOf(features),
+    kept: features.flatMap(({ kept }) => kept ?? []),
   };
   const { limits: { maxConnections = DEFAULT_LIMITS.maxConnections } = {} } = options;
   const budget = fileBudget(sources === null ? 0 : policies.length, maxConnections);

@@ -39,7 +39,7 @@ export interface OpenOptions {
    */
   readonly loopNowMs?: () => number;
   /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
-  readonly epochOffsetMs?: number;
+  readonly epochOffsetMs?: () => number;
   /** Name of the server in its metadata. Default: "stratagem". */
   readonly serverName?: string;
   /** Name of this front end in its cluster. Default: no cluster. */
@@ -232,7 +232,7 @@ function serverStateOf(
   options: OpenOptions,
   { maxBytesInFlight }: ServerLimits,
 ): ServerState {
-  const { nowMs, loopNowMs, version, epochOffsetMs = 0 } = options;
+  const { nowMs, loopNowMs, version, epochOffsetMs = () => 0 } = options;
   const { onNotice, admin, access = Access.off(nowMs) } = options;
   const { serverName = "stratagem", textParameters = false } = options;
   const { frontEnd, features = [] } = options;

@@ -23,7 +23,8 @@ export const ACCESS = {
   corsOrigins: setting(
     texts("<origins>", "origins such as https://app.example, or *"),
     null,
-    "origins of web pages that may send requests, such as https://app.example, or *",
+    "origins of web pages that may send requests, such as https://app.example, or *; their hosts " +
+      "count as names of the server",
     "none",
   ),
 };

@@ -46,6 +46,7 @@ async function serving(subject: ServedSubject, isReady = true): Promise<House> {
       port: 0,
       nowMs: () => 1000,
       version: "0.0.0",
+      settings: { feedbackRows: 100 },
       axisNames: subject.axisNames ?? [],
       workers: workers.starter,
       onWorkerLost: (worker, reason) => lost.push(`${worker} ${reason}`),

@@ -45,7 +45,7 @@ const toy = serverFeature({
 });
 
 const SEAMS = {
-  ...{ nowMs: () => 0, epochOffsetMs: 0, onNotice: () => {} },
+  ...{ nowMs: () => 0, epochOffsetMs: () => 0, onNotice: () => {} },
   ...{ version: "0.0.0", environment: {} },
 };
 

@@ -39,11 +39,11 @@ export class Chromium {
   #session: string | undefined;
   #lastId = 0;
 
-  private constructor(program: string) {
+  private constructor(program: string, rules: string) {
     // The folder goes with the run's own one: processes of a killed browser may still write to it.
     const folder = mkdtempSync(join(tmpdir(), "chromium-"));
     const stdio: ("ignore" | "pipe")[] = ["ignore", "ignore", "ignore", "pipe", "pipe"];
-    const flags = [...FLAGS, `--user-data-dir=${folder}`];
+    const flags = [...FLAGS, `--user-data-dir=${folder}`, `--host-resolver-rules=${rules}`];
     this.#process = spawn(program, flags, { stdio, detached: true });
     let rest = "";
     const output = this.#process.stdio[4] as Readable;
@@ -54,9 +54,9 @@ export class Chromium {
     });
   }
 
-  /** @throws Error where the browser refuses. */
-  static async open(program: string, look: Look): Promise<Chromium> {
-    const browser = new Chromium(program);
+  /** @param rules of names, such as "MAP a.example 127.0.0.1". @throws Error if it refuses. */
+  static async open(program: string, look: Look, rules = ""): Promise<Chromium> {
+    const browser = new Chromium(program, rules);
     const { targetId } = await browser.#ask("Target.createTarget", { url: "about:blank" });
     const attached = await browser.#ask("Target.attachToTarget", { targetId, flatten: true });
     browser.#session = String(attached["sessionId"]);

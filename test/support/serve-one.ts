@@ -28,7 +28,7 @@ export async function serveSeveral(
   applications: readonly Application[],
   options: OpenOptions & FeatureOptions,
 ): Promise<RunningServer> {
-  const { nowMs, epochOffsetMs = 0, onNotice = () => {}, settings = {}, log } = options;
+  const { nowMs, epochOffsetMs = () => 0, onNotice = () => {}, settings = {}, log } = options;
   const { version } = options;
   const context = { nowMs, epochOffsetMs, onNotice, version, log, environment: {} };
   const features = await openFeatures(FEATURES, settings, context);

@@ -14,7 +14,7 @@ import { gpuLines } from "../../runtime/server/metrics/gpu-lines.ts";
 import type { FakeWorkers, ServedSubject } from "../contract/subjects/served.ts";
 import { serveSeveral } from "./serve-one.ts";
 
-const CLOCK = { nowMs: () => 1000, epochOffsetMs: 0 };
+const CLOCK = { nowMs: () => 1000, epochOffsetMs: () => 0 };
 
 /** Of a GPU with a worker on it, which is process 1. */
 const SAMPLE = {
@@ -78,6 +78,7 @@ export async function toldMetrics(subjects: readonly ServedSubject[]): Promise<T
       port: 0,
       ...CLOCK,
       version: "0.0.0",
+      settings: { feedbackRows: 100 },
       features,
       grpc: { host: "127.0.0.1", port: 0, maxStreams: 1 },
       otherLines: () => {

@@ -29,7 +29,7 @@ async function serve(...flags: string[]): Promise<string> {
   const child = startStratagem(
     ...["serve", "--policy", "policies/letters/bundle.msgpack", "--http", "127.0.0.1:0", "--json"],
     ...["--models", "models/image-classification", "--accept-other-hardware", "--no-means-check"],
-    ...["--standby", "0", ...flags],
+    ...["--standby", "0", "--limit", "feedbackRows=4096", ...flags],
   );
   running.push(child);
   return urlOf(child);

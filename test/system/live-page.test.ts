@@ -2,6 +2,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -10,6 +12,7 @@ import { afterAll, expect } from "vitest";
 import { drawImage, IMAGE_BYTES } from "../../lab/models/image-classification/dataset.ts";
 import { drawScene, SCENE_BYTES } from "../../lab/models/scenes/dataset.ts";
 import { ramsisApplication } from "../../runtime/methods/ramsis/serve/ramsis-application.ts";
+import type { RunningServer } from "../../runtime/server/serve.ts";
 import { countColors } from "../compiler/report/png-pixels.ts";
 import { FakeExecutor, servedBundle } from "../runtime/server/harness.ts";
 import { CHROMIUM, Chromium, type Look } from "../support/chromium.ts";
@@ -113,6 +116,71 @@ inBrowser("names that look like markup are text", async () => {
     await server.close();
   }
 });
+
+inBrowser("pages of other sites read nothing, by a rebound name or across origins", async () => {
+  const server = await serveOne(ramsisApplication, {
+    bundle: servedBundle(),
+    ...{ bundleSha256: "ab".repeat(32), host: "127.0.0.1", port: 0, version: "0.0.0" },
+    nowMs: () => performance.now(),
+    admin: { reload: async () => null, config: () => ({}), state: () => ({}) },
+    executorFactory: (handlers) => new FakeExecutor(handlers),
+  });
+  // The page of another origin, on the same machine.
+  const other = createServer((_, response) => {
+    response.writeHead(200, { "content-type": "text/html" }).end("<title>other</title>");
+  });
+  await once(other.listen(0, "127.0.0.1"), "listening");
+  const { port } = new URL(server.url);
+  const { port: otherPort } = other.address() as AddressInfo;
+  const browser = await Chromium.open(CHROMIUM ?? "", PHONE, "MAP *.example 127.0.0.1");
+  /** Whether the page that is open is answered, and with what. */
+  const html = `headers: { accept: "text/html" }`;
+  const asked = (url: string, init = `{ ${html} }`) =>
+    browser.value(`fetch("${url}", ${init}).then((one) => one.status, (error) => error.name)`);
+  const paths = ["/", "/metrics", "/admin/state", "/v2/stratagem/live"];
+  const read = (url: string) => Promise.all(paths.map((path) => asked(url + path)));
+  const post = `{ method: "POST", body: "{}" }`;
+  const infer = "/v2/models/tiny/infer";
+  try {
+    for (const own of [server.url, `http://localhost:${port}`]) {
+      await browser.go(own);
+      await browser.until(`document.querySelector("#status")?.className.startsWith("status ")`);
+      expect(await read(own)).toEqual([200, 200, 200, 200]);
+      // Refused for its body and not for its origin.
+      expect(await asked(own + infer, post)).toBe(400);
+      expect(await asked(`${own}/admin/reload`, post)).toBe(403);
+    }
+    // A name of an attacker, which led to its own server before: the browser takes both for one.
+    const rebound = `http://rebound.example:${port}`;
+    await browser.go(`${rebound}/v2/health/live`);
+    await browser.until(`location.host === "rebound.example:${port}"`);
+    expect(await asked(`${rebound}/v2/health/live`)).toBe(200);
+    expect(await read(rebound)).toEqual([403, 403, 403, 403]);
+    expect(await asked(rebound + infer, post)).toBe(403);
+    for (const elsewhere of [`http://localhost:${otherPort}`, `http://a.example:${otherPort}`]) {
+      await browser.go(elsewhere);
+      await browser.until(`document.title === "other" && origin === "${elsewhere}"`);
+      const before = refusedPages(server);
+      for (const path of paths) {
+        await asked(`http://localhost:${port}${path}`);
+        await asked(`http://localhost:${port}${path}`, `{ ${html}, mode: "no-cors" }`);
+      }
+      await asked(`http://localhost:${port}${infer}`, `{ ...${post}, mode: "no-cors" }`);
+      expect(refusedPages(server) - before).toBe(2 * paths.length + 1);
+    }
+  } finally {
+    await browser.close();
+    other.close();
+    await server.close();
+  }
+});
+
+function refusedPages(server: RunningServer): number {
+  const own = server.metricLines().filter((line) => {
+    return line.kind === "sample" && /unknown_host|other_origin/.test(line.labels["reason"] ?? "");
+  });
+  return own.reduce((sum, line) => sum + (line.kind === "sample" ? line.value : 0), 0);
+}
 
 /** What the page counts is no more than the server tells Prometheus right after. */
 async function expectNumbersOf(url: string, browser: Chromium): Promise<void> {

@@ -30,6 +30,10 @@ export interface WantedWorkers {
   readonly modelBytes: number;
   /** Descriptors that the server opens for their models, and for workers elsewhere. */
   readonly files: number;
+  /** Bytes that the server itself may hold for their models. */
+  readonly serverBytes?: number;
+  /** Limit that sets those bytes, for messages. */
+  readonly serverLimit?: string;
 }
 
 /** Descriptors of parts of a server other than workers, by their names in messages. */
@@ -62,15 +66,20 @@ export function lackOf(
   };
   const count = sum((wanted) => wanted.count);
   const threadCount = sum((wanted) => wanted.count * (WORKER_THREADS + wanted.threads));
+  const serverBytes = sum((wanted) => wanted.serverBytes ?? 0);
   const byteCount = sum((wanted) => wanted.count * (WORKER_BYTES + wanted.modelBytes));
   const wants: readonly (readonly [wanted: number, limit: Limit, what: string])[] = [
     [threadCount, means.threads, "threads"],
-    [mebibytes(byteCount), inMebibytes(means.memory), "MiB of memory"],
+    [mebibytes(byteCount + serverBytes), inMebibytes(means.memory), "MiB of memory"],
   ];
   for (const [wanted, { left, of }, what] of wants) {
     if (wanted <= left) continue;
-    const workers = count === 1 ? "1 worker needs" : `${count} workers need`;
-    return `${workers} ${wanted} ${what}, but this machine has ${Math.max(0, left)} left (${of})`;
+    const workers = count === 1 ? "1 worker" : `${count} workers`;
+    const server = serverBytes > 0 ? ["the server"] : [];
+    const who = count > 0 ? [workers, ...server] : server;
+    const need = who.length === 1 && count <= 1 ? "needs" : "need";
+    const has = `this machine has ${Math.max(0, left)} left (${of})`;
+    return `${who.join(" and ")} ${need} ${wanted} ${what}, but ${has}`;
   }
   const ofWorkers = {
     [`${count === 1 ? "1 worker" : `${count} workers`} and models`]: sum(filesOf),

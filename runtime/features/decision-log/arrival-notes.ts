@@ -22,8 +22,8 @@ export class ArrivalNotes {
     return this.#lost;
   }
 
-  /** @param epochMs arrival since 1970. @param rows 0 for a request that was not read. */
-  note(application: string, model: string, epochMs: number, rows: number): void {
+  /** @param atMs arrival by the monotonic clock. @param rows 0 for a request that was not read. */
+  note(application: string, model: string, atMs: number, rows: number): void {
     if (this.#count >= MAX_NOTED) {
       this.#lost++;
       return;
@@ -34,28 +34,32 @@ export class ArrivalNotes {
       noted = { application, model, atUs: [], rows: [] };
       this.#byModel.set(key, noted);
     }
-    noted.atUs.push(Math.round(epochMs * 1000));
+    noted.atUs.push(Math.round(atMs * 1000));
     noted.rows.push(Math.max(1, rows));
     this.#count++;
   }
 
-  /** Returns lines of the arrivals since the last call, grouped by model. */
-  take(): ArrivalsLine[] {
-    const lines = [...this.#byModel.values()].flatMap(linesOf);
+  /**
+   * Returns lines of the arrivals since the last call, grouped by model.
+   * @param epochOffsetMs is added to their times for milliseconds since 1970.
+   */
+  take(epochOffsetMs: number): ArrivalsLine[] {
+    const offsetUs = Math.round(epochOffsetMs * 1000);
+    const lines = [...this.#byModel.values()].flatMap((noted) => linesOf(noted, offsetUs));
     this.#byModel.clear();
     this.#count = 0;
     return lines;
   }
 }
 
-function linesOf({ application, model, atUs, rows }: Noted): ArrivalsLine[] {
+function linesOf({ application, model, atUs, rows }: Noted, offsetUs: number): ArrivalsLine[] {
   const order = [...atUs.keys()].sort((one, other) => (atUs[one] ?? 0) - (atUs[other] ?? 0));
   const count = Math.ceil(order.length / PER_LINE);
   return Array.from({ length: count }, (_, part) => {
     const own = order.slice(part * PER_LINE, (part + 1) * PER_LINE);
     return arrivalsLine(
       { application, model },
-      own.map((index) => atUs[index] ?? 0),
+      own.map((index) => offsetUs + (atUs[index] ?? 0)),
       own.map((index) => rows[index] ?? 1),
     );
   });

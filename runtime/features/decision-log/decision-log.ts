@@ -22,7 +22,7 @@ export interface DecisionLogOptions {
   readonly mask: readonly string[];
   readonly review: ReviewDecision;
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: Notice;
 }
 
@@ -70,10 +70,11 @@ export class DecisionLog {
 
   /** Logs a request that has ended. */
   take(record: RequestRecord): void {
-    const { sample, epochOffsetMs, review } = this.#options;
+    const { sample, review } = this.#options;
     const { application, model, arrivalMs, lagMs, rows } = record;
-    this.#arrivals.note(application, model, epochOffsetMs + arrivalMs - lagMs, rows);
+    this.#arrivals.note(application, model, arrivalMs - lagMs, rows);
     if (!isSampled(record.spanId, sample)) return;
+    const epochOffsetMs = this.#options.epochOffsetMs();
     const options = { mask: this.#mask, epochOffsetMs, review };
     const text = decisionText(record, this.#bundleOf(record.bundleSha256), options);
     this.#decided.push(text);
@@ -139,7 +140,7 @@ export class DecisionLog {
     const opened: OpenedLine = {
       kind: "opened",
       format: DECISIONS_FORMAT,
-      time: timeText(epochOffsetMs + nowMs()),
+      time: timeText(epochOffsetMs() + nowMs()),
       application: name,
       core,
       revision: endpoint.bundleSha256,
@@ -156,7 +157,8 @@ export class DecisionLog {
     for (const notes of this.#events) {
       for (const events of notes.take()) this.#batches.write(events);
     }
-    for (const arrivals of this.#arrivals.take()) this.#batches.write(lineText(arrivals));
+    for (const arrivals of this.#arrivals.take(this.#options.epochOffsetMs()))
+      this.#batches.write(lineText(arrivals));
     for (const decided of this.#decided) this.#batches.write(decided);
     this.#decided = [];
     this.#decidedLength = 0;

@@ -2,6 +2,7 @@
 import { RuntimeError } from "../../base/errors.ts";
 import { causeOf } from "../../base/http-client.ts";
 import { methodOf } from "../../methods/registry.ts";
+import { LineWriter } from "../../server/logs/line-writer.ts";
 import { DecisionLog, type DecisionLogOptions } from "./decision-log.ts";
 import { FileDestination } from "./file-destination.ts";
 import { HttpDestination } from "./http-destination.ts";
@@ -32,7 +33,7 @@ export async function openDecisionLog(
 }
 
 async function destinationOf(text: string, token: string | undefined): Promise<LogDestination> {
-  if (text === "-") return new StreamDestination(process.stdout, "standard output");
+  if (text === "-") return new StreamDestination(new LineWriter(1));
   if (/^https?:/.test(text)) return new HttpDestination(urlOf(text), token);
   if (/^[a-z]{2,10}:\/\//.test(text)) refuse(text, "the scheme must be http or https");
   const destination = new FileDestination(text);

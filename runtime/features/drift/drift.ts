@@ -31,7 +31,7 @@ export interface DriftOptions {
   readonly hoursPerFalseAlarm: number;
   readonly nowMs: () => number;
   /** Added to `nowMs` for milliseconds since 1970. */
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: (message: string, severity: "warn" | "info") => void;
 }
 
@@ -150,7 +150,7 @@ export class Drift {
   }
 
   #epochMs(ms: number): number {
-    return ms + this.#options.epochOffsetMs;
+    return ms + this.#options.epochOffsetMs();
   }
 }
 

@@ -17,26 +17,29 @@ const VIOLATION_TOLERANCE = 0.005;
 /** Accuracy below the promise that is tolerated. */
 export const ACCURACY_TOLERANCE = 0.01;
 
+/** A block with the bound that the bundle states, without tolerance. */
+type StatedBlock = Omit<SeenBlock, "promised"> & { readonly stated: number };
+
 /** Accumulates shares of rows between two calls into blocks. */
 class OutcomeBlock {
   #startMs = Number.NaN;
   #rows = 0;
   #bad = 0;
-  #promised = 0;
+  #stated = 0;
 
-  /** @param promised upper bound of the share of `bad`. @returns the block once it is complete. */
-  add(rows: number, bad: number, promised: number, nowMs: number): SeenBlock | undefined {
+  /** @param stated upper bound of the share of `bad`. @returns the block once it is complete. */
+  add(rows: number, bad: number, stated: number, nowMs: number): StatedBlock | undefined {
     if (Number.isNaN(this.#startMs)) this.#startMs = nowMs;
     this.#rows += rows;
     this.#bad += bad;
-    this.#promised = Math.max(this.#promised, promised);
+    this.#stated = Math.max(this.#stated, stated);
     if (nowMs - this.#startMs < BLOCK_MS || this.#rows < BLOCK_ROWS) return undefined;
     const value = Math.min(1, Math.max(0, this.#bad / this.#rows));
-    const block = { value, promised: this.#promised, startMs: this.#startMs, endMs: nowMs };
+    const block = { value, stated: this.#stated, startMs: this.#startMs, endMs: nowMs };
     this.#startMs = nowMs;
     this.#rows = 0;
     this.#bad = 0;
-    this.#promised = 0;
+    this.#stated = 0;
     return block;
   }
 }
@@ -45,25 +48,26 @@ class OutcomeBlock {
 class Doubted {
   #blocks = 0;
   #value = 0;
-  #promised = 0;
+  #stated = 0;
 
-  add({ value, promised }: SeenBlock, isDoubted: boolean): void {
+  add({ value, stated }: StatedBlock, isDoubted: boolean): void {
     if (!isDoubted) {
       this.#blocks = 0;
       this.#value = 0;
-      this.#promised = 0;
+      this.#stated = 0;
     }
     this.#blocks++;
     this.#value += value;
-    this.#promised += promised;
+    this.#stated += stated;
   }
 
+  /** Means of shares are at most 1; their sums may be rounded up. */
   get value(): number {
-    return this.#value / this.#blocks;
+    return Math.min(1, this.#value / this.#blocks);
   }
 
-  get promised(): number {
-    return this.#promised / this.#blocks;
+  get stated(): number {
+    return Math.min(1, this.#stated / this.#blocks);
   }
 }
 
@@ -94,24 +98,27 @@ abstract class OutcomeWatch extends Watch {
   readonly #rows = new PromisedRows();
   readonly #block = new OutcomeBlock();
   protected readonly doubted = new Doubted();
+  readonly #tolerance: number;
 
-  constructor(threshold: number) {
+  /** @param tolerance above the bound. */
+  constructor(threshold: number, tolerance: number) {
     super(threshold, BLOCKS_TO_HOLD);
+    this.#tolerance = tolerance;
   }
 
   look(reading: Reading, nowMs: number): Change {
-    const most = this.mostOf(reading.promised);
+    const stated = this.statedOf(reading.promised);
     const rows = this.#rows.since(reading);
-    if (most === undefined || Number.isNaN(most) || rows === undefined) return undefined;
+    if (stated === undefined || Number.isNaN(stated) || rows === undefined) return undefined;
     const { of, bad } = this.share(rows);
-    const block = this.#block.add(of, bad, Math.min(1, most), nowMs);
+    const block = this.#block.add(of, bad, stated, nowMs);
     if (block === undefined) return undefined;
     this.doubted.add(block, this.isDoubted);
-    return this.see(block);
+    return this.see({ ...block, promised: Math.min(1, block.stated + this.#tolerance) });
   }
 
-  /** Upper bound of the share; undefined or NaN without a promise. */
-  protected abstract mostOf(promised: Reading["promised"]): number | undefined;
+  /** Stated upper bound of the share, 0..1; undefined or NaN without a promise. */
+  protected abstract statedOf(promised: Reading["promised"]): number | undefined;
 
   protected abstract share(rows: RowsOf): { readonly of: number; readonly bad: number };
 }
@@ -120,16 +127,19 @@ abstract class OutcomeWatch extends Watch {
 export class ViolationWatch extends OutcomeWatch {
   readonly promise = "violations";
 
+  constructor(threshold: number) {
+    super(threshold, VIOLATION_TOLERANCE);
+  }
+
   because(since: string): string {
-    const { value, promised } = this.doubted;
-    const most = percentText(promised - VIOLATION_TOLERANCE);
+    const { value, stated } = this.doubted;
+    const most = percentText(stated);
     const late = percentText(value);
     return `${late} of the rows are late or dropped ${since}; the bundle promises at most ${most}`;
   }
 
-  protected mostOf(promised: Reading["promised"]): number | undefined {
-    const rate = promised?.violationRate;
-    return rate === undefined ? undefined : rate + VIOLATION_TOLERANCE;
+  protected statedOf(promised: Reading["promised"]): number | undefined {
+    return promised?.violationRate;
   }
 
   protected share({ satisfied, violations }: RowsOf) {
@@ -141,16 +151,20 @@ export class ViolationWatch extends OutcomeWatch {
 export class AnswererWatch extends OutcomeWatch {
   readonly promise = "accuracy";
 
+  constructor(threshold: number) {
+    super(threshold, ACCURACY_TOLERANCE);
+  }
+
   because(since: string): string {
-    const { value, promised } = this.doubted;
-    const least = percentText(1 - promised + ACCURACY_TOLERANCE);
+    const { value, stated } = this.doubted;
+    const least = percentText(1 - stated);
     const who = `the variants that answer have an accuracy of ${percentText(1 - value)}`;
     return `${who} ${since}; the bundle promises ${least}`;
   }
 
-  protected mostOf(promised: Reading["promised"]): number | undefined {
+  protected statedOf(promised: Reading["promised"]): number | undefined {
     const accuracy = promised?.accuracyPerSatisfied;
-    return accuracy === undefined ? undefined : 1 - accuracy + ACCURACY_TOLERANCE;
+    return accuracy === undefined ? undefined : 1 - accuracy;
   }
 
   protected share({ satisfied, accuracy }: RowsOf) {

@@ -15,6 +15,16 @@ interface Kept {
   answered: AnsweredRows | undefined;
 }
 
+/**
+ * Memory of a kept request and of each of its rows, bytes of resident memory. Of a request of one
+ * row V8 keeps 500 bytes; three times as much is resident, since objects that live for an hour are
+ * freed by major collections only (measured with 65,536 requests on Node 20).
+ */
+const REQUEST_BYTES = 1600;
+const ROW_BYTES = 96;
+/** Upper bound of the memory per row that is kept. */
+export const KEPT_ROW_BYTES = REQUEST_BYTES + ROW_BYTES;
+
 /** Forgotten entries that the queue may hold in addition to as many as are kept. */
 const SLACK = 64;
 
@@ -38,6 +48,11 @@ export class AnsweredRequests {
 
   get rows(): number {
     return this.#rows;
+  }
+
+  /** Resident memory of what is kept, estimated. */
+  get bytes(): number {
+    return this.#byAsker.size * REQUEST_BYTES + this.#rows * ROW_BYTES;
   }
 
   /** Keeps a request, replacing an earlier one with the same id. */

@@ -10,8 +10,8 @@ export const feedback = serverFeature({
   limits: {
     feedbackRows: setting(
       count({ most: 2 ** 24 }),
-      65_536,
-      "answered rows kept per model for feedback; 0 disables feedback",
+      0,
+      "answered rows kept per model for feedback, 1.7 KB each; 0 disables feedback",
     ),
     feedbackTime: setting(
       duration({ least: 1 }),
@@ -20,16 +20,18 @@ export const feedback = serverFeature({
     ),
   },
   open: async ({ feedbackRows, feedbackTime }, { nowMs, epochOffsetMs }) => {
-    const [{ FeedbackBooks }, { feedbackRoute }] = await Promise.all([
-      import("./feedback-books.ts"),
-      import("./route.ts"),
-    ]);
+    const { feedbackRoute } = await import("./route.ts");
     if (feedbackRows === 0) return { routes: [feedbackRoute(undefined)] };
+    const [{ FeedbackBooks }, { KEPT_ROW_BYTES }] = await Promise.all([
+      import("./feedback-books.ts"),
+      import("./answered-requests.ts"),
+    ]);
     const books = new FeedbackBooks({
       ...{ maxRows: feedbackRows, retentionMs: feedbackTime },
       ...{ nowMs, epochOffsetMs },
     });
     return {
+      kept: { bytesPerModel: feedbackRows * KEPT_ROW_BYTES, limit: "feedbackRows" },
       hooks: { answered: books.onAnswered.bind(books) },
       routes: [feedbackRoute(books)],
       opened: (application) => books.partOf(application),

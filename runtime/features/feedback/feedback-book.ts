@@ -74,6 +74,11 @@ export class FeedbackBook {
     return answersByRow === true || variants.length === 1 ? this.counts.labelled() : [];
   }
 
+  /** Memory of the answers that await feedback. */
+  get bytes(): number {
+    return this.#requests.bytes;
+  }
+
   get sinceEpochMs(): number {
     return this.#options.sinceEpochMs;
   }

@@ -15,7 +15,7 @@ interface FeedbackBooksOptions {
   /** How long an answer accepts feedback. */
   readonly retentionMs: number;
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
 }
 
 export class FeedbackBooks {
@@ -61,7 +61,7 @@ export class FeedbackBooks {
       profiledByVariant,
       maxRows,
       retentionMs,
-      sinceEpochMs: nowMs() + epochOffsetMs,
+      sinceEpochMs: nowMs() + epochOffsetMs(),
     });
   }
 }

@@ -1,6 +1,6 @@
 /** Reports the accuracy of a model in service, as a document and as metrics. */
 import { head, line, type MetricLine } from "../../base/exposition.ts";
-import { refusedLines } from "../../base/metric-families.ts";
+import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
 import type { FeedbackBook } from "./feedback-book.ts";
 import { ALPHA, type VariantAccuracy } from "./variant-counts.ts";
 
@@ -62,6 +62,7 @@ export function feedbackLines(book: FeedbackBook): MetricLine[] {
       line(observed, { variant, bound: "lower" }, lower),
       line(observed, { variant, bound: "upper" }, upper),
     ]),
+    ...bufferedByteLines("feedback", book.bytes),
     ...refusedLines("feedback", Object.entries({ unknown, repeated })),
   ];
 }

@@ -30,7 +30,10 @@ async function answerOf(
 ): Promise<Reply> {
   const book = hosted === undefined ? undefined : books?.of(hosted);
   if (hosted === undefined || book === undefined) {
-    throw new HttpError(501, "feedback is disabled on this server (limit feedbackRows=0)");
+    throw new HttpError(
+      501,
+      "feedback is disabled on this server: expected --limit feedbackRows=N, such as 65536",
+    );
   }
   if (!isPosted) return { status: 200, document: feedbackDocument(book) };
   if (state.isDraining) throw new HttpError(503, "the server is shutting down", RETRY_LATER);

@@ -30,7 +30,7 @@ function liveDocument(state: ServerState): LiveDocument {
   const { applications, version } = state;
   return {
     format: LIVE_FORMAT,
-    atMs: Math.round(state.epochOffsetMs + state.nowMs()),
+    atMs: Math.round(state.epochOffsetMs() + state.nowMs()),
     version,
     state: stateOf(state),
     applications: applications.slice(0, MAX_APPLICATIONS).map((one) => liveApplication(state, one)),

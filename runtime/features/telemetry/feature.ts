@@ -32,7 +32,7 @@ export const telemetry = serverFeature({
       openedOtlp(otlpEndpoint, context),
     ]);
     const isShared = path === null || (path === "-" && context.stderr !== undefined);
-    const own = isShared ? undefined : ownSink(path);
+    const own = isShared ? undefined : ownSink(path, context);
     const accessLog = path === null ? undefined : (own ?? context.stderr);
     const feature = telemetryOf({ accessLog, traces: otlp?.traces, log, epochOffsetMs });
     return {
@@ -67,9 +67,10 @@ async function openedOtlp(
 }
 
 /** @throws RuntimeError RUNTIME_USAGE if the file cannot be written. */
-function ownSink(path: string): LineSink {
+function ownSink(path: string, { onNotice, nowMs }: FeatureContext): LineSink {
   try {
-    return path === "-" ? new LineSink() : new LineSink(path);
+    const reports = { name: `access log ${path}`, onNotice, nowMs };
+    return path === "-" ? new LineSink() : new LineSink(path, reports);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code ?? String(error);
     const message = `--access-log: expected a writable file, got ${path}: ${reason}`;

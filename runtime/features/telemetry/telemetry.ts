@@ -21,7 +21,7 @@ interface TelemetryOptions {
   readonly traces?: TraceSink | undefined;
   /** Log whose settings operators may change; undefined if the server writes none. */
   readonly log?: LogState | undefined;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
 }
 
 /** Adds no hooks if neither the access log nor traces are on. */
@@ -30,7 +30,7 @@ export function telemetryOf(options: TelemetryOptions): OpenFeature {
   const operated = { log, sampling: traces?.sampling };
   const extensions = Object.entries({ logging: log, trace: traces?.sampling });
   const ended = (record: RequestRecord) => {
-    accessLog?.write(accessLine(record, epochOffsetMs));
+    accessLog?.write(accessLine(record, epochOffsetMs()));
     if (record.isSampled) traces?.take(record);
   };
   const arrived = (record: RequestRecord) => {

@@ -3,6 +3,7 @@
  * counts.
  */
 
+import type { IncomingMessage } from "node:http";
 import type { MetricLine } from "../../base/exposition.ts";
 import {
   endedConnectionLines,
@@ -14,6 +15,7 @@ import { HttpError } from "../connections/http-error.ts";
 import { ClientLimits, clientOfAddress, isLoopback } from "./client-limits.ts";
 import { Cors } from "./cors.ts";
 import { KeptFiles } from "./kept-files.ts";
+import { Pages } from "./pages.ts";
 import { type Need, SCOPES, type Scope } from "./scopes.ts";
 import { openTlsFiles, type TlsPair, type TlsPaths } from "./tls.ts";
 import { TokenBook } from "./token-book.ts";
@@ -41,6 +43,8 @@ export interface AccessSurroundings {
   readonly epochNowMs?: () => number;
   /** Interval of the check for changed files. Default: 1 s. */
   readonly lookMs?: number;
+  /** Hosts of the addresses that it listens on. */
+  readonly hosts?: readonly string[];
 }
 
 /** Metadata of a request that is available before its body is read. */
@@ -69,6 +73,7 @@ const REFUSALS = [
   "expired_token",
   "missing_scope",
   "not_loopback",
+  "unknown_host",
   "other_origin",
   "client_rate",
   "client_concurrency",
@@ -89,6 +94,7 @@ export class Access {
   readonly isIdle: boolean;
   readonly #tokens: KeptFiles<TokenBook> | undefined;
   readonly #limits: ClientLimits;
+  readonly #pages: Pages;
   readonly #epochNowMs: () => number;
   /** Whether clients must show a certificate. */
   readonly #isMutual: boolean;
@@ -97,7 +103,7 @@ export class Access {
 
   private constructor(
     options: AccessOptions,
-    { nowMs, epochNowMs = Date.now }: AccessSurroundings,
+    { nowMs, epochNowMs = Date.now, hosts = [] }: AccessSurroundings,
     files: Pick<Access, "tls"> & { readonly tokens: KeptFiles<TokenBook> | undefined },
   ) {
     const { corsOrigins = [], clientRate, clientBurst, clientConcurrency } = options;
@@ -106,6 +112,8 @@ export class Access {
     this.#isMutual = options.tls?.clientCa !== undefined;
     this.#epochNowMs = epochNowMs;
     this.cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
+    const isAnyHost = files.tls !== undefined || files.tokens !== undefined;
+    this.#pages = new Pages(this.cors, hosts, isAnyHost);
     const limits = { rateQps: clientRate, burst: clientBurst, concurrency: clientConcurrency };
     this.#limits = new ClientLimits(limits, nowMs);
     this.isIdle = files.tokens === undefined && this.#limits.isOff;
@@ -176,6 +184,13 @@ export class Access {
     return found.then((token) => {
       return token instanceof HttpError ? token : this.#judged(token, asking);
     });
+  }
+
+  /** Rejects a request of a page of another origin; must be called before `admit`. */
+  refusedPage(need: Need, request: IncomingMessage): HttpError | undefined {
+    if (this.#tokens !== undefined && need !== "admin") return undefined;
+    const refusal = this.#pages.refusalOf(need, request);
+    return refusal === undefined ? undefined : this.refused(refusal[0], 403, refusal[1]);
   }
 
   /** Counts a rejection. @returns the error. */

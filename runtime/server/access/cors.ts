@@ -20,24 +20,27 @@ const MAX_AGE_S = "600";
 const FIELD_NAMES = /^[\w-]{1,64}(?:, ?[\w-]{1,64}){0,31}$/;
 
 export class Cors {
+  readonly isForAll: boolean;
+  /** Hosts of the origins. */
+  readonly hosts: readonly string[];
   readonly #origins: ReadonlySet<string>;
-  readonly #isForAll: boolean;
 
   /** @param origins such as `https://app.example`, or `*` for all. */
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-    this.#isForAll = this.#origins.has("*");
+    this.hosts = origins.map(hostOf);
+    this.isForAll = this.#origins.has("*");
   }
 
   allows(origin: string): boolean {
-    return this.#isForAll || this.#origins.has(origin);
+    return this.isForAll || this.#origins.has(origin);
   }
 
   /** Adds the headers that let an allowed page read the response. */
   mark(origin: string, response: ServerResponse): void {
-    if (!this.#isForAll) response.setHeader("vary", "Origin");
+    if (!this.isForAll) response.setHeader("vary", "Origin");
     if (!this.allows(origin)) return;
-    response.setHeader("access-control-allow-origin", this.#isForAll ? "*" : origin);
+    response.setHeader("access-control-allow-origin", this.isForAll ? "*" : origin);
     response.setHeader("access-control-expose-headers", EXPOSED);
   }
 
@@ -65,4 +68,9 @@ export function isPreflight({ method: verb, headers }: IncomingMessage): boolean
     headers.origin !== undefined &&
     headers["access-control-request-method"] !== undefined
   );
+}
+
+/** Returns the name in lower case without the dot at its end; empty for what is no URL. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, "") : "";
 }

@@ -22,8 +22,6 @@ export interface ApplicationOptions {
   readonly onNotice?: Notice;
   /** Metrics of the workers that do not depend on the method. Default: none. */
   readonly workerLines?: () => readonly MetricLine[];
-  /** Difference between milliseconds since 1970 and `nowMs`. Default: that of the process. */
-  readonly epochOffsetMs?: number;
   /**
    * Called with every event just before the core processes it, then with the commands that answer
    * it. Must not throw, and must be as quick as a decision. Declared as a method, so that

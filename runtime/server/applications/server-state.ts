@@ -29,7 +29,7 @@ export interface ServerStateOptions {
   /** Monotonic clock, ms. */
   readonly nowMs: () => number;
   /** Difference between milliseconds since 1970 and `nowMs`; for statistics only. */
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly features: readonly RequestFeature[];
   readonly onNotice?: Notice | undefined;
   /**
@@ -54,7 +54,7 @@ export class ServerState {
   readonly version: string;
   readonly hasTextParameters: boolean;
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly reloads: ReloadCounts;
   readonly onNotice: Notice;
   readonly reload: Reload | undefined;
@@ -82,7 +82,7 @@ export class ServerState {
     this.onNotice = options.onNotice ?? (() => {});
     this.reloads = new ReloadCounts(
       options.applications.map(({ name }) => name),
-      () => (options.nowMs() + options.epochOffsetMs) / 1000,
+      () => (options.nowMs() + options.epochOffsetMs()) / 1000,
     );
     this.nowMs = options.nowMs;
     this.epochOffsetMs = options.epochOffsetMs;

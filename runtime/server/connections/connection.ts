@@ -239,6 +239,11 @@ export interface HeadLimits {
   readonly maxHeaderFields: number;
 }
 
+/** Whether a browser may have sent it for a page; other clients send neither field. */
+export function mayBeOfPage({ headers }: IncomingMessage): boolean {
+  return headers.origin !== undefined || headers["sec-fetch-site"] !== undefined;
+}
+
 /** Characters of a host with an optional port, RFC 3986 §3.2.2; the parts are not distinguished. */
 const HOST = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 

@@ -132,7 +132,7 @@ function registerDescriptions(server: Server, context: GrpcContext): void {
     stats,
     ({ name, version }) => {
       const models = name === "" ? state.models.map(namedFirst) : [named(context, name, version)];
-      const statistics = modelStatistics(models, state.epochOffsetMs);
+      const statistics = modelStatistics(models, state.epochOffsetMs());
       return messageOf(pb.ModelStatisticsResponseSchema, statistics);
     },
   );

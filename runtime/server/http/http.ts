@@ -109,7 +109,7 @@ function routeV2(
     const all = state.models.map(({ model: { signature, metrics } }) => {
       return { name: signature.names[0] ?? "", metrics };
     });
-    return modelStatistics(all, state.epochOffsetMs);
+    return modelStatistics(all, state.epochOffsetMs());
   };
   const pages: Readonly<Record<string, () => void>> = {
     "": () => sendJson(context, response, 200, serverMetadata(state, state.extensions)),
@@ -154,7 +154,7 @@ function routeModel(
     "": () => [200, modelMetadata(name, signature)],
     ready: () => [isReady ? 200 : 503, { name, ready: isReady }],
     config: () => [200, modelConfig(name, signature, hosted.maxRows, classes?.stated, sequences)],
-    stats: () => [200, modelStatistics([{ name, metrics }], state.epochOffsetMs)],
+    stats: () => [200, modelStatistics([{ name, metrics }], state.epochOffsetMs())],
   };
   const page = Object.hasOwn(pages, action ?? "") ? pages[action ?? ""] : undefined;
   if (page === undefined) throw noSuchPath(request);

@@ -6,7 +6,7 @@ import { isPreflight } from "../access/cors.ts";
 import { needOf } from "../access/scopes.ts";
 import { secureServer } from "../access/secure-server.ts";
 import type { ServerLimits } from "../applications/limits.ts";
-import { hasUnreadBody, refusedHead } from "../connections/connection.ts";
+import { hasUnreadBody, mayBeOfPage, refusedHead } from "../connections/connection.ts";
 import { SURPLUS_CONNECTIONS } from "../connections/connections.ts";
 import type { Handshakes } from "../connections/handshakes.ts";
 import {
@@ -109,9 +109,10 @@ function isNamed({ state }: HttpContext, { headers }: IncomingMessage): boolean 
 function isFreeToInfer(
   { state: { access }, inferred }: HttpContext,
   { needs }: Listener,
-  { url = "" }: IncomingMessage,
+  request: IncomingMessage,
 ): boolean {
-  return access.isIdle && access.cors === undefined && needs.has("infer") && inferred.has(url);
+  if (!access.isIdle || access.cors !== undefined || mayBeOfPage(request)) return false;
+  return needs.has("infer") && inferred.has(request.url ?? "");
 }
 
 /** Answers a request. @param refusal error with which the request must be rejected, if any. */
@@ -189,15 +190,14 @@ function decided(
   request: IncomingMessage,
 ): Decision | Promise<Decision> {
   const { url = "" } = request;
-  const needAt = (path: readonly string[]) =>
-    routes.find(path, request, served)?.route.need ?? needOf(path);
-  const need = inferred.has(url) ? "infer" : needAt(segmentsOf(url));
+  const path = inferred.has(url) ? undefined : segmentsOf(url);
+  const found = path === undefined ? undefined : routes.find(path, request, served);
+  const need = path === undefined ? "infer" : (found?.route.need ?? needOf(path));
   if (!listener.needs.has(need)) return new HttpError(404, `no such path: ${url}`);
-  // A page that somebody has opened in a browser of this machine is no administrator.
-  const origin = need === "admin" ? request.headers.origin : undefined;
-  if (origin !== undefined && access.cors?.allows(origin) !== true) {
-    return access.refused("other_origin", 403, "pages in browsers may not send admin requests");
-  }
+  // The live page, which needs no token itself, is for who may read its numbers.
+  const isPage = found !== undefined && need === "open";
+  const refusal = access.refusedPage(isPage ? "metrics" : need, request);
+  if (refusal !== undefined) return refusal;
   if (access.isIdle && need !== "admin") return OPEN_ACCESS;
   const { authorization } = request.headers;
   const { remoteAddress: address } = request.socket;

@@ -1,19 +1,17 @@
 /** Writes lines to a file or to stderr and never blocks on a slow reader. */
-import { close, constants, fstatSync, openSync, write } from "node:fs";
 import type { MetricLine } from "../../base/exposition.ts";
 import { logRecordLines } from "../../base/metric-families.ts";
+import type { Notice } from "../../base/notice.ts";
+import { LineWriter, type WriteBytes } from "./line-writer.ts";
 
 /** Bytes that wait to be written; lines beyond it are dropped. */
 const MAX_WAITING_BYTES = 4 * 2 ** 20;
 /** Bytes of one write. */
 const CHUNK_BYTES = 1 << 16;
-/** A reader that is behind is tried again after this time. */
-const RETRY_MS = 20;
 /** Time limit for `close` while the reader is slow. */
 const CLOSE_MS = 1000;
-
-const STDERR = 2;
-const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
+/** Time without a failure after which lines count as written again, so that notices are few. */
+const MENDED_MS = 10_000;
 
 /** Lines that the reader of a log was too slow for. @param log what it is, such as "server". */
 export function droppedLines(
@@ -23,27 +21,41 @@ export function droppedLines(
   return logRecordLines(log, [["lost", droppedCount]]);
 }
 
+/** How failures to write are reported. */
+export interface SinkReports {
+  /** Name in messages, such as "access log app.log". */
+  readonly name: string;
+  readonly onNotice: Notice;
+  /** Monotonic clock. */
+  readonly nowMs: () => number;
+  /** Writes bytes; by default the system does. */
+  readonly write?: WriteBytes;
+}
+
 /** Writes lines in order; a line is written completely or, if the buffer is full, dropped. */
 export class LineSink {
-  readonly #path: string | undefined;
-  #fd: number;
+  readonly #writer: LineWriter;
+  readonly #reports: SinkReports | undefined;
   #lines: string[] = [];
   #waitingBytes = 0;
-  /** Unwritten rest of the current write. */
-  #chunk: Buffer | undefined;
-  #chunkLines = 0;
+  #isWriting = false;
   #droppedCount = 0;
   #isScheduled = false;
   #isStale = false;
+  #isClosed = false;
+  /** Time of the last failure; NaN while lines are written. */
+  #failedMs = Number.NaN;
+  #droppedBefore = 0;
   #onEmpty: (() => void) | undefined;
 
   /**
    * @param path of a file to append to. Default: stderr.
+   * @param reports of failures. Default: they are only counted.
    * @throws system error if the file cannot be opened.
    */
-  constructor(path?: string) {
-    this.#path = path;
-    this.#fd = path === undefined ? stderrDescriptor() : openToAppend(path);
+  constructor(path?: string, reports?: SinkReports) {
+    this.#writer = new LineWriter(path ?? 2, reports?.write);
+    this.#reports = reports;
   }
 
   /** Lines that found no room, or could not be written. */
@@ -65,14 +77,13 @@ export class LineSink {
 
   /** Opens the file again after a rotation; waiting lines still go to the old file. */
   reopen(): void {
-    if (this.#path === undefined) return;
     this.#isStale = true;
     this.#schedule();
   }
 
   /** Resolves when all lines are written, or after a second. */
   async close(): Promise<void> {
-    if (this.#lines.length > 0 || this.#chunk !== undefined) {
+    if (this.#lines.length > 0 || this.#isWriting) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, CLOSE_MS);
         this.#onEmpty = () => {
@@ -81,9 +92,8 @@ export class LineSink {
         };
       });
     }
-    const fd = this.#fd;
-    this.#fd = -1;
-    if (fd > STDERR) close(fd, () => {});
+    this.#isClosed = true;
+    this.#writer.close();
   }
 
   #schedule(): void {
@@ -94,17 +104,21 @@ export class LineSink {
   }
 
   #next(): void {
-    if (this.#fd < 0) return;
+    if (this.#isClosed) return;
     if (this.#lines.length === 0) {
       this.#isScheduled = false;
-      if (this.#isStale) this.#openAgain();
+      if (this.#isStale) this.#writer.reopen();
+      this.#isStale = false;
       this.#onEmpty?.();
       return;
     }
-    const taken = this.#takeLines();
-    this.#chunkLines = taken.length;
-    this.#chunk = Buffer.from(`${taken.join("\n")}\n`);
-    this.#writeChunk();
+    this.#isWriting = true;
+    this.#writer.write(`${this.#takeLines().join("\n")}\n`, (error, lost) => {
+      this.#isWriting = false;
+      this.#droppedCount += lost;
+      this.#report(error, lost);
+      this.#next();
+    });
   }
 
   #takeLines(): string[] {
@@ -118,55 +132,20 @@ export class LineSink {
     return this.#lines.splice(0, count);
   }
 
-  #writeChunk(): void {
-    const chunk = this.#chunk;
-    if (chunk === undefined || this.#fd < 0) return;
-    write(this.#fd, chunk, 0, chunk.length, null, (error, written) => {
-      if (error?.code === "EAGAIN") {
-        setTimeout(() => this.#writeChunk(), RETRY_MS).unref();
-        return;
-      }
-      // The reader has gone, or the disk is full: the counter is the only place to report it.
-      if (error !== null) this.#droppedCount += this.#chunkLines;
-      else if (written < chunk.length) {
-        this.#chunk = chunk.subarray(written);
-        this.#writeChunk();
-        return;
-      }
-      this.#chunk = undefined;
-      this.#next();
-    });
-  }
-
-  #openAgain(): void {
-    this.#isStale = false;
-    if (this.#path === undefined) return;
-    try {
-      const fd = openToAppend(this.#path);
-      close(this.#fd, () => {});
-      this.#fd = fd;
-    } catch {
-      // Keeps writing to the old file.
+  /** Notifies when writing begins to fail, because the disk is full or the reader has gone. */
+  #report(error: NodeJS.ErrnoException | null, lost: number): void {
+    if (this.#reports === undefined) return;
+    const { name, onNotice, nowMs } = this.#reports;
+    const isFailing = !Number.isNaN(this.#failedMs);
+    if (error !== null) {
+      this.#failedMs = nowMs();
+      if (isFailing) return;
+      this.#droppedBefore = this.#droppedCount - lost;
+      onNotice(`${name}: lines cannot be written: ${error.code ?? error.message}`, "warn");
+    } else if (isFailing && nowMs() - this.#failedMs >= MENDED_MS) {
+      this.#failedMs = Number.NaN;
+      const count = this.#droppedCount - this.#droppedBefore;
+      onNotice(`${name}: lines are written again; ${count} were lost`);
     }
-  }
-}
-
-function openToAppend(path: string): number {
-  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o640);
-}
-
-/**
- * Returns a descriptor for stderr that does not block the event loop.
- * A pipe or terminal is opened again, so that non-blocking mode is not shared with other processes
- * that have it. A file is used as it is, since workers write to it too. A socket cannot be opened;
- * a blocking write to it occupies a thread, and never the event loop.
- */
-function stderrDescriptor(): number {
-  try {
-    const found = fstatSync(STDERR);
-    if (!found.isFIFO() && !found.isCharacterDevice()) return STDERR;
-    return openSync("/dev/stderr", O_WRONLY | O_APPEND | O_NONBLOCK);
-  } catch {
-    return STDERR;
   }
 }

@@ -51,7 +51,7 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
     accuracyPerSatisfied:
       accuracyPerQuery === undefined || violationRate >= 1
         ? undefined
-        : accuracyPerQuery / (1 - violationRate),
+        : Math.min(1, accuracyPerQuery / (1 - violationRate)),
   };
 }
 

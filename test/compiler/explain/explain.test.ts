@@ -37,7 +37,7 @@ async function logged() {
   const clock = { nowMs: 0 };
   const nowMs = () => clock.nowMs;
   const accessLog = { write: (line: string) => void lines.push(line) };
-  const features = [telemetryOf({ accessLog, epochOffsetMs: EPOCH_MS })];
+  const features = [telemetryOf({ accessLog, epochOffsetMs: () => EPOCH_MS })];
   const harness = await serve({ bundle, bundleSha256, features, nowMs });
   const { executor } = harness;
   executor.isHolding = true;

@@ -51,7 +51,7 @@ export async function agentWith(options: Partial<AgentOptions>): Promise<TestedA
     access: {},
     onNotice: (message) => notices.push(message),
     nowMs: () => performance.now(),
-    epochOffsetMs: performance.timeOrigin,
+    epochOffsetMs: () => performance.timeOrigin,
     ...options,
   });
   await agent.started;

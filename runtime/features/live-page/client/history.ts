@@ -35,10 +35,11 @@ export class History {
   }
 }
 
-/** Detects a restart by counters that fell. */
+/** Detects a restart by counters that fell, each by itself: differences are never negative. */
 function isOfAnotherStart(before: Snapshot, after: Snapshot): boolean {
-  const total = ({ application: { rows, requests } }: Snapshot) =>
-    rows.satisfied + rows.late + rows.dropped + requests.answered + requests.failed;
+  const [old, own] = [before, after].map(({ application: { rows, requests } }) => [
+    ...[rows.satisfied, rows.late, rows.dropped, requests.answered, requests.failed],
+  ]);
   const isOther = before.application.variants.length !== after.application.variants.length;
-  return isOther || total(after) < total(before);
+  return isOther || old?.some((count, index) => (own?.[index] ?? 0) < count) === true;
 }

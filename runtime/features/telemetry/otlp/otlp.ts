@@ -18,7 +18,7 @@ interface OtlpOptions {
   readonly settings: OtlpSettings;
   readonly version: string;
   readonly nowMs: () => number;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly onNotice: Notice;
 }
 
@@ -35,7 +35,8 @@ export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: 
   const client = new OtlpClient(settings);
   const resource = resourceOf(settings, version);
   const scope = { name: "stratagem-runtime", version };
-  const startEpochMs = epochOffsetMs + nowMs();
+  const startMs = nowMs();
+  let startEpochMs = epochOffsetMs() + startMs;
   const failed = (what: string) => (reason: string) =>
     onNotice(`${what} cannot be sent over OTLP: ${reason}; retrying`, "warn");
   const { tracesUrl, metricsUrl } = settings;
@@ -58,7 +59,10 @@ export function openOtlp({ settings, version, nowMs, epochOffsetMs, onNotice }: 
     if (metricsUrl === "") return;
     let isFailing = false;
     sendMetrics = async () => {
-      const times = { startEpochMs, epochMs: epochOffsetMs + nowMs() };
+      // Receivers take another start for a restart: only a step of the wall clock moves it.
+      const movedMs = epochOffsetMs() + startMs;
+      if (Math.abs(movedMs - startEpochMs) > 1) startEpochMs = movedMs;
+      const times = { startEpochMs, epochMs: epochOffsetMs() + nowMs() };
       const metrics = metricsOf(familiesOf(lines()), times);
       const message = { resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] };
       const reason = await client.send(metricsUrl, Buffer.from(JSON.stringify(message)));

@@ -13,7 +13,7 @@ interface TraceExporterOptions {
   readonly sampling: Sampling;
   readonly resource: object;
   readonly scope: object;
-  readonly epochOffsetMs: number;
+  readonly epochOffsetMs: () => number;
   readonly scheduleDelayMs: number;
   readonly maxQueued: number;
   readonly maxBatch: number;
@@ -80,7 +80,8 @@ export class TraceExporter implements TraceSink {
 
   /** Encodes in several turns of the event loop, so that requests are not delayed. */
   async #messageOf(records: readonly RequestRecord[]): Promise<Buffer> {
-    const { resource, scope, epochOffsetMs } = this.#options;
+    const { resource, scope } = this.#options;
+    const epochOffsetMs = this.#options.epochOffsetMs();
     const texts: string[] = [];
     for (let first = 0; first < records.length; first += REQUESTS_PER_TURN) {
       const some = records.slice(first, first + REQUESTS_PER_TURN);

@@ -110,6 +110,16 @@ describe("workers", () => {
     [{ threads: 64 }, { threads: { left: 50, of: "pids.max" } }, "75 threads"],
     [{}, { files: { ...FEW, left: -3 } }, "at least 125 open files (RLIMIT_NOFILE, ulimit -n)"],
     [{}, { threads: { left: -3, of: "pids.max" } }, "has 0 left (pids.max)"],
+    [
+      { serverBytes: 106 * MIB },
+      { memory: { left: 150 * MIB, of: "memory.max" } },
+      "1 worker and the server need 162 MiB of memory, but this machine has 150 left (memory.max)",
+    ],
+    [
+      { count: 0, serverBytes: 1696 * 65_536 },
+      { memory: { left: MIB, of: "memory.max" } },
+      "the server needs 106 MiB of memory",
+    ],
   ])("%o are refused beyond %o", (wanted, means, message) => {
     const found = lackOf([{ ...ONE, ...wanted }], {
       ...PLENTY,

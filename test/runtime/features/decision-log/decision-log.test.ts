@@ -26,7 +26,7 @@ const review: ReviewDecision = (bundle, made) =>
 /** A server whose decisions are logged to a list, once they are flushed. */
 async function logged({ sample = 1, mask = [] }: Options = {}) {
   const lines: Line[] = [];
-  const clock = { nowMs: 1000 };
+  const clock = { nowMs: 1000, offsetMs: EPOCH_MS };
   const nowMs = () => clock.nowMs;
   const destination = {
     name: "list",
@@ -35,7 +35,7 @@ async function logged({ sample = 1, mask = [] }: Options = {}) {
       return { kind: "taken" } as const;
     },
   };
-  const surroundings = { nowMs, epochOffsetMs: EPOCH_MS, onNotice: () => {} };
+  const surroundings = { nowMs, epochOffsetMs: () => clock.offsetMs, onNotice: () => {} };
   const log = new DecisionLog({ destination, sample, mask, review, ...surroundings });
   const features = [followedBy(log)];
   const follower = log.follow(BUNDLE);
@@ -58,6 +58,22 @@ async function logged({ sample = 1, mask = [] }: Options = {}) {
   };
   return { harness, clock, log, lines, ofKind };
 }
+
+test("times follow a step of the wall clock, and times between arrivals do not", async () => {
+  const { harness, clock, ofKind } = await logged();
+  await call(harness, INFER, { body: BODY });
+  clock.nowMs += 5;
+  clock.offsetMs += 3_600_000;
+  await call(harness, INFER, { body: BODY });
+  const decisions = await ofKind("decision", 2);
+  expect(decisions.map(({ time }) => time)).toEqual([
+    "2026-01-01T00:00:01.000000Z",
+    "2026-01-01T01:00:01.005000Z",
+  ]);
+  expect(await ofKind("arrivals", 1)).toMatchObject([
+    { startUs: 1000 * (EPOCH_MS + 3_601_000), gapsUs: [5000] },
+  ]);
+});
 
 test("a line has the request's id, state, decision, runner-up and outcome", async () => {
   const { harness, clock, log, ofKind } = await logged();

@@ -1,4 +1,5 @@
 /** Promises of a server: what breaks each, the notices, and recovery. */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { exposition } from "../../../../runtime/base/exposition.ts";
 import { Drift } from "../../../../runtime/features/drift/drift.ts";
@@ -36,7 +37,7 @@ class Scene {
       labelled: () => this.counts,
       hoursPerFalseAlarm: 1000,
       nowMs: () => this.nowMs,
-      epochOffsetMs: EPOCH_MS,
+      epochOffsetMs: () => EPOCH_MS,
       onNotice: (message) => this.notices.push(message),
     });
   }
@@ -92,6 +93,35 @@ test("late rows break the promise with a notice, and it holds again afterwards",
   scene.seconds(600, WELL);
   expect(scene.notices.slice(1)).toEqual(["promise holds again: violations"]);
   expect(scene.holds).toBe(true);
+});
+
+test("whatever is promised and measured, no notice has a negative number", () => {
+  const share = fc.oneof(
+    fc.constantFrom(0, 1, 0.001, 0.995, 0.999),
+    fc.double({ min: 0, max: 1, noNaN: true }),
+  );
+  const part = fc.record({ seconds: fc.integer({ min: 1, max: 300 }), late: fc.nat(100) });
+  fc.assert(
+    fc.property(share, share, fc.array(part, { maxLength: 5 }), (rate, accuracy, parts) => {
+      const promised = { feasible: true, violationRate: rate, accuracyPerSatisfied: accuracy };
+      const scene = new Scene({ promised });
+      for (const { seconds, late } of [...parts, { seconds: 120, late: 100 }]) {
+        scene.seconds(seconds, { satisfied: 100 - late, late });
+      }
+      const told = [...scene.notices, ...scene.drift.states().map(({ because }) => because)];
+      for (const text of told) expect(text).not.toMatch(/-\d|NaN/);
+      for (const text of told.filter((one) => one.includes("promises at most"))) {
+        expect(text).toContain(`promises at most ${(100 * rate).toFixed(1)} %`);
+      }
+    }),
+    {
+      numRuns: 50,
+      examples: [
+        [0, 0.9, []],
+        [0.001, 1, []],
+      ],
+    },
+  );
 });
 
 test("no promise applies above the highest level or at an infeasible level", () => {

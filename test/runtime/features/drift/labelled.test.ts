@@ -24,7 +24,7 @@ function watched(rightOf25: number) {
   );
   const drift = new Drift({
     ...{ watched: endpoint.watched, stated, labelled: () => counts.labelled(), nowMs },
-    ...{ hoursPerFalseAlarm: 1000, epochOffsetMs: 0 },
+    ...{ hoursPerFalseAlarm: 1000, epochOffsetMs: () => 0 },
     onNotice: (message) => void notices.push(message),
   });
   for (let block = 0; block < 40; block++) {

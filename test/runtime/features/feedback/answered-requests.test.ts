@@ -36,6 +36,7 @@ test("keeps the same requests as a list of all answers", () => {
           const rowsOf = () => all.reduce((sum, one) => sum + one.rows, 0);
           while (rowsOf() > MAX_ROWS) all.shift();
           expect(requests.rows).toBe(rowsOf());
+          expect(requests.bytes).toBe(1600 * all.length + 96 * rowsOf());
         }
         if (what === "find") {
           const known = all.find((one) => one.key === key);

@@ -1,5 +1,8 @@
 /** Feedback over HTTP: counts, rejections and reports. */
-import { afterEach, expect, test } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, expect, test } from "vitest";
 import { closeClients, rawRequest, serveGrpc } from "../../server/grpc/client.ts";
 import {
   call,
@@ -11,9 +14,12 @@ import {
   serve,
 } from "../../server/harness.ts";
 
+const folder = mkdtempSync(join(tmpdir(), "stratagem-feedback-"));
 afterEach(closeAll);
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const FEEDBACK = "/v2/models/tiny/feedback";
+const KEEPING = { settings: { feedbackRows: 100 } };
 
 /** The echo answers rows as they are, so the class is the place of the larger number. */
 async function asked(harness: Harness, id: string, rows: readonly (readonly number[])[]) {
@@ -35,7 +41,7 @@ async function told(harness: Harness) {
 }
 
 test("counts a label as right or wrong for the variant that answered", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   const variant = await asked(harness, "a", [[0.2, 0.8]]);
   await asked(harness, "b", [[0.9, 0.1]]);
   expect(await fed(harness, { id: "a", label: 1 })).toEqual([
@@ -62,7 +68,7 @@ test("counts a label as right or wrong for the variant that answered", async () 
 });
 
 test("takes a list of labels for a request of several rows, and lists of requests", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   const rows = [
     [1, 0],
     [0, 1],
@@ -86,7 +92,7 @@ test("takes a list of labels for a request of several rows, and lists of request
 });
 
 test("names an invalid field and counts nothing", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   await asked(harness, "a", [[1, 0]]);
   const errors: readonly (readonly [unknown, string])[] = [
     [{ id: "a" }, "label: expected exactly one of label and correct, got nothing"],
@@ -119,7 +125,7 @@ test("names an invalid field and counts nothing", async () => {
 });
 
 test("rejects feedback on unknown requests and repeated feedback", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
     404,
     expect.stringContaining('no request "a" is known'),
@@ -149,7 +155,7 @@ test("forgets requests after the feedback time, and the oldest beyond the limit"
 });
 
 test("prefers the id of the header to that of the body, as answers do", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   const headers = { "x-request-id": "header" };
   await call(harness, INFER, { body: inferJson([[1, 0]], { id: "body" }), headers });
   expect((await fed(harness, { id: "body", label: 0 }))[0]).toBe(404);
@@ -157,7 +163,7 @@ test("prefers the id of the header to that of the body, as answers do", async ()
 });
 
 test("exposes counts and intervals at /metrics", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   const variant = await asked(harness, "a", [[1, 0]]);
   await fed(harness, { id: "a", label: 0 });
   const text = (await call(harness, "/metrics")).body.toString();
@@ -166,19 +172,21 @@ test("exposes counts and intervals at /metrics", async () => {
   expect(text).toContain(`stratagem_feedback_total{${labels},correct="false"} 0`);
   expect(text).toContain(`stratagem_observed_accuracy_ratio{${labels},bound="estimate"} 1`);
   expect(text).toContain(`stratagem_observed_accuracy_ratio{${labels},bound="upper"} 1`);
+  expect(text).toContain('stratagem_buffered_bytes{model="tiny",what="feedback"} 1696\n');
 });
 
-test("responds with 501 if feedback is disabled", async () => {
-  const harness = await serve({ settings: { feedbackRows: 0 } });
+test("keeps nothing and responds with 501 unless feedback is configured", async () => {
+  const harness = await serve({ settings: { accessLog: join(folder, "access.log") } });
   await asked(harness, "a", [[1, 0]]);
   expect(await fed(harness, { id: "a", label: 0 })).toEqual([
     501,
-    "feedback is disabled on this server (limit feedbackRows=0)",
+    "feedback is disabled on this server: expected --limit feedbackRows=N, such as 65536",
   ]);
+  expect((await call(harness, "/metrics")).body.toString()).not.toContain('what="feedback"');
 });
 
 test("rejects other methods, unknown models, and oversized bodies", async () => {
-  const harness = await serve();
+  const harness = await serve(KEEPING);
   expect((await call(harness, FEEDBACK, { method: "DELETE" })).status).toBe(405);
   const unknown = await call(harness, "/v2/models/none/feedback", { body: "{}" });
   expect(unknown.status).toBe(404);
@@ -187,7 +195,7 @@ test("rejects other methods, unknown models, and oversized bodies", async () => 
 });
 
 test("gRPC requests accept feedback over HTTP", async () => {
-  const { client, ...harness } = await serveGrpc();
+  const { client, ...harness } = await serveGrpc(KEEPING);
   await client.infer(rawRequest([[1, 0]], { id: "g" }));
   expect((await fed(harness, { id: "g", label: 0 }))[1]).toMatchObject({ correct: 1, wrong: 0 });
   closeClients();

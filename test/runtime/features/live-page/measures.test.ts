@@ -80,6 +80,15 @@ describe("the history", () => {
     expect(history.before(300, 10_000)?.atMs).toBe(390_000);
   });
 
+  test("starts again where a single counter falls, so that no rate is negative", () => {
+    const history = historyOf([application(100, 50), application(300, 0)]);
+    expect(history.snapshots).toHaveLength(1);
+    expect(measuresOf(application(300, 0), history.before(0, 1000)?.application)).toMatchObject({
+      violations: 0,
+      violationRate: null,
+    });
+  });
+
   test("starts again after a restart of the server", () => {
     const history = historyOf([application(5, 0), application(9, 0)]);
     const trends = new Trends();

@@ -3,6 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Severity } from "../../../../runtime/base/notice.ts";
 import { telemetryOf } from "../../../../runtime/features/telemetry/telemetry.ts";
 import { Log } from "../../../../runtime/server/logs/log.ts";
+import { wallOffset } from "../../../../runtime/server/logs/time-text.ts";
 import { call, closeAll, INFER, inferJson, jsonOf, serve } from "../../server/harness.ts";
 
 afterEach(closeAll);
@@ -16,9 +17,11 @@ const BODY = inferJson([[1, 2]]);
 async function logged(options: Parameters<typeof serve>[0] = {}) {
   const lines: Record<string, unknown>[] = [];
   const accessLog = { write: (line: string) => void lines.push(JSON.parse(line)) };
-  const clock = { nowMs: 1000 };
+  const clock = { nowMs: 1000, wallMs: Date.UTC(2026, 0, 1) };
   const nowMs = () => clock.nowMs;
-  const features = [telemetryOf({ accessLog, epochOffsetMs: Date.UTC(2026, 0, 1) })];
+  const epochNowMs = () => Math.floor(clock.wallMs + clock.nowMs);
+  const epochOffsetMs = wallOffset(nowMs, epochNowMs, clock.wallMs);
+  const features = [telemetryOf({ accessLog, epochOffsetMs })];
   const harness = await serve({ ...options, features, nowMs });
   /** Once there are as many lines. */
   const settled = async (count: number) => {
@@ -27,6 +30,20 @@ async function logged(options: Parameters<typeof serve>[0] = {}) {
   };
   return { harness, clock, settled };
 }
+
+test("times follow a step of the wall clock", async () => {
+  const { harness, clock, settled } = await logged();
+  for (const hours of [0, 2, -1]) {
+    clock.wallMs = Date.UTC(2026, 0, 1, hours);
+    await call(harness, INFER, { body: BODY });
+  }
+  // The wall clock is read in whole milliseconds.
+  expect((await settled(3)).map(({ time }) => String(time).slice(0, 19))).toEqual([
+    "2026-01-01T00:00:01",
+    "2026-01-01T02:00:01",
+    "2025-12-31T23:00:01",
+  ]);
+});
 
 test("a line of the access log has the outcome of a request and its batches", async () => {
   const { harness, clock, settled } = await logged();

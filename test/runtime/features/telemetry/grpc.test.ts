@@ -39,7 +39,7 @@ async function logged(options: Options = {}) {
   };
   const clock = { nowMs: 1000 };
   const nowMs = () => clock.nowMs;
-  const features = [telemetryOf({ accessLog, traces, epochOffsetMs: 0 })];
+  const features = [telemetryOf({ accessLog, traces, epochOffsetMs: () => 0 })];
   const harness = await serveGrpc({ ...options, features, nowMs });
   /** Once there are as many lines. */
   const settled = async (count: number) => {

@@ -58,7 +58,7 @@ async function traced(url: string, environment: Record<string, string> = {}) {
   const settings = otlpSettings(url, environment);
   if (settings === undefined) throw new Error("there is an endpoint");
   const clock = { nowMs: 1000 };
-  const times = { nowMs: () => clock.nowMs, epochOffsetMs: Date.UTC(2026, 0, 1) };
+  const times = { nowMs: () => clock.nowMs, epochOffsetMs: () => Date.UTC(2026, 0, 1) };
   const notices: string[] = [];
   const onNotice = (message: string) => void notices.push(message);
   const otlp = openOtlp({ settings, version: "0.0.0", ...times, onNotice });

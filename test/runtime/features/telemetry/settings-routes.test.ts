@@ -33,7 +33,7 @@ async function served(options: Partial<OpenOptions> = {}) {
 async function traced(sampling: Sampling) {
   const taken: RequestRecord[] = [];
   const traces = { sampling, take: (one: RequestRecord) => void taken.push(one), lines: () => [] };
-  const features = [telemetryOf({ traces, epochOffsetMs: 0 })];
+  const features = [telemetryOf({ traces, epochOffsetMs: () => 0 })];
   const { harness } = await served({ features });
   const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
   /** How many of ten requests are traced. */

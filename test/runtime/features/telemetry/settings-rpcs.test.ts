@@ -21,7 +21,7 @@ async function served() {
   const log = new Log({ sink, level: "info", format: "text", epochMs: () => 0 });
   const sampling = new Sampling("parentbased_always_on", 1);
   const traces = { sampling, take: () => {}, lines: () => [] };
-  const features = [telemetryOf({ traces, log, epochOffsetMs: 0 })];
+  const features = [telemetryOf({ traces, log, epochOffsetMs: () => 0 })];
   const { client } = await serveGrpc({ log, features });
   return {
     log,

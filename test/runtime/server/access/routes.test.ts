@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { connect } from "node:net";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { exposition } from "../../../../runtime/base/exposition.ts";
+import { exposition, type MetricLine } from "../../../../runtime/base/exposition.ts";
 import { Access, type AccessOptions } from "../../../../runtime/server/access/access.ts";
 import { needOfRpc, SCOPES } from "../../../../runtime/server/access/scopes.ts";
 import { HttpError } from "../../../../runtime/server/connections/http-error.ts";
@@ -38,8 +40,18 @@ const TOKENS = [
   tokenLine("old", SCOPES, "2026-05-31"),
 ];
 
-async function served(options: AccessOptions, more: Partial<OpenOptions> = {}, nowMs = () => 0) {
-  const access = await Access.open(options, { nowMs, epochNowMs: () => NOW_MS });
+function isRefusal(line: MetricLine): boolean {
+  if (line.kind !== "sample" || line.value === 0) return false;
+  return /^(unknown_host|other_origin)$/.test(line.labels["reason"] ?? "");
+}
+
+async function served(
+  options: AccessOptions,
+  more: Partial<OpenOptions> = {},
+  nowMs = () => 0,
+  hosts: readonly string[] = [],
+) {
+  const access = await Access.open(options, { nowMs, epochNowMs: () => NOW_MS, hosts });
   opened.push(access);
   const admin: OpenOptions["admin"] = {
     reload: async (application) => {
@@ -292,8 +304,8 @@ describe("pages in browsers", () => {
   test("are told nothing where it is off", async () => {
     const harness = await served({});
     const { status, headers } = await call(harness, "/v2", { headers: { origin } });
-    expect([status, headers["access-control-allow-origin"]]).toEqual([200, undefined]);
-    expect((await call(harness, INFER, preflight)).status).toBe(405);
+    expect([status, headers["access-control-allow-origin"]]).toEqual([403, undefined]);
+    expect((await call(harness, INFER, preflight)).status).toBe(403);
   });
 
   test("may ask if their origin is named; the question before needs no token", async () => {
@@ -331,6 +343,116 @@ describe("pages in browsers", () => {
     ]);
     harness.executor.finish();
     await held;
+  });
+
+  const OWN = "tiny.example";
+  const READ = ["/metrics", "/admin/state", "/admin/config", "/v2/stratagem/live", "/"];
+  /** Whatever browsers send for a page of another site, and scripts that rebind a name. */
+  test.each([
+    [{ host: "evil.example" }],
+    [{ host: "evil.example:8000" }],
+    [{ host: "EVIL.example.:8000" }],
+    [{ host: "localhost.evil.example" }],
+    [{ host: "127.0.0.1.evil.example" }],
+    [{ host: "evil.example", "sec-fetch-site": "same-origin" }],
+    [{ host: "evil.example", "sec-fetch-site": "none" }],
+    [{ host: "localhost", "sec-fetch-site": "cross-site" }],
+    [{ host: "localhost", "sec-fetch-site": "same-site" }],
+    [{ host: "localhost", "sec-fetch-site": "same-origin, cross-site" }],
+    [
+      {
+        host: "localhost",
+        "sec-fetch-site": "cross-site",
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "iframe",
+      },
+    ],
+    [{ host: "localhost", origin: "http://evil.example" }],
+    [{ host: "localhost", origin: "null" }],
+    [{ host: "localhost:1", origin: "http://localhost:2" }],
+  ])("of other sites read nothing by %o", async (headers) => {
+    const harness = await served({});
+    for (const path of READ) {
+      const asked = await call(harness, path, { headers: { accept: "text/html", ...headers } });
+      expect([path, asked.status]).toEqual([path, 403]);
+    }
+    expect(harness.server.metricLines().filter(isRefusal).length).toBeGreaterThan(0);
+    expect((await call(harness, "/v2/health/ready", { headers })).status).toBe(200);
+  });
+
+  test.each([
+    [{ host: "evil.example", origin: "http://evil.example" }],
+    [{ host: "evil.example", origin: "http://evil.example", "sec-fetch-site": "same-origin" }],
+    [{ host: "localhost", origin: "http://evil.example" }],
+    [{ host: "localhost", "sec-fetch-site": "cross-site" }],
+    [{ host: "%", origin: "http://%" }],
+  ])("of other sites start no inference by %o", async (headers) => {
+    const harness = await served({});
+    expect((await call(harness, INFER, { body: BODY, headers })).status).toBe(403);
+    expect(harness.executor.batches).toEqual([]);
+  });
+
+  test.each([
+    [{ host: "127.0.0.1:8000" }],
+    [{ host: "10.1.2.3" }],
+    [{ host: "[fe80::1]:8000" }],
+    [{ host: "LocalHost.:8000" }],
+    [{ host: "letters.localhost" }],
+    [{ host: "stratagem:8000" }],
+    [{ host: hostname() }],
+    [{ host: "Tiny.Example:8000" }],
+    [{ host: OWN, "sec-fetch-site": "same-origin" }],
+    [{ host: "localhost:8000", "sec-fetch-site": "none" }],
+    [
+      {
+        host: "localhost",
+        "sec-fetch-site": "cross-site",
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "document",
+      },
+    ],
+  ])("of this server and other clients read all by %o", async (headers) => {
+    const harness = await served({}, {}, () => 0, [OWN]);
+    for (const path of READ) {
+      const asked = await call(harness, path, { headers: { accept: "text/html", ...headers } });
+      expect([path, asked.status]).toEqual([path, 200]);
+    }
+    const origin = `http://${headers.host}`;
+    for (const more of [{}, { origin }]) {
+      const asked = { body: BODY, headers: { host: headers.host, ...more } };
+      expect((await call(harness, INFER, asked)).status).toBe(200);
+    }
+  });
+
+  test("are judged by the host of a target in absolute form", async () => {
+    const harness = await served({});
+    const ask = async (target: string) => {
+      const { hostname: host, port } = new URL(harness.server.url);
+      const socket = connect(Number(port), host);
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+      return (await text(socket)).slice(9, 12);
+    };
+    expect(await ask("http://evil.example/metrics")).toBe("403");
+    expect(await ask("http://localhost@evil.example/metrics")).toBe("403");
+    expect(await ask("http://localhost:8000/metrics")).toBe("200");
+  });
+
+  test("of a name that is allowed are own, and any client of inference has any name", async () => {
+    const own = { host: "app.example", "sec-fetch-site": "same-origin" };
+    const named = await served({ corsOrigins: [origin] });
+    for (const path of READ) expect((await call(named, path, { headers: own })).status).toBe(200);
+    const plain = await served({});
+    const headers = { host: "letters.default.svc.cluster.local" };
+    expect((await call(plain, INFER, { body: BODY, headers })).status).toBe(200);
+    expect((await call(plain, "/v2/models/tiny", { headers })).status).toBe(200);
+    const tokens = await served({ tokens: tokenFile(TOKENS) });
+    for (const [path, name] of [
+      ["/metrics", "metrics"],
+      ["/admin/state", "admin"],
+    ] as const) {
+      const asked = { headers: { ...headers, ...bearer(name) } };
+      expect((await call(tokens, path, asked)).status).toBe(200);
+    }
   });
 
   test("may not administer unless their origin is named", async () => {

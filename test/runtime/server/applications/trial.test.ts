@@ -218,7 +218,7 @@ test("workers that fail at their start leave nothing open", async () => {
 });
 
 test("feedback is counted by the bundle that gave the answer", async () => {
-  const harness = await serve();
+  const harness = await serve({ settings: { feedbackRows: 100 } });
   await tried(harness);
   const ids = Array.from({ length: 12 }, (_, one) => `c${one}`);
   const told = await Promise.all(

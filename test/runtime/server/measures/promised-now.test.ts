@@ -1,4 +1,5 @@
 /** What is promised at the load and the pace that are measured. */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { RamsisBundle } from "../../../../runtime/bundle/schema.ts";
 import { promisedNow } from "../../../../runtime/server/measures/promised-now.ts";
@@ -40,4 +41,20 @@ test("without promises by pace the level is asked, and one of a pace promises no
   expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2 })?.violationRate).toBe(violationRate);
   const beyond = bundle.levels.length;
   expect(promisedNow(bundle, { level: beyond, loadQps: 1, pace: 2 })).toBeUndefined();
+});
+
+test("an accuracy is promised between 0 and 1, whatever a bundle states for a pace", () => {
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(share, share, (accuracyPerQuery, violationRate) => {
+      const bundle = tinyBundle();
+      const byPace = [{ pace: 2, accuracyPerQuery, violationRate, p50: 5, p99: 50 }];
+      const levels = bundle.levels.map((level) => {
+        return { ...level, expected: { ...level.expected, byPace } };
+      });
+      const promised = promisedNow({ ...bundle, levels }, { level: 0, loadQps: 1, pace: 2 });
+      const accuracy = promised?.accuracyPerSatisfied ?? 0;
+      expect(accuracy >= 0 && accuracy <= 1).toBe(true);
+    }),
+  );
 });
