@@ -1,6 +1,7 @@
 /** The parts of the campaign, in the order in which they run. */
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
+import { FAULTS_OF_WORKERS } from "./faults.ts";
 import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
@@ -24,6 +25,7 @@ export const PARTS: readonly Part[] = [
   WORKERS,
   FILES,
   HUNG,
+  FAULTS_OF_WORKERS,
   OVERLOAD,
   STOPS,
   RELOADS,

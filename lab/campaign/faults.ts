@@ -1,0 +1,270 @@
+/**
+ * Faults of the workers of every method under load: half of them die, die again, stand still, fail
+ * or are slow, and what clients see before, meanwhile and after.
+ */
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { compiled } from "../experiments/harness/cli.ts";
+import { type LiveServer, startServe } from "../experiments/harness/live.ts";
+import { type Metrics, metricsOf, sumOf } from "../experiments/harness/metrics.ts";
+import { HUNG_CASES, type HungCase } from "./hung-cases.ts";
+import { Span, wellAfterMs } from "./load/fault-span.ts";
+import { workersOf } from "./load/process-watch.ts";
+import { isChosen } from "./load/served-method.ts";
+import { keepAtMost, pulse, signal, WorkerFaults } from "./load/worker-faults.ts";
+import { OpenLoad } from "./open-load.ts";
+import type { Attack, Outcome, Part } from "./part.ts";
+
+/** Before a fault, and after it. */
+const CALM_MS = 5000;
+const AFTER_MS = 10_000;
+/** Time in which the server finds out and adapts; what it does then counts. */
+const ADAPT_MS = 3000;
+/** Until the service is as before, workers and level included. */
+const RECOVERY_MS = 8000;
+/** The same where workers were killed again and again: the pauses between starts have grown. */
+const BACKOFF_MS = 40_000;
+/** More of the requests may be late or refused than without the fault. */
+const MORE_BAD = 0.05;
+/** The longest that an answer may take, good or bad. */
+const ANSWER_MS = 5000;
+const LOOK_MS = 100;
+const WELL_PACE = 1.25;
+/** Letters on four workers: the committed policy has one. */
+const MANY_LETTERS = "lab/experiments/cluster/letters.yaml";
+
+/** What is served and whose workers become faulty. */
+interface House {
+  readonly server: LiveServer;
+  readonly workers: readonly number[];
+  readonly half: readonly number[];
+  readonly faults: WorkerFaults;
+}
+
+interface Fault {
+  readonly name: string;
+  /** @returns what ends it. */
+  readonly begin: (house: House) => () => void;
+  /** Requests that its beginning may cost, in batches; Infinity where all may be refused. */
+  readonly batches: (house: House) => number;
+  readonly recoveryMs?: number;
+}
+
+const none = () => {};
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: "half killed",
+    begin: ({ half }) => {
+      signal(half, "SIGKILL");
+      return none;
+    },
+    batches: ({ half }) => half.length,
+  },
+  {
+    name: "half kept dead",
+    begin: ({ server, workers }) => keepAtMost(server.pid, Math.ceil(workers.length / 2)),
+    // Each that comes up may take a batch before it is killed.
+    batches: ({ half }) => 4 * half.length,
+    recoveryMs: BACKOFF_MS,
+  },
+  {
+    name: "half stand still",
+    begin: ({ half }) => {
+      signal(half, "SIGSTOP");
+      return () => signal(half, "SIGCONT");
+    },
+    batches: ({ half }) => 2 * half.length,
+  },
+  {
+    name: "half stopped half of the time",
+    begin: ({ half }) => pulse(half),
+    batches: ({ half }) => half.length,
+  },
+  {
+    name: "one takes 4 times as long",
+    begin: ({ faults, workers }) => {
+      faults.slow(4, workers.slice(0, 1));
+      return () => faults.heal();
+    },
+    batches: () => 1,
+  },
+  {
+    name: "all take twice as long",
+    begin: ({ faults }) => {
+      faults.slow(2);
+      return () => faults.heal();
+    },
+    batches: () => 1,
+  },
+  {
+    name: "half fail at once",
+    begin: ({ faults, half }) => {
+      faults.fail(half);
+      return () => faults.heal();
+    },
+    batches: ({ half }) => 4 * half.length,
+    recoveryMs: BACKOFF_MS,
+  },
+  {
+    name: "all fail at once",
+    begin: ({ faults }) => {
+      faults.fail();
+      return () => faults.heal();
+    },
+    batches: () => Number.POSITIVE_INFINITY,
+    recoveryMs: BACKOFF_MS,
+  },
+];
+
+export const FAULTS_OF_WORKERS: Part = {
+  name: "faults",
+  about: "kills, stops, slows and fails workers of every method under load",
+  unit: "s for each fault",
+  sizes: { full: 10, short: 1 },
+  minutes: 20,
+  run,
+};
+
+async function run(attack: Attack): Promise<Outcome> {
+  const lost: string[] = [];
+  const figures: Record<string, string> = {};
+  let tried = 0;
+  for (const one of HUNG_CASES.filter(isChosen)) {
+    const { said, harms } = await attackOne(one, attack);
+    tried += said.length;
+    lost.push(...harms);
+    figures[one.name] = said.join("; ");
+  }
+  return { tried, lost, figures };
+}
+
+async function attackOne(one: HungCase, { size, seed, folder, say }: Attack) {
+  const faults = new WorkerFaults(join(folder, `${one.name}.faults`));
+  const args = ["--models", one.models, "--no-means-check", ...faults.serveArgs];
+  const server = await startServe(await policyOf(one, folder), args, { isQuiet: true });
+  const load = new OpenLoad(server.url, one, seed);
+  const judged: (() => { said: string; harms: string[] })[] = [];
+  try {
+    await load.begin();
+    // Workers come up one by one, and their first batches are slow.
+    await pause(CALM_MS);
+    for (const fault of chosenFaults()) {
+      const before = await metricsOf(server.url);
+      const workers = workersOf(server.pid);
+      const half = workers.slice(0, Math.ceil(workers.length / 2));
+      const house = { server, workers, half, faults };
+      const calmMs = performance.now();
+      await pause(CALM_MS);
+      const fromMs = performance.now();
+      const end = fault.begin(house);
+      await pause(1000 * size);
+      end();
+      const endMs = performance.now();
+      const { recoveryMs = RECOVERY_MS } = fault;
+      const wholeMs = await untilWhole(server.url, before, recoveryMs);
+      await pause(Math.max(0, AFTER_MS - (performance.now() - endMs)));
+      const overMs = performance.now();
+      judged.push(() => {
+        const calm = new Span(load.asked, one.sloMs, calmMs, fromMs);
+        const begun = new Span(load.asked, one.sloMs, fromMs, fromMs + ADAPT_MS);
+        const during = new Span(load.asked, one.sloMs, fromMs + ADAPT_MS, endMs);
+        const wellMs = wellAfterMs(load.asked, one.sloMs, endMs, overMs, calm.badShare + MORE_BAD);
+        const spans = { calm, begun, during, wellMs, wholeMs };
+        const name = `${one.name}, ${fault.name}`;
+        const allowed = one.batch * fault.batches(house);
+        const harms = harmsOf(spans, allowed, recoveryMs).map((harm) => `${name}: ${harm}`);
+        const said =
+          `${fault.name}: before ${calm.told}; first ${ADAPT_MS / 1000} s ${begun.told}; ` +
+          `then ${during.told}; well after ${told(wellMs)}, whole after ${told(wholeMs)}`;
+        return { said, harms };
+      });
+    }
+    await load.end();
+    const results = judged.map((judge) => judge());
+    for (const { said, harms } of results) {
+      say(`${one.name}: ${said}${harms.length === 0 ? "" : ` LOST ${harms.join("; ")}`}`);
+    }
+    return {
+      said: results.map(({ said }) => said),
+      harms: results.flatMap(({ harms }) => harms),
+    };
+  } finally {
+    await load.end();
+    await server.stop();
+  }
+}
+
+/** Those with the words of CAMPAIGN_FAULT in their names; all without it. */
+function chosenFaults(): readonly Fault[] {
+  return FAULTS.filter(({ name }) => name.includes(process.env["CAMPAIGN_FAULT"] ?? ""));
+}
+
+async function policyOf({ name, policy }: HungCase, folder: string): Promise<string> {
+  if (name !== "ramsis") return policy;
+  return (await compiled("ramsis", MANY_LETTERS, join(folder, "letters.msgpack"))).path;
+}
+
+/** @returns when all workers are ready at their pace and the level is as before; null for never. */
+async function untilWhole(url: string, before: Metrics, limitMs: number): Promise<number | null> {
+  const startMs = performance.now();
+  const ready = (metrics: Metrics) => sumOf(metrics, "workers", 'state="ready"');
+  while (performance.now() - startMs < limitMs) {
+    const metrics = await metricsOf(url);
+    const isPaced = paceOf(metrics) <= Math.max(WELL_PACE, paceOf(before));
+    const isLevel = levelOf(metrics) <= levelOf(before);
+    if (ready(metrics) >= ready(before) && isPaced && isLevel) return performance.now() - startMs;
+    await pause(LOOK_MS);
+  }
+  return null;
+}
+
+/** The slowest worker's. */
+function paceOf(metrics: Metrics): number {
+  const paces = [...metrics].filter(([series]) => series.startsWith("stratagem_pace{"));
+  return Math.max(1, ...paces.map(([, pace]) => pace));
+}
+
+function levelOf(metrics: Metrics): number {
+  return metrics.get("stratagem_level") ?? 0;
+}
+
+interface Spans {
+  readonly calm: Span;
+  readonly begun: Span;
+  readonly during: Span;
+  readonly wellMs: number;
+  readonly wholeMs: number | null;
+}
+
+/** What must hold, and did not. @param allowed requests that the fault may cost. */
+function harmsOf(
+  { calm, begun, during, wellMs, wholeMs }: Spans,
+  allowed: number,
+  recoveryMs: number,
+): string[] {
+  const harms: string[] = [];
+  for (const span of [calm, begun, during]) {
+    if (span.unanswered > 0) harms.push(`${span.unanswered} requests were not answered`);
+    if (span.unreasoned > 0) harms.push(`${span.unreasoned} were refused without a reason`);
+    if (span.longestMs > ANSWER_MS) harms.push(`an answer took ${span.longestMs.toFixed(0)} ms`);
+  }
+  const isAll = allowed === Number.POSITIVE_INFINITY;
+  if (!isAll && begun.failed > allowed) {
+    harms.push(`${begun.failed} failed at first, more than ${allowed}`);
+  }
+  if (!isAll && during.badShare > calm.badShare + MORE_BAD) {
+    harms.push(`${percent(during.badShare)} late or refused, before it ${percent(calm.badShare)}`);
+  }
+  if (wellMs > recoveryMs) harms.push(`not well ${told(wellMs)} after it`);
+  if (wholeMs === null) harms.push(`not whole ${told(recoveryMs)} after it`);
+  return harms;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function told(ms: number | null): string {
+  return ms === null ? "never" : `${(ms / 1000).toFixed(1)} s`;
+}
