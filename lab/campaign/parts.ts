@@ -8,6 +8,7 @@ import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
+import { PARTITIONS_OF_NATS } from "./partitions.ts";
 import { RELOADS } from "./reloads.ts";
 import { SLOW } from "./slow.ts";
 import { SOAK } from "./soak.ts";
@@ -29,5 +30,6 @@ export const PARTS: readonly Part[] = [
   OVERLOAD,
   STOPS,
   RELOADS,
+  PARTITIONS_OF_NATS,
   SOAK,
 ];
