@@ -26,6 +26,8 @@ const RECOVERY_MS = 8000;
 const BACKOFF_MS = 40_000;
 /** More of the requests may be late or refused than without the fault. */
 const MORE_BAD = 0.05;
+/** Above this a machine is too busy for times to say anything: nothing is made of them. */
+const BUSY_BAD = 0.15;
 /** The longest that an answer may take, good or bad. */
 const ANSWER_MS = 5000;
 const LOOK_MS = 100;
@@ -131,10 +133,14 @@ async function run(attack: Attack): Promise<Outcome> {
   const figures: Record<string, string> = {};
   let tried = 0;
   for (const one of HUNG_CASES.filter(isChosen)) {
-    const { said, harms } = await attackOne(one, attack);
-    tried += said.length;
+    const {
+      tried: faults,
+      untimed,
+      harms,
+    } = await attackOne(await withPolicy(one, attack), attack);
+    tried += faults;
     lost.push(...harms);
-    figures[one.name] = said.join("; ");
+    figures[one.name] = `${faults} faults, ${untimed} on a machine too busy for times`;
   }
   return { tried, lost, figures };
 }
@@ -142,9 +148,9 @@ async function run(attack: Attack): Promise<Outcome> {
 async function attackOne(one: HungCase, { size, seed, folder, say }: Attack) {
   const faults = new WorkerFaults(join(folder, `${one.name}.faults`));
   const args = ["--models", one.models, "--no-means-check", ...faults.serveArgs];
-  const server = await startServe(await policyOf(one, folder), args, { isQuiet: true });
+  const server = await startServe(one.policy, args, { isQuiet: true });
   const load = new OpenLoad(server.url, one, seed);
-  const judged: (() => { said: string; harms: string[] })[] = [];
+  const judged: (() => { said: string; isBusy: boolean; harms: string[] })[] = [];
   try {
     await load.begin();
     // Workers come up one by one, and their first batches are slow.
@@ -162,7 +168,7 @@ async function attackOne(one: HungCase, { size, seed, folder, say }: Attack) {
       end();
       const endMs = performance.now();
       const { recoveryMs = RECOVERY_MS } = fault;
-      const wholeMs = await untilWhole(server.url, before, recoveryMs);
+      const whole = await untilWhole(server.url, before, recoveryMs);
       await pause(Math.max(0, AFTER_MS - (performance.now() - endMs)));
       const overMs = performance.now();
       judged.push(() => {
@@ -170,14 +176,14 @@ async function attackOne(one: HungCase, { size, seed, folder, say }: Attack) {
         const begun = new Span(load.asked, one.sloMs, fromMs, fromMs + ADAPT_MS);
         const during = new Span(load.asked, one.sloMs, fromMs + ADAPT_MS, endMs);
         const wellMs = wellAfterMs(load.asked, one.sloMs, endMs, overMs, calm.badShare + MORE_BAD);
-        const spans = { calm, begun, during, wellMs, wholeMs };
+        const spans = { calm, begun, during, wellMs, whole };
         const name = `${one.name}, ${fault.name}`;
         const allowed = one.batch * fault.batches(house);
         const harms = harmsOf(spans, allowed, recoveryMs).map((harm) => `${name}: ${harm}`);
         const said =
           `${fault.name}: before ${calm.told}; first ${ADAPT_MS / 1000} s ${begun.told}; ` +
-          `then ${during.told}; well after ${told(wellMs)}, whole after ${told(wholeMs)}`;
-        return { said, harms };
+          `then ${during.told}; well after ${told(wellMs)}, whole ${whole.told}`;
+        return { said, isBusy: isBusy(calm), harms };
       });
     }
     await load.end();
@@ -186,7 +192,8 @@ async function attackOne(one: HungCase, { size, seed, folder, say }: Attack) {
       say(`${one.name}: ${said}${harms.length === 0 ? "" : ` LOST ${harms.join("; ")}`}`);
     }
     return {
-      said: results.map(({ said }) => said),
+      tried: results.length,
+      untimed: results.filter(({ isBusy }) => isBusy).length,
       harms: results.flatMap(({ harms }) => harms),
     };
   } finally {
@@ -200,23 +207,33 @@ function chosenFaults(): readonly Fault[] {
   return FAULTS.filter(({ name }) => name.includes(process.env["CAMPAIGN_FAULT"] ?? ""));
 }
 
-async function policyOf({ name, policy }: HungCase, folder: string): Promise<string> {
-  if (name !== "ramsis") return policy;
-  return (await compiled("ramsis", MANY_LETTERS, join(folder, "letters.msgpack"))).path;
+/** With more workers, where the committed policy has one. */
+async function withPolicy(one: HungCase, { folder }: Attack): Promise<HungCase> {
+  if (one.name !== "ramsis") return one;
+  const { path, bundle } = await compiled("ramsis", MANY_LETTERS, join(folder, "letters.msgpack"));
+  return { ...one, policy: path, sloMs: bundle.slo.latencyMs };
 }
 
-/** @returns when all workers are ready at their pace and the level is as before; null for never. */
-async function untilWhole(url: string, before: Metrics, limitMs: number): Promise<number | null> {
+/** How long it takes until all workers are ready at their pace, and the level is as before. */
+async function untilWhole(url: string, before: Metrics, limitMs: number) {
   const startMs = performance.now();
   const ready = (metrics: Metrics) => sumOf(metrics, "workers", 'state="ready"');
-  while (performance.now() - startMs < limitMs) {
+  for (;;) {
     const metrics = await metricsOf(url);
-    const isPaced = paceOf(metrics) <= Math.max(WELL_PACE, paceOf(before));
-    const isLevel = levelOf(metrics) <= levelOf(before);
-    if (ready(metrics) >= ready(before) && isPaced && isLevel) return performance.now() - startMs;
+    const pace = paceOf(metrics);
+    const isPaced = pace <= Math.max(WELL_PACE, paceOf(before));
+    const hasAll = ready(metrics) >= ready(before);
+    const tookMs = performance.now() - startMs;
+    if (hasAll && isPaced && levelOf(metrics) <= levelOf(before)) {
+      return { hasAll, isSo: true, told: `after ${told(tookMs)}` };
+    }
+    if (tookMs > limitMs) {
+      const [workers, levels] = [ready, levelOf].map((of) => `${of(metrics)} of ${of(before)}`);
+      const state = `ready ${workers}, level ${levels}, pace ${pace} of ${paceOf(before)}`;
+      return { hasAll, isSo: false, told: `not ${told(tookMs)} after it: ${state}` };
+    }
     await pause(LOOK_MS);
   }
-  return null;
 }
 
 /** The slowest worker's. */
@@ -234,12 +251,16 @@ interface Spans {
   readonly begun: Span;
   readonly during: Span;
   readonly wellMs: number;
-  readonly wholeMs: number | null;
+  readonly whole: Awaited<ReturnType<typeof untilWhole>>;
+}
+
+function isBusy({ badShare }: Span): boolean {
+  return badShare > BUSY_BAD;
 }
 
 /** What must hold, and did not. @param allowed requests that the fault may cost. */
 function harmsOf(
-  { calm, begun, during, wellMs, wholeMs }: Spans,
+  { calm, begun, during, wellMs, whole }: Spans,
   allowed: number,
   recoveryMs: number,
 ): string[] {
@@ -250,14 +271,16 @@ function harmsOf(
     if (span.longestMs > ANSWER_MS) harms.push(`an answer took ${span.longestMs.toFixed(0)} ms`);
   }
   const isAll = allowed === Number.POSITIVE_INFINITY;
-  if (!isAll && begun.failed > allowed) {
-    harms.push(`${begun.failed} failed at first, more than ${allowed}`);
+  if (!isAll && begun.failed + during.failed > allowed) {
+    harms.push(`${begun.failed + during.failed} failed, more than ${allowed}`);
   }
+  if (!whole.hasAll) harms.push(`whole ${whole.told}`);
+  if (isBusy(calm)) return harms;
   if (!isAll && during.badShare > calm.badShare + MORE_BAD) {
     harms.push(`${percent(during.badShare)} late or refused, before it ${percent(calm.badShare)}`);
   }
   if (wellMs > recoveryMs) harms.push(`not well ${told(wellMs)} after it`);
-  if (wholeMs === null) harms.push(`not whole ${told(recoveryMs)} after it`);
+  if (whole.hasAll && !whole.isSo) harms.push(`whole ${whole.told}`);
   return harms;
 }
 
@@ -265,6 +288,6 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-function told(ms: number | null): string {
-  return ms === null ? "never" : `${(ms / 1000).toFixed(1)} s`;
+function told(ms: number): string {
+  return ms === Number.POSITIVE_INFINITY ? "never" : `${(ms / 1000).toFixed(1)} s`;
 }

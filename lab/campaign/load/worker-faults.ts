@@ -10,7 +10,6 @@ const LOOK_MS = 50;
 
 export class WorkerFaults {
   readonly #file: string;
-  #lines: readonly string[] = [];
 
   /** @param file that its workers read, in a folder that is there. */
   constructor(file: string) {
@@ -41,12 +40,7 @@ export class WorkerFaults {
     this.#say([]);
   }
 
-  get isFaulty(): boolean {
-    return this.#lines.length > 0;
-  }
-
   #say(lines: readonly string[]): void {
-    this.#lines = lines;
     writeFileSync(this.#file, lines.join("\n"));
   }
 }
