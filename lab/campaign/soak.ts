@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startServe, withServer } from "../experiments/harness/live.ts";
-import { type Metrics, metricsOf } from "../experiments/harness/metrics.ts";
+import { metricsOf } from "../experiments/harness/metrics.ts";
 import { BAD_CLIENTS, BAD_GRPC_CLIENTS } from "./load/bad-clients.ts";
 import { findCapacityQps } from "./load/capacity.ts";
 import { DAY_SOURCE, dayPhases } from "./load/day.ts";
@@ -15,7 +15,7 @@ import { grew, slopeText } from "./load/line-fit.ts";
 import { memoryLimit } from "./load/memory-limit.ts";
 import { Generator, layoutText, pinServer } from "./load/pinned.ts";
 import { ProcessWatch, workersOf } from "./load/process-watch.ts";
-import type { LoadPhase } from "./load/report.ts";
+import type { LoadPhase, PhaseReport } from "./load/report.ts";
 import { chosenMethods, requestsOf, type ServedMethod, untilReady } from "./load/served-method.ts";
 import { SoakBooks } from "./load/soak-books.ts";
 import { signal, WorkerFaults } from "./load/worker-faults.ts";
@@ -129,9 +129,9 @@ async function soaked(served: ServedMethod, { size, seed, say, folder }: Attack)
       const counts = `${Math.min(...numbers)} to ${Math.max(...numbers)}`;
       const told =
         `peak ${(PEAK_SHARE * capacityQps).toFixed(0)}/s, ${books.sent} requests, ` +
-        `${fatesText(books)}, in time ${good}; ${reasonsText(metrics)}; ${mischief.told()}; ` +
+        `${fatesText(books)}, in time ${good}; ${reasonsText(reports)}; ${mischief.told()}; ` +
         `limit ${limit.told}, at most ${limit.peakMb().toFixed(0)} MiB; ` +
-        `loop held ${alone.toFixed(0)} ms, by a reload ${reloading.toFixed(0)} ms; ` +
+        `loop held ${heldText(alone)}, by a reload ${heldText(reloading)}; ` +
         `MB/min server ${ownText}, a worker of ${counts} ${workersText}; ` +
         `descriptors ${before} to ${after}`;
       tell(told);
@@ -160,13 +160,20 @@ function growthOf(watch: ProcessWatch, startMs: number, seconds: number) {
   return { own, workers, grown };
 }
 
-/** Why requests were refused or failed, as the server says. */
-function reasonsText(metrics: Metrics): string {
-  const reasons: string[] = [];
-  for (const [series, count] of metrics) {
-    const [, reason] = /^stratagem_refused_total{.*reason="([^"]+)"/.exec(series) ?? [];
-    if (reason !== undefined && count > 0) reasons.push(`${reason} ${count}`);
+/** Shorter holds are not written down. */
+function heldText(ms: number): string {
+  return ms === 0 ? "< 15 ms" : `${ms.toFixed(0)} ms`;
+}
+
+/** Why requests were refused or failed, as their answers say. */
+function reasonsText(reports: readonly PhaseReport[]): string {
+  const counts = new Map<string, number>();
+  for (const { byReason } of reports) {
+    for (const [reason, count] of Object.entries(byReason)) {
+      counts.set(reason, (counts.get(reason) ?? 0) + count);
+    }
   }
+  const reasons = [...counts].map(([reason, count]) => `${count} x ${reason}`);
   return `refused: ${reasons.join(", ") || "none"}`;
 }
 

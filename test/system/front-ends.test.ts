@@ -1,6 +1,7 @@
 /** Several front ends that share workers over a real NATS, and what becomes of it when some go. */
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, expect } from "vitest";
+import { PARTITIONS_OF_NATS } from "../../lab/campaign/partitions.ts";
 import { clusterPackages } from "../../runtime/features/cluster/nats-packages.ts";
 import { clusterAt } from "../support/cluster-site.ts";
 import { CLIENTS, CountedLoad } from "../support/counted-load.ts";
@@ -125,4 +126,12 @@ test("of a NATS of three the leader is killed: serving and then membership go on
   await load.answeredMore(100);
   await load.end();
   expect(load.failures).toEqual([]);
+});
+
+test("front ends that are cut from NATS in every way go on, and come back", async () => {
+  const { sizes, run } = PARTITIONS_OF_NATS;
+  const folder = site.folder("partitions");
+  const { tried, lost } = await run({ size: sizes.short, seed: 1, folder, say: () => {} });
+  expect(tried).toBeGreaterThan(0);
+  expect(lost).toEqual([]);
 });

@@ -47,9 +47,8 @@ function isGood({ status, sentMs, endMs }: Asked, sloMs: number): boolean {
 }
 
 /**
- * From a time on, how long it takes until what was sent later is as good as it should be, ms;
- * Infinity for never.
- * @param share of the rest that may be bad.
+ * From a time on, how long it takes until what was sent later is as good as it should be, ms.
+ * @param share of the rest that may be bad; one request may be in any case.
  */
 export function wellAfterMs(
   all: readonly Asked[],
@@ -64,5 +63,5 @@ export function wellAfterMs(
     if (bad <= Math.max(1, share * (own.length - at))) return Math.max(0, one.sentMs - fromMs);
     if (!isGood(one, sloMs)) bad--;
   }
-  return own.length === 0 ? 0 : Number.POSITIVE_INFINITY;
+  return 0;
 }
