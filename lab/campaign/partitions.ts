@@ -138,7 +138,10 @@ async function runAt(
     house.startFrontEnd(clusterAt(port), `front-${at}`, path),
   );
   const urls = (await Promise.all(started)).map(({ url }) => url);
-  const isShared = async () => (await owned(urls)) === workers.length;
+  const isShared = async () => {
+    const counts = await Promise.all(urls.map(ownWorkers));
+    return counts.every((count) => count > 0) && sumOf(counts) === workers.length;
+  };
   await within(until(isShared), LIMIT_MS, "the first sharing");
   for (const url of urls) await within(house.untilAnswered(url), LIMIT_MS, "an answer");
   const before = await executed(workers);
@@ -156,8 +159,7 @@ async function runAt(
     const during = counted().map((count, at) => count - (first[at] ?? 0));
     await partition.end({ nats, lines });
     const healedMs = performance.now();
-    const isBack = async () =>
-      (await awayOf(urls)).every((away) => !away) && (await owned(urls)) === workers.length;
+    const isBack = async () => (await awayOf(urls)).every((away) => !away) && (await isShared());
     const back = within(until(isBack), CONVERGED_MS, "one state of all");
     const convergedMs = await back.then(
       () => performance.now() - healedMs,
@@ -211,7 +213,10 @@ async function awayOf(urls: readonly string[]): Promise<boolean[]> {
 
 /** By all front ends together. */
 async function owned(urls: readonly string[]): Promise<number> {
-  const counts = await Promise.all(urls.map(ownWorkers));
+  return sumOf(await Promise.all(urls.map(ownWorkers)));
+}
+
+function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
