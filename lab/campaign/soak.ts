@@ -28,7 +28,10 @@ const CONNECTIONS = 512;
 /** For all processes together. */
 const LIMIT_MIB = 1024;
 /** Seconds from one to the next: mischief of a kind. */
-const EVERY_SECONDS = { reload: 20, kill: 15, stop: 25, fail: 30, slow: 40, bad: 0.5, badGrpc: 5 };
+const EVERY_SECONDS = {
+  ...{ reload: 20, kill: 15, stop: 25, fail: 30, slow: 40 },
+  ...{ bad: 0.5, badGrpc: 5 },
+};
 /** A worker stands still for longer than a batch may take; failing and slow ones are so for less. */
 const STOPPED_MS = 2000;
 const FAULTY_MS = 1500;
