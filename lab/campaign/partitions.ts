@@ -188,7 +188,8 @@ async function runAt(
     if (convergedMs === Number.POSITIVE_INFINITY) harms.push("they did not come to one state");
     const told =
       `answered meanwhile ${during.join(" and ")}, failed ${failures.length}, ` +
-      `longest look ${seen.longestMs.toFixed(0)} ms, workers ${shares.join("+")}, at most ${seen.most} of ${workers.length}, ` +
+      `longest look ${seen.longestMs.toFixed(0)} ms, ` +
+      `workers ${shares.join("+")}, at most ${seen.most} of ${workers.length}, ` +
       `as before after ${(convergedMs / 1000).toFixed(1)} s`;
     say(`${partition.name}: ${told}${harms.length === 0 ? "" : ` LOST ${harms.join("; ")}`}`);
     figures[partition.name] = told;

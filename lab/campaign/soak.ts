@@ -32,7 +32,7 @@ const EVERY_SECONDS = {
   ...{ reload: 20, kill: 15, stop: 25, fail: 30, slow: 40 },
   ...{ bad: 0.5, badGrpc: 5 },
 };
-/** A worker stands still for longer than a batch may take; failing and slow ones are so for less. */
+/** A worker stands still for longer than a batch may take; it fails or is slow for less. */
 const STOPPED_MS = 2000;
 const FAULTY_MS = 1500;
 const SLOW_FACTOR = 3;
