@@ -21,7 +21,7 @@ if (file !== undefined) {
     const now = usedMs();
     const heldMs = now - last;
     if (heldMs > LEAST_MS) appendFileSync(file, `${Date.now()} ${heldMs.toFixed(1)}\n`);
-    // What the look itself took is nobody's hold.
+    // The look itself is no hold.
     last = usedMs();
   }, LOOK_MS).unref();
 }
