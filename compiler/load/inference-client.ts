@@ -12,7 +12,7 @@ export interface HttpReply {
 interface ClientOptions {
   /** For example http://127.0.0.1:8000, with or without a path before /v2. */
   readonly url: string;
-  /** Time without activity after which a request fails. */
+  /** Limit of a request, from its connection to the last byte of its reply. */
   readonly timeoutMs: number;
 }
 
@@ -23,6 +23,7 @@ export class InferenceClient {
   readonly #origin: string;
   readonly #pathPrefix: string;
   readonly #options: Client.Options;
+  readonly #timeoutMs: number;
   readonly #connections = new Set<Client>();
   /** Stack with the most recently used on top, so that few connections stay warm. */
   readonly #idle: Client[] = [];
@@ -32,9 +33,10 @@ export class InferenceClient {
     const { origin, pathname } = parseUrl(url);
     this.#origin = origin;
     this.#pathPrefix = pathname.replace(/\/$/, "");
+    this.#timeoutMs = timeoutMs;
     this.#options = {
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
       connect: { timeout: timeoutMs },
       maxResponseSize: MAX_REPLY_BYTES,
     };
@@ -57,6 +59,11 @@ export class InferenceClient {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<HttpReply> {
     const connection = this.#idle.pop() ?? this.#connect();
+    const timer = setTimeout(() => {
+      this.#connections.delete(connection);
+      const late = new Error(`no reply within ${this.#timeoutMs} ms`);
+      void connection.destroy(Object.assign(late, { code: "ETIMEDOUT" }));
+    }, this.#timeoutMs);
     try {
       const reply = await connection.request({
         path: this.#pathPrefix + path,
@@ -67,7 +74,8 @@ export class InferenceClient {
       const bytes = await reply.body.arrayBuffer();
       return { status: reply.statusCode, headers: reply.headers, body: Buffer.from(bytes) };
     } finally {
-      this.#idle.push(connection);
+      clearTimeout(timer);
+      if (!connection.destroyed) this.#idle.push(connection);
     }
   }
 
@@ -82,8 +90,6 @@ export class InferenceClient {
 const SYSTEM_CODES: Readonly<Record<string, string>> = {
   UND_ERR_SOCKET: "ECONNRESET",
   UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT",
-  UND_ERR_HEADERS_TIMEOUT: "ETIMEDOUT",
-  UND_ERR_BODY_TIMEOUT: "ETIMEDOUT",
   UND_ERR_RES_EXCEEDED_MAX_SIZE: "EMSGSIZE",
 };
 

@@ -45,7 +45,7 @@ export function manifestsOf(source: ManifestSource, options: ManifestOptions): M
     file(
       "workers.yaml",
       "The workers of each pool.",
-      planned.flatMap((pool) => workerObjects(options, pool)),
+      planned.flatMap((pool) => workerObjects(options, pool, pools)),
     ),
     isKserve
       ? file("inference-service.yaml", "The front end, hosted by KServe.", [

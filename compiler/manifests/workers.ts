@@ -44,10 +44,13 @@ export function workerUrls(options: ManifestOptions, pool: Pool): string[] {
 /**
  * Builds the pods, the headless service that names them, the disruption budget, and the network
  * policy. With a scaler the number of replicas is left out, so that applying the file again does
- * not change it.
+ * not change it. @param pools all pools, whose workers are peers.
  */
-export function workerObjects(options: ManifestOptions, planned: PlannedPool): KubernetesObject[] {
-  const { pool, isScaled } = planned;
+export function workerObjects(
+  options: ManifestOptions,
+  { pool, isScaled }: PlannedPool,
+  pools: readonly Pool[],
+): KubernetesObject[] {
   const name = workersName(options, pool.name);
   const selector = selectorOf(options, "worker", pool.name);
   const metadata = metaOf(options, name, "worker", pool.name);
@@ -61,7 +64,7 @@ export function workerObjects(options: ManifestOptions, planned: PlannedPool): K
         serviceName: name,
         podManagementPolicy: "Parallel",
         selector: { matchLabels: selector },
-        template: { metadata: { labels: selector }, spec: podSpec(options, pool, selector) },
+        template: { metadata: { labels: selector }, spec: podSpec(options, pool, pools, selector) },
       },
     },
     {
@@ -111,6 +114,7 @@ function whoAsks(options: ManifestOptions): object[] {
 function podSpec(
   options: ManifestOptions,
   pool: Pool,
+  pools: readonly Pool[],
   selector: Readonly<Record<string, string>>,
 ): object {
   const { volumes } = podFilesOf(options);
@@ -126,12 +130,12 @@ function podSpec(
         labelSelector: { matchLabels: selector },
       }),
     ),
-    containers: [container(options, pool)],
+    containers: [container(options, pool, pools)],
     ...(volumes.length === 0 ? {} : { volumes }),
   };
 }
 
-function container(options: ManifestOptions, pool: Pool): object {
+function container(options: ManifestOptions, pool: Pool, pools: readonly Pool[]): object {
   const { image, cluster, workerMemory } = options;
   const { policy, modelsArgs, modelMounts, policyMounts, env } = podFilesOf(options);
   const name = workersName(options, pool.name);
@@ -151,7 +155,7 @@ function container(options: ManifestOptions, pool: Pool): object {
       // Gives the worker the bundle's description of its models if both are local files.
       ...(options.policy === null && options.modelsClaim !== null ? ["--policy", policy] : []),
       ...(cluster === null
-        ? []
+        ? ["--peers", pools.flatMap((one) => workerUrls(options, one)).join()]
         : ["--cluster", cluster, "--url", `http://$(POD_NAME).${name}:${HTTP_PORT}`]),
     ],
     env: [...env, POD_NAME],

@@ -4,7 +4,8 @@ import { InputError } from "../spec/document/input-error.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "../spec/document/source.ts";
 
 const MAX_BYTES = 64 * MEBIBYTE;
-const LIMITS = { timeoutMs: 30_000, maxBytes: MAX_BYTES, maxRedirects: 5 };
+const TIMEOUT_MS = 30_000;
+const LIMITS = { maxBytes: MAX_BYTES, maxRedirects: 5 };
 
 export interface ServerText {
   readonly text: string;
@@ -23,13 +24,14 @@ export async function readServerText(
   place: string,
   path: string,
   signal: AbortSignal,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<ServerText> {
   if (!/^https?:\/\//.test(place)) return fileText(place);
   if (!URL.canParse(place)) throw unreadable(place, "no URL");
   const url = new URL(place);
   if (url.pathname === "/") url.pathname = path;
   try {
-    const answer = await askHttp(url, { ...LIMITS, signal });
+    const answer = await askHttp(url, { ...LIMITS, timeoutMs, signal });
     if (answer.status !== 200) throw new Error(`status ${answer.status}`);
     const date = Date.parse(answer.headers.date ?? "");
     return { text: answer.bytes.toString(), atMs: Number.isNaN(date) ? null : date };

@@ -6,6 +6,7 @@ import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
 import { MODELS } from "./models.ts";
+import { OTHER_SERVERS } from "./other-servers.ts";
 import { OVERLOAD } from "./overload.ts";
 import type { Part } from "./part.ts";
 import { PARTITIONS_OF_NATS } from "./partitions.ts";
@@ -27,6 +28,7 @@ export const PARTS: readonly Part[] = [
   FILES,
   HUNG,
   FAULTS_OF_WORKERS,
+  OTHER_SERVERS,
   OVERLOAD,
   STOPS,
   RELOADS,

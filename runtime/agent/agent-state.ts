@@ -13,6 +13,7 @@ import type { HeldModels, ModelStatus } from "./held-models.ts";
 import type { KeptValues } from "./kept-values.ts";
 import type { RunIds } from "./run-ids.ts";
 import type { Turns } from "./turns.ts";
+import type { Peers } from "./value-source.ts";
 
 interface AgentIdentity {
   readonly name: string;
@@ -44,6 +45,8 @@ export interface AgentState {
   readonly ids: RunIds;
   readonly fence: Fence;
   readonly values: KeptValues;
+  /** Null for none. */
+  readonly peers: Peers | null;
   readonly counts: AgentCounts;
   readonly access: Access;
   readonly connections: Connections;

@@ -21,6 +21,7 @@ import { listenAt } from "./listening.ts";
 import { type FetchModel, ModelCatalog } from "./model-catalog.ts";
 import { RunIds } from "./run-ids.ts";
 import { Turns } from "./turns.ts";
+import type { Peers } from "./value-source.ts";
 
 export interface AgentOptions {
   readonly host: string;
@@ -50,6 +51,8 @@ export interface AgentOptions {
   readonly maxBodyBytes: number;
   /** Limit of all tensors kept for other workers. */
   readonly maxValueBytes: number;
+  /** Workers whose kept tensors it may fetch; null for none. */
+  readonly peers: Peers | null;
   readonly access: AccessOptions;
   readonly onNotice: Notice;
   /** Called when `document` changes. */
@@ -141,6 +144,7 @@ function stateOf(
     ids: new RunIds(),
     fence: new Fence(onChange),
     values: new KeptValues(options.maxValueBytes, nowMs),
+    peers: options.peers,
     counts: new AgentCounts(),
     access,
     connections: new Connections(limits),

@@ -13,11 +13,12 @@ const EXTENSIONS = [
   "model_configuration",
   "statistics",
   "stratagem_worker",
-  "stratagem_values",
 ];
 
-export function serverMetadata({ version }: AgentState): object {
-  return { name: "stratagem-worker", version, extensions: EXTENSIONS };
+/** Workers without peers leave tensors to the front end. */
+export function serverMetadata({ version, peers }: AgentState): object {
+  const extensions = peers === null ? EXTENSIONS : [...EXTENSIONS, "stratagem_values"];
+  return { name: "stratagem-worker", version, extensions };
 }
 
 export function modelMetadata({ name, variant, signature, sha256 }: AgentModel): object {

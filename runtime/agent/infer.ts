@@ -57,7 +57,7 @@ export async function answerBatch(
     // A waiting batch whose client is gone gives up its place; a running one runs on.
     response.once("close", giveUp);
     const batch = await received(state, arrival.held, request, hold);
-    const inputs = await gathered(state, batch, request, hold);
+    const inputs = await gathered(state, batch, hold);
     const ran = await runInTurn(state, arrival, { ...batch, inputs }, turn, response);
     const { headers, parts } = writeAnswer(arrival.held.model, batch, ran.result, state.values);
     response.writeHead(200, headers);
@@ -112,15 +112,14 @@ async function received(
 
 /** Fetches inputs kept by other workers while the previous batch computes. */
 function gathered(
-  { values }: AgentState,
+  { values, peers }: AgentState,
   { inputs }: ReadBatch,
-  { headers: { authorization } }: IncomingMessage,
   hold: ByteHold,
 ): Promise<Uint8Array[]> {
   return Promise.all(
     inputs.map(async (input) => {
       if (input instanceof Uint8Array) return input;
-      const bytes = await takenValue(input, values, authorization);
+      const bytes = await takenValue(input, values, peers);
       hold.growTo(hold.bytes + bytes.length);
       return bytes;
     }),

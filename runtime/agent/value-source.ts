@@ -11,6 +11,14 @@ export const VALUES = "/v2/stratagem/values/";
 const KEY = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const FETCH_MS = 10_000;
 
+/** Other workers, whose kept tensors this one may fetch. */
+export interface Peers {
+  /** @param origin such as `http://10.0.0.7:8000`. */
+  includes(origin: string): boolean;
+  /** Returns the `authorization` that this worker shows to them; null for none. */
+  readonly readToken: () => Promise<string | null>;
+}
+
 /** An input kept by another worker, or by this one since an earlier batch. */
 export interface ValueReference {
   readonly key: string;
@@ -48,34 +56,46 @@ function originOf(source: unknown, path: string): string {
 }
 
 /**
- * Returns the bytes of a value.
- * @param authorization header of the front end, passed on to the other worker.
- * @throws HttpError 424 if it is unavailable. @throws BadRequest if its size does not fit.
+ * Returns the bytes of a value, of this worker or of one of its peers. Nothing of the request but
+ * the key is passed on, and no redirect is followed.
+ * @param peers null for none.
+ * @throws HttpError 403 for another source, 424 if the value is unavailable. @throws BadRequest if
+ * its size does not fit.
  */
 export async function takenValue(
   reference: ValueReference,
   kept: KeptValues,
-  authorization: string | undefined,
+  peers: Peers | null,
+  timeoutMs = FETCH_MS,
 ): Promise<Uint8Array> {
   const { key, source, tensor, shape, path } = reference;
-  const bytes = source === null ? kept.get(key) : await fetched(reference, kept, authorization);
-  if (bytes === undefined) throw gone(path, "this worker", "it is no longer kept");
+  const own = kept.get(key);
+  if (own === undefined && source === null) {
+    throw gone(path, "this worker", "it is no longer kept");
+  }
+  const bytes = own ?? (await fetched(reference, kept, peers, timeoutMs));
   return binaryOf(bytes, tensor, shape, `${path}.parameters.stratagem_value`);
 }
 
 async function fetched(
   { key, source, path }: ValueReference,
   { maxBytes }: KeptValues,
-  authorization: string | undefined,
+  peers: Peers | null,
+  timeoutMs: number,
 ): Promise<Uint8Array> {
+  if (peers === null || !peers.includes(`${source}`)) {
+    const at = `${path}.parameters.stratagem_source`;
+    throw new HttpError(403, `${at}: expected one of this worker's --peers, got ${source}`);
+  }
   try {
+    const authorization = await peers.readToken();
     const { status, bytes } = await askHttp(`${source}${VALUES}${key}`, {
-      timeoutMs: FETCH_MS,
-      maxBytes,
-      ...(authorization === undefined ? {} : { headers: { authorization } }),
+      ...{ timeoutMs, maxBytes },
+      ...(authorization === null ? {} : { headers: { authorization } }),
     });
     if (status === 200) return new Uint8Array(bytes);
-    throw new Error(`it answered ${status}`);
+    const help = status === 401 || status === 403 ? "; --token workers=FILE is shown to it" : "";
+    throw new Error(`it answered ${status}${help}`);
   } catch (error) {
     throw gone(path, `${source}`, causeOf(error));
   }

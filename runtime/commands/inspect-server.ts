@@ -12,19 +12,20 @@ import {
 } from "../features/live-page/live.ts";
 import type { CommandResult } from "./command-result.ts";
 
-const LIMITS = { timeoutMs: 10_000, maxBytes: 2 ** 26, maxRedirects: 5 };
+const TIMEOUT_MS = 10_000;
+const LIMITS = { maxBytes: 2 ** 26, maxRedirects: 5 };
 
 /** @throws RuntimeError RUNTIME_UNREADABLE if no server answers with the data of its live page. */
-export async function inspectServer(place: string): Promise<CommandResult> {
-  const live = await liveDocument(place);
+export async function inspectServer(place: string, timeoutMs = TIMEOUT_MS): Promise<CommandResult> {
+  const live = await liveDocument(place, timeoutMs);
   const text = live.applications.map(applicationText).join("\n\n");
   return { exitCode: EXIT_CODES.ok, text, json: live };
 }
 
-async function liveDocument(place: string): Promise<LiveDocument> {
+async function liveDocument(place: string, timeoutMs: number): Promise<LiveDocument> {
   try {
     const url = new URL(LIVE_PATH, place.endsWith("/") ? place : `${place}/`);
-    const { status, bytes } = await askHttp(url, LIMITS);
+    const { status, bytes } = await askHttp(url, { ...LIMITS, timeoutMs });
     if (status !== 200) throw new Error(`status ${status}`);
     const document: LiveDocument = JSON.parse(bytes.toString());
     if (document.format !== LIVE_FORMAT) throw new Error(`format ${document.format}`);

@@ -65,7 +65,7 @@ async function openCluster(
 
 function readerOf({ token }: ScalerFlags): (url: string) => Promise<string> {
   const tokenFile = tokenFileFor("metrics", token);
-  const client = new HttpClient({ tokenFile, stallMs: PATIENCE_MS });
+  const client = new HttpClient({ tokenFile, timeoutMs: PATIENCE_MS });
   return async (url) => {
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const answer = await client.get(url, { maxBytes: MOST_BYTES, signal });

@@ -1,6 +1,7 @@
 /** Adds `worker`, which both command lines have. */
 import { type Command, Option } from "commander";
-import { address, bytes, count } from "../kinds/kinds.ts";
+import { isWorkerUrl, WORKER_URL_FORM } from "../bundle/schema.ts";
+import { address, bytes, count, type Kind } from "../kinds/kinds.ts";
 import { DEFAULT_LOG, LOG_HELP, logState } from "../settings/logs.ts";
 import { tokenOption } from "../settings/shown-tokens.ts";
 import { TLS_HELP, tlsFiles } from "../settings/tls-files.ts";
@@ -8,6 +9,16 @@ import { print, readAs, stopSignal } from "./command-line.ts";
 import type { WorkerCommand } from "./worker.ts";
 
 const MIB = 2 ** 20;
+
+const PEERS: Kind<readonly string[]> = {
+  sign: "<url,url>",
+  expected: `${WORKER_URL_FORM}; several with commas`,
+  read: (value) => {
+    const urls = typeof value === "string" ? value.split(",") : [];
+    return urls.length > 0 && urls.every(isWorkerUrl) ? urls : undefined;
+  },
+  write: (value) => value,
+};
 
 export function addWorker(program: Command): void {
   program
@@ -42,7 +53,13 @@ export function addWorker(program: Command): void {
     .option("--tokens <file>", "tokens that front ends have to show, as serve has them")
     .addOption(new Option(`--tls ${tlsFiles.sign}`, TLS_HELP).argParser(readAs(tlsFiles)))
     .option("--cluster <url>", "nats://a,b,c of the cluster that it is a worker of")
-    .addOption(tokenOption("cluster"))
+    .addOption(tokenOption("cluster", "workers"))
+    .addOption(
+      new Option(
+        `--peers ${PEERS.sign}`,
+        "workers whose kept tensors it may fetch (default: those of --policy and the cluster)",
+      ).argParser(readAs(PEERS)),
+    )
     .option("--url <url>", "where front ends of a cluster reach it (default: as it listens)")
     .option("--store <folder>", "where models of the cluster are kept (default: as serve)")
     .addOption(

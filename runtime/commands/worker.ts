@@ -2,11 +2,12 @@
 import { hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Agent, type AgentOptions, startAgent } from "../agent/agent.ts";
+import type { Peers } from "../agent/value-source.ts";
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { settleCollection } from "../base/heap-collection.ts";
+import type { Bundle } from "../bundle/schema.ts";
 import { loadBundle } from "../bundles/load-bundle.ts";
 import { AUTO } from "../exec/limits/first-provider.ts";
-import type { VariantModel } from "../exec/models/executor.ts";
 import { OpenedModels } from "../exec/process/opened-models.ts";
 import { announcedUrl } from "../features/cluster/announced-url.ts";
 import type { AnnouncedState } from "../features/cluster/announcer.ts";
@@ -15,6 +16,7 @@ import { storeFolder } from "../features/sources/store-folder.ts";
 import { servedModels } from "../host/served-models.ts";
 import { servingDevices } from "../host/serving-devices.ts";
 import type { Address } from "../kinds/kinds.ts";
+import { tokenReader } from "../remote/worker-token.ts";
 import type { AccessOptions } from "../server/access/access.ts";
 import { LineSink } from "../server/logs/line-sink.ts";
 import { Log, type LogState } from "../server/logs/log.ts";
@@ -39,6 +41,7 @@ export interface WorkerCommand {
   readonly cluster: string | undefined;
   readonly token: readonly string[] | undefined;
   readonly url: string | undefined;
+  readonly peers: readonly string[] | undefined;
   readonly store: string | undefined;
   readonly log: LogState;
 }
@@ -67,7 +70,7 @@ export async function workerCommand(
     settleCollection();
     cluster = await clusterOf(command, log.notice);
     const agent = await startAgent({
-      ...(await agentOptions(command, files)),
+      ...(await agentOptions(command, files, cluster)),
       ...(cluster === null ? {} : inCluster(cluster)),
       onNotice: log.notice,
     });
@@ -90,18 +93,21 @@ export async function workerCommand(
 async function agentOptions(
   command: WorkerCommand,
   files: OpenedModels,
+  cluster: ClusterWorker | null,
 ): Promise<Omit<AgentOptions, "onNotice">> {
   const { policy, http, pool, threads } = command;
   const models = command.models ?? (policy === undefined ? undefined : dirname(policy));
   if (models === undefined) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --models or --policy: what the worker runs");
   }
+  const bundle = policy === undefined ? undefined : (await loadBundle(policy)).bundle;
   return {
     ...http,
     name: command.name ?? hostname(),
     pool: pool ?? null,
     models: resolve(models),
-    variants: policy === undefined ? undefined : await variantsOf(policy, models, files),
+    variants: bundle === undefined ? undefined : await servedModels(bundle, models, files),
+    peers: peersOf(command, bundle, cluster),
     load: null,
     device: deviceOf(command.device),
     threads,
@@ -140,14 +146,19 @@ function announcedState(agent: Agent, { url }: WorkerCommand): AnnouncedState {
   return { ...identity, pool: pool ?? DEFAULT_POOL, models, epoch };
 }
 
-/** Checked like the models of a server. */
-async function variantsOf(
-  policy: string,
-  folder: string,
-  files: OpenedModels,
-): Promise<readonly VariantModel[]> {
-  const { bundle } = await loadBundle(policy);
-  return servedModels(bundle, folder, files);
+function peersOf(
+  { peers, token }: WorkerCommand,
+  bundle: Bundle | undefined,
+  cluster: ClusterWorker | null,
+): Peers | null {
+  const urls = peers ?? bundle?.cluster.pools.flatMap((pool) => pool.urls ?? []) ?? [];
+  const origins = new Set(urls.map((url) => new URL(url).origin));
+  const isOfCluster = peers === undefined && cluster !== null;
+  if (origins.size === 0 && !isOfCluster) return null;
+  return {
+    includes: (origin) => origins.has(origin) || (isOfCluster && cluster.hasWorkerAt(origin)),
+    readToken: tokenReader(tokenFileFor("workers", token)),
+  };
 }
 
 /** @throws RuntimeError RUNTIME_USAGE */

@@ -8,7 +8,7 @@ import type { HttpAnswer, HttpRequest } from "../base/http-client.ts";
 import { type Challenge, challengesOf } from "./challenge.ts";
 import type { Credentials } from "./credential-kinds.ts";
 import type { FoundCredentials } from "./credentials.ts";
-import { bodyOf, send } from "./http-client.ts";
+import { bodyOf, type RegistryTimeouts, send } from "./http-client.ts";
 import { registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
 interface AuthorizerOptions {
@@ -24,6 +24,7 @@ interface AuthorizerOptions {
   /** Called for each challenge, because credentials can change. */
   readonly credentials: () => Promise<FoundCredentials | null>;
   readonly signal?: AbortSignal | undefined;
+  readonly timeouts: RegistryTimeouts;
 }
 
 const MAX_TOKEN_BYTES = 2 ** 20;
@@ -82,9 +83,9 @@ export class Authorizer {
       ...(service === undefined ? {} : { service }),
       scope: parameters.get("scope") ?? this.#options.scope,
     });
-    const { signal } = this.#options;
+    const { signal, timeouts } = this.#options;
     const { url, ...request } = tokenRequest(realm, asked, credentials);
-    return this.#tokenOf(await send(url, { ...request, signal }), realm);
+    return this.#tokenOf(await send(url, { ...request, signal }, timeouts), realm);
   }
 
   /** @throws RuntimeError RUNTIME_REGISTRY if the token server's URL is not allowed. */
@@ -117,7 +118,7 @@ function tokenRequest(
   realm: URL,
   asked: URLSearchParams,
   credentials: Credentials | null,
-): HttpRequest & { readonly url: URL } {
+): Pick<HttpRequest, "method" | "headers" | "body"> & { readonly url: URL } {
   if (credentials?.kind === "identity") {
     const { token } = credentials;
     const form = { grant_type: "refresh_token", client_id: CLIENT, refresh_token: token };

@@ -1,6 +1,7 @@
 /** Fills a file with a blob, in as many requests as needed while each makes progress. */
 
 import type { FileHandle } from "node:fs/promises";
+import { DeadlineError } from "../base/deadline.ts";
 import { causeOf, type HttpAnswer } from "../base/http-client.ts";
 import { registryError, TransientError } from "./registry-errors.ts";
 import type { Transport } from "./transport.ts";
@@ -91,13 +92,13 @@ export class Filling {
     const { status, headers } = answer;
     if (status === 200) return 0;
     if (status === 416 && from > 0) {
-      answer.body.resume();
+      answer.body.drop();
       return 0;
     }
     if (status !== 206) return this.#transport.refuse(this.#what, answer);
     const range = CONTENT_RANGE.exec(headers["content-range"] ?? "");
     if (range !== null && Number(range[1]) === from) return from;
-    answer.body.destroy();
+    answer.body.drop();
     throw this.#error(`expected the bytes from ${from}, got ${headers["content-range"]}`);
   }
 
@@ -107,21 +108,23 @@ export class Filling {
     const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const { value, done } = await chunks.next().catch((error) => {
-          throw new TransientError(causeOf(error));
+        const next = await chunks.next().catch((error: unknown) => {
+          const cut = new TransientError(causeOf(error));
+          // Progress that is too slow counts as a failed attempt.
+          if (error instanceof DeadlineError) throw cut;
+          return cut;
         });
-        if (done === true) return null;
+        if (next instanceof TransientError) return next;
+        if (next.done === true) return null;
+        const { value } = next;
         if (this.#bytes + value.length > limit) {
           throw this.#error(`expected at most ${limit} bytes, got more`);
         }
         this.#receivedBytes += value.length;
         await this.#write(value);
       }
-    } catch (error) {
-      if (error instanceof TransientError) return error;
-      throw error;
     } finally {
-      body.destroy();
+      body.drop();
     }
   }
 

@@ -13,20 +13,29 @@ import {
 import { packageVersion } from "../base/version.ts";
 import { TransientError } from "./registry-errors.ts";
 
-const IDLE_MS = 30_000;
-/**
- * Idle time after an upload, because a registry hashes and stores the content before it responds.
- */
-const IDLE_AFTER_SENDING_MS = 300_000;
+/** Limit of an answer, of a pause within it, and of an upload beside its time at MIN_RATE. */
+export interface RegistryTimeouts {
+  readonly answerMs: number;
+  /** Longer, because a registry hashes and stores the content before it responds. */
+  readonly uploadMs: number;
+}
+
+export const TIMEOUTS: RegistryTimeouts = { answerMs: 30_000, uploadMs: 300_000 };
+/** Least rate of a registry, bytes per ms. */
+const MIN_RATE = 4;
 const USER_AGENT = `stratagem/${packageVersion()}`;
 
 /** @throws RedirectError; TransientError without a response; the reason of an aborted signal. */
-export async function send(url: URL, request: HttpRequest): Promise<HttpAnswer> {
+export async function send(
+  url: URL,
+  request: Omit<HttpRequest, "timeoutMs">,
+  timeouts: RegistryTimeouts,
+): Promise<HttpAnswer> {
   const { headers, body, signal } = request;
-  const idleMs = body === undefined ? IDLE_MS : IDLE_AFTER_SENDING_MS;
+  const timeoutMs = body === undefined ? timeouts.answerMs : timeouts.uploadMs;
   const named = { "user-agent": USER_AGENT, ...headers };
   try {
-    return await openHttp(url, { ...request, headers: named, idleMs });
+    return await openHttp(url, { ...request, headers: named, timeoutMs, minRate: MIN_RATE });
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof RedirectError) throw error;

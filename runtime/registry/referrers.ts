@@ -51,7 +51,7 @@ async function indexAt(transport: Transport, path: string): Promise<readonly Des
   return transport.retrying(path, async () => {
     const answer = await transport.ask({ method: "GET", url, headers: { accept: INDEX } });
     if (answer.status === 404) {
-      answer.body.resume();
+      answer.body.drop();
       return null;
     }
     if (answer.status !== 200) return transport.refuse(path, answer);

@@ -2,7 +2,7 @@
 import { Authorizer } from "./authorizer.ts";
 import { credentialsFor, type RegistryAuth } from "./credentials.ts";
 import { type DownloadOptions, download } from "./download.ts";
-import { bodyOf } from "./http-client.ts";
+import { bodyOf, type RegistryTimeouts, TIMEOUTS } from "./http-client.ts";
 import {
   type Descriptor,
   descriptorOf,
@@ -28,6 +28,7 @@ export interface RegistryOptions {
   readonly signal?: AbortSignal | undefined;
   /** First pause before a retry, by default 250 ms. */
   readonly retryMs?: number | undefined;
+  readonly timeouts?: RegistryTimeouts | undefined;
   /** Whether to request push access; by default false. */
   readonly isPushed?: boolean | undefined;
 }
@@ -70,18 +71,24 @@ export class Registry {
 
   constructor(
     reference: RegistryReference,
-    { auth = {}, signal, retryMs = RETRY_MS, isPushed = false }: RegistryOptions,
+    {
+      auth = {},
+      signal,
+      retryMs = RETRY_MS,
+      timeouts = TIMEOUTS,
+      isPushed = false,
+    }: RegistryOptions,
   ) {
     const { protocol, host, repository } = reference;
     const where = formatReference(reference);
     const origin = new URL(`${protocol}//${serverOf(host)}`);
     const authorizer = new Authorizer({
-      ...{ where, protocol, signal },
+      ...{ where, protocol, signal, timeouts },
       scope: `repository:${repository}:${isPushed ? "pull,push" : "pull"}`,
       credentials: () => credentialsFor(reference, auth),
     });
     this.reference = reference;
-    this.#transport = new Transport({ where, origin, authorizer, signal, retryMs });
+    this.#transport = new Transport({ where, origin, authorizer, signal, timeouts, retryMs });
     this.#base = `/v2/${repository}`;
   }
 
@@ -183,7 +190,7 @@ export class Registry {
     return this.#transport.retrying(name, async () => {
       const answer = await this.#transport.ask({ method: "GET", url, headers });
       if (answer.status === 304 && etag !== null) {
-        answer.body.resume();
+        answer.body.drop();
         return null;
       }
       if (answer.status !== 200) return this.#transport.refuse("manifest", answer);

@@ -8,7 +8,7 @@ import {
   retryAfterMs,
 } from "../base/http-client.ts";
 import type { Authorizer } from "./authorizer.ts";
-import { bodyOf, send } from "./http-client.ts";
+import { bodyOf, type RegistryTimeouts, send } from "./http-client.ts";
 import { MAX_WORDS_BYTES, registryError, TransientError, wordsOf } from "./registry-errors.ts";
 
 interface TransportOptions {
@@ -18,6 +18,7 @@ interface TransportOptions {
   readonly origin: URL;
   readonly authorizer: Authorizer;
   readonly signal?: AbortSignal | undefined;
+  readonly timeouts: RegistryTimeouts;
   /** First pause before a retry; doubles with each further one. */
   readonly retryMs: number;
 }
@@ -57,12 +58,12 @@ export class Transport {
   async ask(asked: Asked): Promise<HttpAnswer> {
     const answer = await this.#followed(asked);
     if (answer.status !== 401) return this.#settled(answer);
-    answer.body.resume();
+    answer.body.drop();
     const { authorizer } = this.#options;
     await authorizer.answer(answer.headers["www-authenticate"]);
     const again = await this.#followed(asked);
     if (again.status !== 401) return this.#settled(again);
-    again.body.resume();
+    again.body.drop();
     throw authorizer.refusal();
   }
 
@@ -102,12 +103,13 @@ export class Transport {
   }
 
   async #followed({ url, headers, ...asked }: Asked): Promise<HttpAnswer> {
-    const { origin, authorizer, signal, where } = this.#options;
+    const { origin, authorizer, signal, where, timeouts } = this.#options;
     // Credentials are sent to the registry only, not to servers that it redirects to.
     const header = url.origin === origin.origin ? authorizer.header : undefined;
     const own = header === undefined ? {} : { authorization: header };
     const request = { ...asked, headers: { ...headers, ...own }, signal };
-    return send(url, { ...request, maxRedirects: MAX_REDIRECTS }).catch((error: unknown) => {
+    const sent = send(url, { ...request, maxRedirects: MAX_REDIRECTS }, timeouts);
+    return sent.catch((error: unknown) => {
       if (!(error instanceof RedirectError)) throw error;
       throw registryError(where, `expected a response or a redirect within ${url.protocol}`);
     });

@@ -33,7 +33,7 @@ export async function uploadBlob(
       body,
     });
     if (answer.status !== 201) return transport.refuse(digest, answer);
-    answer.body.resume();
+    answer.body.drop();
     return true;
   });
 }
@@ -56,7 +56,7 @@ export async function uploadManifest(
   return transport.retrying(name, async () => {
     const answer = await transport.ask({ method: "PUT", url, headers, body });
     if (answer.status !== 201) return transport.refuse(name, answer);
-    answer.body.resume();
+    answer.body.drop();
     const [digest, found] = [digestOfBytes(body), statedDigest(answer.headers)];
     if (found !== null && found !== digest) {
       throw registryError(
@@ -78,7 +78,7 @@ async function isThere(transport: Transport, base: string, digest: string): Prom
   const url = transport.urlOf(`${base}/blobs/${digest}`);
   const answer = await transport.ask({ method: "HEAD", url });
   if (answer.status !== 200 && answer.status !== 404) return transport.refuse(digest, answer);
-  answer.body.resume();
+  answer.body.drop();
   return answer.status === 200;
 }
 
@@ -86,7 +86,7 @@ async function uploadPlace(transport: Transport, base: string): Promise<URL> {
   const url = transport.urlOf(`${base}/blobs/uploads/`);
   const answer = await transport.ask({ method: "POST", url, body: new Uint8Array() });
   if (answer.status !== 202) return transport.refuse("upload", answer);
-  answer.body.resume();
+  answer.body.drop();
   const { location = "" } = answer.headers;
   const place = URL.canParse(location, url.href) ? new URL(location, url) : null;
   if (place?.protocol === "https:" || place?.protocol === url.protocol) return place;

@@ -221,6 +221,11 @@ export class HttpConnection {
       });
       sent.on("response", (response) => {
         hasHead = true;
+        const { "content-encoding": encoding = "identity" } = response.headers;
+        if (encoding !== "identity") {
+          sent.destroy(new Error(`expected no compression, got content-encoding ${encoding}`));
+          return;
+        }
         if (response.statusCode === 200) onHead?.(response.headers);
         bodyOf(response, maxBytes).then((bytes) => {
           const { statusCode = 0 } = response;
@@ -284,8 +289,8 @@ function rowsOf(bytes: Buffer): readonly number[] | null {
   }
 }
 
-function answerOf({ headers, bytes }: Reply, { outputs }: AskedBatch): BatchAnswer {
-  const given = outputsOf(bytes, headerLengthOf(headers), outputs);
+function answerOf({ headers, bytes }: Reply, batch: AskedBatch): BatchAnswer {
+  const given = outputsOf(bytes, headerLengthOf(headers), batch);
   return {
     // Copies, because views can be unaligned and consumers read numbers in place.
     outputs: given.map((tensor) => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) })),

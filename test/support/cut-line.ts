@@ -1,4 +1,4 @@
-/** A TCP line to a server that can be cut, halved and slow, and nobody is told. */
+/** A TCP line to a server that can be cut, halved or slowed without a sign to its ends. */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 

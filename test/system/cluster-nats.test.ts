@@ -6,11 +6,12 @@ import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, afterEach, expect } from "vitest";
 import { type AnnouncedState, Announcer } from "../../runtime/features/cluster/announcer.ts";
+import { ClusterWorker } from "../../runtime/features/cluster/cluster-worker.ts";
 import { BEAT_MS, SILENT_MS } from "../../runtime/features/cluster/member-book.ts";
 import { fetchModel } from "../../runtime/features/cluster/model-objects.ts";
 import { clusterPackages } from "../../runtime/features/cluster/nats-packages.ts";
 import { NatsStore } from "../../runtime/features/cluster/nats-store.ts";
-import { ClusterSite, fill, until, untilAway } from "../support/cluster-site.ts";
+import { ClusterSite, clusterAt, fill, until, untilAway } from "../support/cluster-site.ts";
 import { HAS_NATS_SERVER } from "../support/nats-server.ts";
 import { STORE_CASES } from "../support/store-cases.ts";
 import { testWith } from "./needs.ts";
@@ -58,6 +59,17 @@ async function announced(port: number, state: () => AnnouncedState): Promise<Ann
   const connection = await site.connected(port);
   return new Announcer({ connection, store: new NatsStore(connection), state });
 }
+
+test("a worker of a cluster has its other workers as peers", async () => {
+  const nats = await site.nats();
+  await announced(nats.port, () => worker("peer", { url: "http://10.0.0.8:8000/" }));
+  const folder = site.folder("peers");
+  const found = { cluster: clusterAt(nats.port), name: "w", folder, onNotice: () => {} };
+  const one = await ClusterWorker.open(found);
+  await expect.poll(() => one.hasWorkerAt("http://10.0.0.8:8000"), { timeout: 30_000 }).toBe(true);
+  expect(one.hasWorkerAt("http://10.0.0.9:8000")).toBe(false);
+  await one.close();
+});
 
 test("workers are members from their first beat until they leave or are silent", async () => {
   const nats = await site.nats();

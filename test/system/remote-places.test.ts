@@ -3,9 +3,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, expect, test } from "vitest";
 import { drawImages } from "../../lab/models/image-classification/dataset.ts";
+import { freePort } from "../support/nats-server.ts";
 import { urlOf } from "../support/run-cli.ts";
 
-const POLICY = ["--policy", "policies/malleable/bundle.msgpack", "--http", "127.0.0.1:0", "--json"];
+const POLICY = ["--policy", "policies/malleable/bundle.msgpack", "--json"];
 /** So many that one place alone would be late. */
 const ROWS = 48;
 const ends: (() => Promise<unknown>)[] = [];
@@ -25,7 +26,8 @@ async function started(...args: string[]): Promise<string> {
 }
 
 function serve(...args: string[]): Promise<string> {
-  return started("serve", "--accept-other-hardware", "--no-means-check", ...args);
+  const here = ["--http", "127.0.0.1:0", "--accept-other-hardware", "--no-means-check"];
+  return started("serve", ...here, ...args);
 }
 
 /** Letters of `cnn-xl`, whose answers have to come: urgent requests are never given up. */
@@ -49,7 +51,11 @@ async function metric(url: string, name: string): Promise<number> {
 }
 
 test("answers are those of places of this machine, and stages hand their values on", async () => {
-  const workers = await Promise.all([started("worker"), started("worker")]);
+  const places = [await freePort(), await freePort()].map((port) => `127.0.0.1:${port}`);
+  const peers = places.map((place) => `http://${place}`).join();
+  const workers = await Promise.all(
+    places.map((place) => started("worker", "--http", place, "--peers", peers)),
+  );
   const here = await logits(await serve());
   const elsewhere = await logits(await serve("--workers", workers.join(",")));
   expect(elsewhere).toHaveLength(here.length);

@@ -21,11 +21,13 @@ import {
 export class RemoteEndpoint {
   /** URL of the model, without a slash at its end. */
   readonly url: string;
+  readonly #model: string;
   readonly #timeoutMs: number;
 
   /** @param url URL of the server. @param timeoutMs limit for one answer. */
   constructor(url: string, model: string, timeoutMs: number) {
     this.url = remoteUrl(url, model);
+    this.#model = model;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -61,13 +63,17 @@ export class RemoteEndpoint {
       MAX_ANSWER_BYTES,
     );
     try {
-      return outputsOf(bytes, headerLengthOf(headers), outputs);
+      return outputsOf(bytes, headerLengthOf(headers), { model: this.#model, outputs });
     } catch (error) {
       throw new Error(`remote ${this.url}/infer: ${oneLine(error)}`);
     }
   }
 
-  async #ask(url: string, request: HttpRequest, maxBytes: number): Promise<WholeAnswer> {
+  async #ask(
+    url: string,
+    request: Pick<HttpRequest, "method" | "headers" | "body">,
+    maxBytes: number,
+  ): Promise<WholeAnswer> {
     // Idle connections are not watched between batches: two turns let closed ones be noticed.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     try {
@@ -81,9 +87,7 @@ export class RemoteEndpoint {
       throw new RemoteRefusal(url, answer.status, wordsOf(answer.bytes));
     } catch (error) {
       if (error instanceof RemoteRefusal) throw error;
-      const isLate = error instanceof Error && error.name === "TimeoutError";
-      const found = isLate ? `no answer within ${this.#timeoutMs} ms` : causeOf(error);
-      throw new Error(`remote ${url}: ${found}`);
+      throw new Error(`remote ${url}: ${causeOf(error)}`);
     }
   }
 }

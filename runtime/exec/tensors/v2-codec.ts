@@ -40,6 +40,7 @@ const MAX_RANK = 16;
 const MAX_SIZE = 2 ** 31;
 const MAX_MESSAGE_LENGTH = 300;
 const MAX_KEY = 100;
+const MAX_SHOWN = 100;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -139,16 +140,27 @@ function isShape(shape: unknown): shape is readonly number[] {
   );
 }
 
+/** Request that an answer belongs to. */
+export interface AnsweredTo {
+  readonly model: string;
+  /** Left out for none. */
+  readonly id?: string;
+  readonly outputs: readonly TensorInfo[];
+}
+
 /**
  * Reads the outputs of an answer: binary data follow the JSON in the order of the outputs.
  * @param headerLength stated length of the JSON; null if it is all JSON.
+ * @throws Error unless it is an answer to the request, and nothing else.
  */
 export function outputsOf(
   bytes: Uint8Array,
   headerLength: string | null,
-  wanted: readonly TensorInfo[],
+  { model, id, outputs: wanted }: AnsweredTo,
 ): GivenTensor[] {
   const { fields, binary } = answerHead(bytes, headerLength);
+  expectOwn("model_name", model, fields);
+  if (id !== undefined) expectOwn("id", id, fields);
   const given = new Map<string, GivenTensor>();
   let at = 0;
   for (const one of Array.isArray(fields["outputs"]) ? fields["outputs"] : []) {
@@ -161,6 +173,7 @@ export function outputsOf(
     const isKept = typeof key === "string" && key.length <= MAX_KEY;
     const size = isKept ? 0 : ownSize;
     if (info === undefined) throw new Error("the answer has an output that was not requested");
+    if (given.has(info.name)) throw new Error(`output "${info.name}" is there twice`);
     if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) {
       throw new Error(`output "${info.name}": expected binary data, as requested`);
     }
@@ -169,11 +182,21 @@ export function outputsOf(
     given.set(info.name, isKept ? { ...own, key } : own);
     at += size;
   }
+  if (at !== binary.length) {
+    throw new Error(`expected ${at} bytes of tensors, got ${binary.length - at} more`);
+  }
   return wanted.map(({ name }) => {
     const tensor = given.get(name);
     if (tensor === undefined) throw new Error(`output "${name}" is missing`);
     return tensor;
   });
+}
+
+/** Servers may leave a field out. @throws Error if an answer states another value. */
+function expectOwn(name: string, own: string, { [name]: found = own }: Fields): void {
+  if (found === own || found === null || found === "") return;
+  const shown = JSON.stringify(found).slice(0, MAX_SHOWN);
+  throw new Error(`expected an answer of ${name} ${JSON.stringify(own)}, got ${shown}`);
 }
 
 /**

@@ -4,7 +4,9 @@ import { type AnnouncedState, Announcer } from "./announcer.ts";
 import { clusterUrlOf } from "./cluster-url.ts";
 import { ClusterConnection } from "./connection.ts";
 import { FetchedModels } from "./fetched-models.ts";
+import { WORKERS } from "./membership.ts";
 import { NatsStore } from "./nats-store.ts";
+import { readState } from "./worker-state.ts";
 
 interface ClusterWorkerOptions {
   /** Value of `--cluster`. */
@@ -20,11 +22,23 @@ export class ClusterWorker {
   readonly #connection: ClusterConnection;
   readonly #closing = new AbortController();
   readonly #models: FetchedModels;
+  readonly #store: NatsStore;
+  /** Origins of the cluster's workers, by the keys of their states. */
+  readonly #origins = new Map<string, string>();
+  readonly #unwatch: () => void;
   #announcer: Announcer | null = null;
 
   private constructor(connection: ClusterConnection, folder: string) {
     this.#connection = connection;
     this.#models = new FetchedModels(connection, folder, this.#closing.signal);
+    this.#store = new NatsStore(connection);
+    this.#unwatch = this.#store.watch(WORKERS, {
+      onChange: ({ key, value }) => {
+        const state = value === null ? null : readState(value);
+        if (state === null) this.#origins.delete(key);
+        else this.#origins.set(key, new URL(state.url).origin);
+      },
+    });
   }
 
   /**
@@ -44,10 +58,14 @@ export class ClusterWorker {
     return this.#models.path(sha256);
   }
 
+  /** Whether a worker of the cluster is at an origin such as `http://10.0.0.7:8000`. */
+  hasWorkerAt(origin: string): boolean {
+    return [...this.#origins.values()].includes(origin);
+  }
+
   /** Starts to announce the worker. @param state returns the worker's current state. */
   announce(state: () => AnnouncedState): void {
-    const connection = this.#connection;
-    this.#announcer = new Announcer({ connection, store: new NatsStore(connection), state });
+    this.#announcer = new Announcer({ connection: this.#connection, store: this.#store, state });
   }
 
   /** Announces a change of state. */
@@ -63,6 +81,7 @@ export class ClusterWorker {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#unwatch();
     await this.#connection.close();
   }
 }

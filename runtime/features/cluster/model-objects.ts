@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
+import { Deadline } from "../../base/deadline.ts";
 import { RuntimeError } from "../../base/errors.ts";
 import { digestOfFile } from "../../bundles/shipping/file-digest.ts";
 import { ClusterAwayError } from "./away-error.ts";
@@ -17,6 +18,10 @@ interface Found {
 
 /** Limit of a model's size. */
 const MAX_MODEL_BYTES = 16 * 2 ** 30;
+/** Limit of finding a model, and of a pause while it is read. */
+const TIMEOUT_MS = 30_000;
+/** Least rate of a store, bytes per ms. */
+const MIN_RATE = 4;
 
 /**
  * Downloads the file with a digest to a path, completely or not at all.
@@ -29,19 +34,21 @@ export async function fetchModel(
   sha256: string,
   path: string,
   signal: AbortSignal,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<void> {
   const { link, url } = connection;
   if (link === null)
     throw new ClusterAwayError(`${url.text}: expected a model, but NATS is unreachable`);
   const part = `${path}.${randomUUID()}.part`;
+  const deadline = new Deadline({ timeoutMs, minRate: MIN_RATE, signal });
   try {
     await answering(url.text, async () => {
-      const found = await foundObject(connection, link, sha256);
+      const found = await Promise.race([foundObject(connection, link, sha256), deadline.passed]);
       if (found === null) {
         const expected = `expected an object with SHA-256 ${sha256} in one of its object stores`;
         throw new RuntimeError("RUNTIME_MODEL", `${url.text}: ${expected}, got none`);
       }
-      await download(found, part, signal);
+      await download(found, part, deadline);
     });
     const { sha256: got } = await digestOfFile(part);
     if (got !== sha256) {
@@ -50,6 +57,7 @@ export async function fetchModel(
     }
     await rename(part, path);
   } finally {
+    deadline.end();
     await rm(part, { force: true });
   }
 }
@@ -78,24 +86,30 @@ function digestOf({ digest }: FoundObject): string {
 async function download(
   { bucket, object: { name, size } }: Found,
   path: string,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<void> {
   if (size > MAX_MODEL_BYTES) {
     const expected = `expected at most ${MAX_MODEL_BYTES} bytes of ${name}, got ${size}`;
     throw new RuntimeError("RUNTIME_MODEL", expected);
   }
-  const content = await bucket.get(name);
+  const { passed } = deadline;
+  const content = await Promise.race([bucket.get(name), passed]);
   if (content === null) throw new Error(`${name} was deleted meanwhile`);
   const output = await open(path, "wx");
+  const chunks = content.data[Symbol.asyncIterator]();
   try {
-    for await (const chunk of content.data) {
-      signal.throwIfAborted();
-      await output.appendFile(chunk);
+    for (;;) {
+      const { value, done } = await Promise.race([chunks.next(), passed]);
+      if (done === true) break;
+      deadline.extend(value.length);
+      await output.appendFile(value);
     }
-    const error = await content.error;
+    const error = await Promise.race([content.error, passed]);
     if (error instanceof Error) throw error;
     await output.sync();
   } finally {
+    // Ends a stream that has stopped.
+    void chunks.return?.()?.catch(() => {});
     await output.close();
   }
 }

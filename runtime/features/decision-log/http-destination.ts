@@ -20,17 +20,19 @@ export class HttpDestination implements LogDestination {
   /** The URL without its credentials. */
   readonly name: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #timeoutMs: number;
 
   /**
    * @param url may have a name and password for basic authentication.
-   * @param token for `Authorization: Bearer`, in place of them.
+   * @param token for `Authorization: Bearer`, in place of them. @param timeoutMs limit of a batch.
    */
-  constructor(url: URL, token?: string) {
+  constructor(url: URL, token?: string, timeoutMs = TIMEOUT_MS) {
     const bare = new URL(url);
     const { username, password } = url;
     bare.username = "";
     bare.password = "";
     this.name = bare.href;
+    this.#timeoutMs = timeoutMs;
     this.#headers = {
       "content-type": "application/x-ndjson",
       "content-encoding": "gzip",
@@ -45,7 +47,8 @@ export class HttpDestination implements LogDestination {
         maxRedirects: 0,
         headers: this.#headers,
         body: await promisify(gzip)(text),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+        timeoutMs: this.#timeoutMs,
+        signal,
       });
       await firstBytes(answer.body, MAX_ANSWER_BYTES);
       return deliveryOf(answer);

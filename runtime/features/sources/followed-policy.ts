@@ -39,6 +39,9 @@ interface FollowedOptions {
   readonly wait?: Wait;
 }
 
+/** Longest time that a caller of `look` waits, ms; large models take longer. */
+const ANSWER_MS = 60_000;
+
 /** Access to the server, once it runs. */
 export interface Follower {
   /** Makes the server follow the bundle at a path. Never rejects. */
@@ -105,12 +108,23 @@ export class FollowedPolicy {
   }
 
   /**
-   * Polls now. Never rejects.
+   * Polls now. Never rejects, and returns in time although the poll may go on.
    * @param isAsked whether a rejected bundle is tried again at once.
    * @returns the outcome, with a message.
    */
-  look(isAsked = true): Promise<Following> {
-    return this.#inTurn(() => this.#look(isAsked));
+  async look(isAsked = true): Promise<Following> {
+    const looked = this.#inTurn(() => this.#look(isAsked));
+    if (!isAsked) return looked;
+    const { wait = realWait } = this.#options;
+    const answered = new AbortController();
+    const late = wait(ANSWER_MS, answered.signal).then((): Following => {
+      const found = `it is still being asked after ${ANSWER_MS / 1000} s`;
+      const notice = `${this.#source.name}: ${found}; GET /admin/policies shows the outcome`;
+      return { isFollowed: false, code: "RUNTIME_SOURCE", notice };
+    });
+    const following = await Promise.race([looked, late]);
+    answered.abort();
+    return following;
   }
 
   /** Ends running work; staged revisions stay. */

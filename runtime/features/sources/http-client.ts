@@ -5,9 +5,9 @@ import { RuntimeError } from "../../base/errors.ts";
 import {
   bytesOf,
   causeOf,
+  expectPlain,
   type HttpAnswer,
   type HttpRequest,
-  isIdle,
   openHttp,
   retryAfterMs,
   TooLargeError,
@@ -18,8 +18,8 @@ import { AwayError } from "./source-error.ts";
 interface HttpClientOptions {
   /** Path of a file with a token or USER:PASSWORD; read for each request, because tokens rotate. */
   readonly tokenFile?: string | undefined;
-  /** Longest time without data, ms. */
-  readonly stallMs?: number;
+  /** Longest time without data, and for a document without its bytes at the least rate, ms. */
+  readonly timeoutMs?: number;
 }
 
 /** Response to a conditional request for a document. */
@@ -35,7 +35,9 @@ interface Asked {
   readonly signal: AbortSignal;
 }
 
-const STALL_MS = 30_000;
+const TIMEOUT_MS = 30_000;
+/** Least rate of a source, bytes per ms: above it, a large file may take as long as it needs. */
+const MIN_RATE = 4;
 const MAX_TOKEN_BYTES = 2 ** 14;
 const MISSING = new Set([404, 410]);
 const PARTIAL = 206;
@@ -47,11 +49,11 @@ const CONTENT_RANGE = /^bytes (\d{1,15})-/;
 
 export class HttpClient {
   readonly #tokenFile: string | undefined;
-  readonly #stallMs: number;
+  readonly #timeoutMs: number;
 
-  constructor({ tokenFile, stallMs = STALL_MS }: HttpClientOptions = {}) {
+  constructor({ tokenFile, timeoutMs = TIMEOUT_MS }: HttpClientOptions = {}) {
     this.#tokenFile = tokenFile;
-    this.#stallMs = stallMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** Gets a document. @throws AwayError unless it is found, unchanged or missing. */
@@ -61,7 +63,7 @@ export class HttpClient {
       const answer = await this.#open(url, { headers, signal });
       const isUnchanged = answer.status === 304 && validator !== null;
       if (isUnchanged || MISSING.has(answer.status)) {
-        answer.body.resume();
+        answer.body.drop();
         return { kind: isUnchanged ? "unchanged" : "missing" };
       }
       expectOk(url, answer);
@@ -84,7 +86,7 @@ export class HttpClient {
         const answer = await this.#open(url, { headers, signal });
         if (answer.status === RANGE_REFUSED && from > 0) {
           // The file is complete, or it is another one, which its digest shows.
-          answer.body.resume();
+          answer.body.drop();
           return 0;
         }
         expectOk(url, answer);
@@ -113,15 +115,14 @@ export class HttpClient {
       const body = Buffer.from(JSON.stringify(document));
       const answer = await this.#open(url, { method: "POST", headers, body, signal });
       expectOk(url, answer);
-      answer.body.resume();
+      answer.body.drop();
     });
   }
 
-  async #open(url: string, { headers, ...request }: HttpRequest): Promise<HttpAnswer> {
-    const credentials = await this.#credentialsFor(url);
-    const all = { "accept-encoding": "identity", ...credentials, ...headers };
-    const limits = { idleMs: this.#stallMs, maxRedirects: MAX_REDIRECTS };
-    return openHttp(url, { ...request, ...limits, headers: all });
+  async #open(url: string, request: Omit<HttpRequest, "timeoutMs">): Promise<HttpAnswer> {
+    const headers = { ...(await this.#credentialsFor(url)), ...request.headers };
+    const limits = { timeoutMs: this.#timeoutMs, minRate: MIN_RATE, maxRedirects: MAX_REDIRECTS };
+    return openHttp(url, { ...request, ...limits, headers });
   }
 
   /** Sends credentials only over HTTPS or to this machine. */
@@ -144,15 +145,18 @@ export class HttpClient {
       signal.throwIfAborted();
       if (error instanceof RuntimeError || isFileError(error)) throw error;
       if (error instanceof TooLargeError) throw new AwayError(`${redacted(url)}: ${error.message}`);
-      const why = isIdle(error) ? `no data for ${this.#stallMs} ms` : causeOf(error);
-      throw new AwayError(`${redacted(url)}: expected an answer, got: ${why}`);
+      throw new AwayError(`${redacted(url)}: expected an answer, got: ${causeOf(error)}`);
     }
   }
 }
 
-function expectOk(url: string, { status, headers, body }: HttpAnswer): void {
-  if (status >= 200 && status < 300) return;
-  body.resume();
+function expectOk(url: string, answer: HttpAnswer): void {
+  const { status, headers, body } = answer;
+  if (status >= 200 && status < 300) {
+    expectPlain(answer);
+    return;
+  }
+  body.drop();
   const found = `${status} ${STATUS_CODES[status] ?? ""}`.trim();
   throw new AwayError(`${redacted(url)}: expected 200 OK, got ${found}`, retryAfterMs(headers));
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Agent, AgentOptions } from "../../../runtime/agent/agent.ts";
+import type { Peers } from "../../../runtime/agent/value-source.ts";
 import { defaultDevice } from "../../../runtime/exec/models/worker-device.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
@@ -26,6 +27,9 @@ export interface TestedAgent extends Agent {
   readonly client: AgentClient;
 }
 
+/** Allows all workers, which are of this machine. */
+export const HERE: Peers = { includes: () => true, readToken: () => Promise.resolve(null) };
+
 /** Kept once its models are there. */
 export async function agentWith(options: Partial<AgentOptions>): Promise<TestedAgent> {
   const notices: string[] = [];
@@ -43,6 +47,7 @@ export async function agentWith(options: Partial<AgentOptions>): Promise<TestedA
     cpuFallback: "allow",
     maxBodyBytes: 2 ** 24,
     maxValueBytes: 2 ** 20,
+    peers: HERE,
     access: {},
     onNotice: (message) => notices.push(message),
     nowMs: () => performance.now(),

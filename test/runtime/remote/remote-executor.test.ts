@@ -7,6 +7,13 @@ import { batchOf, closeAll, echo, executorOf, otherServer, rowsOf, WIDTH } from 
 
 afterEach(closeAll);
 
+interface OddAnswer {
+  readonly more?: number;
+  readonly copies?: number;
+  readonly head?: number;
+  readonly encoding?: string;
+}
+
 describe("a server of another vendor", () => {
   test("runs batches with unique ids", async () => {
     const { url, ids } = await otherServer(echo);
@@ -57,6 +64,40 @@ describe("a server of another vendor", () => {
     const refused = executor.run(0, batchOf(2));
     await expect(refused).rejects.toBeInstanceOf(InferenceError);
     await expect(refused).rejects.toThrow(/status 500: too long/);
+    expect(await rowsOf(executor, 0, batchOf(1))).toMatchObject({ shape: [1, WIDTH] });
+  });
+
+  test.each([
+    ["surplus bytes", { more: 4 }, "expected 16 bytes of tensors, got 4 more"],
+    ["too few bytes", { more: -4 }, 'output "y": its data are cut short'],
+    ["another id", { id: "front-0" }, /expected an answer of id "front-\d+", got "front-0"/],
+    ["a number as id", { id: 7 }, /expected an answer of id "front-\d+", got 7/],
+    ["another model", { model_name: "n" }, 'expected an answer of model_name "m", got "n"'],
+    ["an output twice", { copies: 2 }, 'output "y" is there twice'],
+    ["a longer head", { head: 10 }, "expected the length of the JSON"],
+    ["compressed bytes", { encoding: "gzip" }, /got content-encoding gzip/],
+  ])("that answers with %s is lost, and may come back", async (_, wrong, message) => {
+    const { more = 0, copies = 1, head = 0, encoding, ...fields } = wrong as OddAnswer;
+    let isOdd = true;
+    const { url } = await otherServer((tensor, response, request) => {
+      if (!isOdd) return echo(tensor, response, request);
+      isOdd = false;
+      const parameters = { binary_data_size: tensor.length };
+      const output = { name: "y", datatype: "FP32", shape: [1, WIDTH], parameters };
+      const outputs = new Array<object>(copies).fill(output);
+      const json = Buffer.from(JSON.stringify({ ...fields, outputs }));
+      response.setHeader("inference-header-content-length", json.length + 1000 * head);
+      if (encoding !== undefined) response.setHeader("content-encoding", encoding);
+      const bytes = Buffer.alloc(copies * tensor.length + more);
+      response.end(Buffer.concat([json, bytes]));
+    });
+    const { executor, told } = await executorOf([url]);
+    expect(await told.next()).toBe("ready 0");
+    const given = executor.run(0, batchOf(1));
+    await expect(given).rejects.toBeInstanceOf(WorkerLostError);
+    await expect(given).rejects.toThrow(message);
+    expect(await told.next()).toMatch(/^lost 0: /);
+    expect(await told.next()).toBe("ready 0");
     expect(await rowsOf(executor, 0, batchOf(1))).toMatchObject({ shape: [1, WIDTH] });
   });
 

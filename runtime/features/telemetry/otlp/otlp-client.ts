@@ -67,21 +67,19 @@ export class OtlpClient {
   /** @returns status 0 if there was no response. */
   async #post(url: string, body: Buffer): Promise<Posted> {
     const { headers, timeoutMs } = this.#options;
-    const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const answer = await openHttp(url, {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body,
-        idleMs: timeoutMs,
-        signal: AbortSignal.any([timeout, this.#closed.signal]),
+        timeoutMs,
+        signal: this.#closed.signal,
       });
       await firstBytes(answer.body, MAX_ANSWER_BYTES).catch(() => null);
       const reason = `the receiver answered ${answer.status}`;
       return { status: answer.status, reason, pauseMs: retryAfterMs(answer.headers) };
     } catch (error) {
-      const reason = timeout.aborted ? `no answer in ${timeoutMs} ms` : causeOf(error);
-      return { status: 0, reason, pauseMs: null };
+      return { status: 0, reason: causeOf(error), pauseMs: null };
     }
   }
 }

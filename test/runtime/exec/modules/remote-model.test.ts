@@ -61,7 +61,7 @@ const BYTES = new Uint8Array(ROWS.buffer);
 /** Answers with that JSON, and bytes behind it. */
 function answering(outputs: unknown, bytes: Buffer = Buffer.alloc(0)): Handler {
   return (_, response) => {
-    const json = Buffer.from(JSON.stringify({ model_name: "m", outputs }));
+    const json = Buffer.from(JSON.stringify({ model_name: "a/b", outputs }));
     response.setHeader(LENGTH, json.length).end(Buffer.concat([json, bytes]));
   };
 }
@@ -146,6 +146,7 @@ test.each([
     'output "y": expected binary data',
   ],
   ["answers something else", answering([{ ...SIZED, name: "z" }]), "that was not requested"],
+  ["adds bytes", answering([{ ...SIZED, shape: [2] }], Buffer.concat([TEXTS, TEXTS])), "11 more"],
   ["cuts it short", answering([{ ...SIZED, shape: [2] }]), 'output "y": its data are cut short'],
   [
     "answers another type",
@@ -189,7 +190,7 @@ test("what it refuses of one row is that row's fault, and of several nobody's", 
 test("a server that does not answer is given up", async () => {
   const model = await load(50);
   onInfer = () => {};
-  await expect(model.run(2, [BYTES])).rejects.toThrow(/\/infer: no answer within 50 ms$/);
+  await expect(model.run(2, [BYTES])).rejects.toThrow(/\/infer: no complete answer within 50 ms$/);
 });
 
 test("a model that has become another is refused at the start", async () => {

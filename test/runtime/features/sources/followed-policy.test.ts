@@ -36,8 +36,11 @@ let followed: FollowedPolicy[];
 let served: string[];
 let answer: Following;
 let nowMs: number;
+let timeoutMs: number;
 
 beforeEach(async () => {
+  timeoutMs = 2000;
+  isLate = false;
   folder = mkdtempSync(join(tmpdir(), "stratagem-sources-"));
   site = await PolicySite.open();
   notices = [];
@@ -63,7 +66,7 @@ function publish({ bundle, models }: Published, envelope?: Uint8Array): void {
 async function policyAt(url: string, trust: Trust | null = null): Promise<FollowedPolicy> {
   const store = await PolicyStore.open(join(folder, "store"));
   const one = new FollowedPolicy({
-    source: new HttpSource(url, new HttpClient({ stallMs: 2000 })),
+    source: new HttpSource(url, new HttpClient({ timeoutMs })),
     store,
     policy: await store.policy("team"),
     trust,
@@ -73,13 +76,15 @@ async function policyAt(url: string, trust: Trust | null = null): Promise<Follow
     onNotice: (notice, severity) => void notices.push(`${severity} ${notice}`),
     onChange: () => {},
     // Nobody polls but who is asked to; a first start tries again at once.
-    wait: (_, signal) => (isStarting ? Promise.resolve() : waiting(signal)),
+    wait: (_, signal) => (isStarting || isLate ? Promise.resolve() : waiting(signal)),
   });
   followed.push(one);
   return one;
 }
 
 let isStarting = false;
+/** Whether the time of those who wait for a poll is over. */
+let isLate = false;
 /** Called when somebody waits until the next poll, which does not come. */
 let onWait = () => {};
 
@@ -431,4 +436,76 @@ test("revisions that are neither good nor in use are removed with their files", 
   await one.look(false);
   // Of the last three revisions two have the same model.
   expect(blobs()).toBe(2);
+});
+
+test.each([
+  ["gzip", "expected content without compression, got content-encoding gzip"],
+  ["br", "expected content without compression, got content-encoding br"],
+])("a source that answers once with %s that is none is asked again", async (encoding, reason) => {
+  publish(published());
+  const url = `${site.url}${BUNDLE}`;
+  const one = await policyAt(url);
+  await started(one);
+  const second = published({ sloMs: 120 });
+  publish(second);
+  site.onRequest = (_, response) => {
+    response.writeHead(200, { "content-encoding": encoding }).end("this is not compressed");
+    return true;
+  };
+  expect(await one.look()).toMatchObject({ isFollowed: false, code: "RUNTIME_SOURCE" });
+  expect(one.status.state).toBe("away");
+  expect(one.status.away?.message).toBe(`${url}: expected an answer, got: ${reason}`);
+  site.onRequest = () => false;
+  expect(await one.look(false)).toMatchObject({ isFollowed: true });
+  expect([one.status.state, served]).toEqual(["followed", [second.sha256]]);
+});
+
+test("a source that trickles is away after its limit, and is asked again", async () => {
+  publish(published());
+  timeoutMs = 200;
+  const one = await policyAt(`${site.url}${BUNDLE}`);
+  await started(one);
+  const second = published({ sloMs: 120 });
+  publish(second);
+  site.onRequest = (_, response) => {
+    response.writeHead(200, { "content-length": 10_000 });
+    const timer = setInterval(() => response.write(" "), 20);
+    response.once("close", () => clearInterval(timer));
+    return true;
+  };
+  expect(await one.look(false)).toMatchObject({ isFollowed: false });
+  expect(one.status.state).toBe("away");
+  expect(one.status.away?.message).toMatch(/got: no complete answer within 2\d\d ms$/);
+  site.onRequest = () => false;
+  timeoutMs = 2000;
+  expect(await one.look(false)).toMatchObject({ isFollowed: true });
+  expect([one.status.state, served]).toEqual(["followed", [second.sha256]]);
+});
+
+test("who asks for a poll has an answer in time, while it goes on", async () => {
+  publish(published());
+  const one = await policyAt(`${site.url}${BUNDLE}`);
+  await started(one);
+  const second = published({ sloMs: 120 });
+  publish(second);
+  let go = () => {};
+  const held = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  site.onRequest = (request, response) => {
+    void held.then(() => {
+      site.onRequest = () => false;
+      response.writeHead(503).end();
+    });
+    return request.url === BUNDLE;
+  };
+  isLate = true;
+  const answered = await one.look();
+  expect(answered).toMatchObject({ isFollowed: false, code: "RUNTIME_SOURCE" });
+  expect(answered.notice).toContain("it is still being asked after 60 s; GET /admin/policies");
+  go();
+  isLate = false;
+  await one.look(false);
+  expect(await one.look(false)).toMatchObject({ isFollowed: true });
+  expect(served).toEqual([second.sha256]);
 });
