@@ -2,12 +2,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
+import { processorTime } from "../experiments/harness/processor-time.ts";
 import { originals } from "./bundles/trial.ts";
 import { type Counts, type Order, STALL_MS, type Told } from "./bundles/trials.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 
-/** Time that a process gets on a machine that is busy, as a part of all. */
-const BUSY_SHARE = 0.2;
+/** Processor time of one mutant after which it is given up, and time in which it waits for it. */
+const GIVEN_UP_MS = 5 * STALL_MS;
+const LOST_MS = 120_000;
 const CHUNK = 2000;
 const SAID_EVERY = 50;
 
@@ -50,26 +52,42 @@ function runOne(order: Order, lost: string[]): Promise<Counts> {
     const child = fork(path, [], { env: { ...process.env, STRATAGEM_TRIALS: "1" } });
     let driving: string | null = null;
     let timer: NodeJS.Timeout | undefined;
+    const watch = () => {
+      const [usedMs, startMs] = [processorMs(child), performance.now()];
+      timer = setInterval(() => {
+        const isOver = processorMs(child) - usedMs > GIVEN_UP_MS;
+        if (isOver || performance.now() - startMs > LOST_MS) stop(child);
+      }, STALL_MS);
+    };
     let counts: Counts = { method: "ramsis", tried: 0, accepted: 0, served: 0 };
     const at = `seed ${order.seed}, stream ${order.stream}`;
     child.on("message", (told: Told) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       if (told.kind === "lost") lost.push(told.reason);
       else if (told.kind === "over") counts = told;
       else if (told.kind === "done") driving = null;
       else {
         driving = told.told;
-        timer = setTimeout(() => stop(child), STALL_MS / BUSY_SHARE);
+        watch();
       }
     });
     child.on("exit", (code, signal) => {
-      clearTimeout(timer);
+      clearInterval(timer);
       const reason = signal === null ? `ended with ${code}` : "took too long";
       if (code !== 0) lost.push(`${at}: ${driving ?? "between two"}: ${reason}`);
       resolve(counts);
     });
     child.send(order);
   });
+}
+
+function processorMs({ pid = 0 }: ChildProcess): number {
+  try {
+    return processorTime(pid).ownMs;
+  } catch {
+    // It has ended, which it says by itself.
+    return 0;
+  }
 }
 
 function stop(child: ChildProcess): void {

@@ -3,12 +3,13 @@
  * it, and how soon it is over.
  */
 
+import { setTimeout as pause } from "node:timers/promises";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { CLI } from "../experiments/harness/cli.ts";
 import { startServer } from "../experiments/harness/live.ts";
 import { metricOf, metricsOf, sumOf } from "../experiments/harness/metrics.ts";
 import { HUNG_CASES, type HungCase } from "./hung-cases.ts";
-import { childrenOf, quiet } from "./hung-workers.ts";
+import { workersOf } from "./load/process-watch.ts";
 import { type Asked, OpenLoad } from "./open-load.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 
@@ -78,14 +79,14 @@ async function attackOne(
   const judged: (() => End)[] = [];
   try {
     await load.begin();
-    await quiet(WARM_UP_MS);
+    await pause(WARM_UP_MS);
     const beforeMs = performance.now();
-    await quiet(WATCH_MS);
+    await pause(WATCH_MS);
     judged.push(() => endOf(`${one.name}: nothing stopped`, one, load.asked, beforeMs));
     for (let round = 0; round < Math.max(1, size); round++) {
-      const workers = childrenOf(server.pid);
+      const workers = workersOf(server.pid);
       for (const [index, pid] of workers.slice(0, size === 0 ? 1 : workers.length).entries()) {
-        if (!childrenOf(server.pid).includes(pid)) continue;
+        if (!workersOf(server.pid).includes(pid)) continue;
         const atMs = performance.now();
         process.kill(pid, signal);
         const untilMs = atMs + (await goneAfterMs(server.pid, pid, atMs)) + WATCH_MS / 2;
@@ -180,10 +181,10 @@ function figureOf(ends: readonly End[]): string {
 async function goneAfterMs(server: number, pid: number, atMs: number): Promise<number> {
   let goneMs = Number.NaN;
   while (performance.now() < atMs + WATCH_MS || Number.isNaN(goneMs)) {
-    const isGone = !childrenOf(server).includes(pid);
+    const isGone = !workersOf(server).includes(pid);
     if (isGone && Number.isNaN(goneMs)) goneMs = performance.now() - atMs;
     if (performance.now() > atMs + LONGEST_WATCH_MS) return LONGEST_WATCH_MS;
-    await quiet(250);
+    await pause(250);
   }
   return goneMs;
 }
@@ -193,10 +194,10 @@ async function wholeAgain(pid: number, url: string, workers: number): Promise<vo
   for (let tries = 0; tries < 40; tries++) {
     const metrics = await metricsOf(url);
     const ready = sumOf(metrics, "workers", 'state="ready"');
-    if (childrenOf(pid).length >= workers && ready > 0) break;
-    await quiet(250);
+    if (workersOf(pid).length >= workers && ready > 0) break;
+    await pause(250);
   }
-  await quiet(1500);
+  await pause(1500);
 }
 
 async function countsOf(url: string): Promise<string> {

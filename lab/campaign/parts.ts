@@ -2,6 +2,7 @@
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
 import { DISKS } from "./disks.ts";
+import { FAULTS_OF_WORKERS } from "./faults.ts";
 import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
@@ -10,6 +11,7 @@ import { OTHER_SERVERS } from "./other-servers.ts";
 import { OVERLOAD } from "./overload.ts";
 import { PAGES } from "./pages.ts";
 import type { Part } from "./part.ts";
+import { PARTITIONS_OF_NATS } from "./partitions.ts";
 import { RELOADS } from "./reloads.ts";
 import { SHORTAGES } from "./shortages.ts";
 import { SLOW } from "./slow.ts";
@@ -30,10 +32,12 @@ export const PARTS: readonly Part[] = [
   FILES,
   DISKS,
   HUNG,
+  FAULTS_OF_WORKERS,
   OTHER_SERVERS,
   OVERLOAD,
   SHORTAGES,
   STOPS,
   RELOADS,
+  PARTITIONS_OF_NATS,
   SOAK,
 ];

@@ -139,6 +139,8 @@ function durationFor(frame: LokiFrame, loadQps: number, part: number): number {
     }
   }
   const queries = perRequest.reduce((sum, count) => sum + count, 0);
-  const requests = Math.max(LEAST_REQUESTS, (part * TASK_QUERIES) / queries);
+  // Requests may have no query at all.
+  const enough = queries === 0 ? 0 : (part * TASK_QUERIES) / queries;
+  const requests = Math.max(LEAST_REQUESTS, enough);
   return (1000 * requests) / loadQps;
 }

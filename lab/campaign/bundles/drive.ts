@@ -8,8 +8,9 @@ import { inspectBundle } from "stratagem-runtime/internal/bundles/inspect";
 import { methodOf } from "stratagem-runtime/internal/methods/registry";
 import { type AxesByFile, serveShortly } from "./serve.ts";
 
-/** Requests of a simulation. */
+/** Requests of a simulation, and its longest time: a level may be for one request in a year. */
 const SIMULATED = 12;
+const MAX_SIMULATED_MS = 86_400_000;
 /** A level whose promise took a longer simulation is not computed again. */
 const MAX_RECOMPUTED = 500;
 const MAX_TOLD_LEVELS = 3;
@@ -96,7 +97,7 @@ async function simulate(bundle: Bundle, level: number): Promise<void> {
   const qps = bundle.levels.at(level)?.loadQps ?? 1;
   const asked = {
     arrivals: { kind: "poisson", qps },
-    durationMs: (1000 * SIMULATED) / qps,
+    durationMs: Math.min((1000 * SIMULATED) / qps, MAX_SIMULATED_MS),
     seed: 1,
     serviceTimes: "p95",
     fanout: "rounded",

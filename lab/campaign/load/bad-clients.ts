@@ -1,4 +1,5 @@
 /** Clients that do wrong, one kind after the other, and what became of their requests. */
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -8,6 +9,12 @@ export interface BadClient {
   readonly isInference: boolean;
   /** @param message a good request. @returns the status of the answer, undefined if it left. */
   readonly act: (port: number, message: Uint8Array) => Promise<string | undefined>;
+}
+
+export interface BadGrpcClient {
+  readonly name: string;
+  /** @returns the status, `ended` for a call without one, `left`, or `unanswered`. */
+  readonly act: (address: string) => Promise<string>;
 }
 
 /** Between the pieces of a slow body, ms. */
@@ -42,6 +49,52 @@ export const BAD_CLIENTS: readonly BadClient[] = [
   },
   { name: "gone after it", isInference: true, act: (port, message) => left(port, message) },
 ];
+
+/** A frame that promises 1 MB; and one that is whole and holds no message. */
+const PROMISED = Buffer.from([0, 0, 0x0f, 0x42, 0x40, ...Buffer.alloc(1000)]);
+const GARBAGE = Buffer.from([0, 0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff]);
+/** For a call that stands still: above `bodyTimeout` and `linger`. */
+const STANDING_MS = 35_000;
+
+export const BAD_GRPC_CLIENTS: readonly BadGrpcClient[] = [
+  { name: "no gRPC message", act: (address) => called(address, GARBAGE, STANDING_MS) },
+  { name: "half a gRPC message, gone", act: (address) => called(address, PROMISED, STAY_MS) },
+  {
+    name: "half a gRPC message, and no more",
+    act: async (address) => {
+      const status = await called(address, PROMISED, STANDING_MS);
+      return status === "left" ? "unanswered" : status;
+    },
+  },
+];
+
+/** Begins a call with some bytes, and leaves after a time. */
+function called(address: string, bytes: Uint8Array, stayMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    const session = connectHttp2(`http://${address}`);
+    const done = (status: string) => {
+      clearTimeout(timer);
+      session.destroy();
+      resolve(status);
+    };
+    const timer = setTimeout(() => done("left"), stayMs);
+    session.on("error", () => {}).on("close", () => done("ended"));
+    const call = session.request({
+      ":method": "POST",
+      ":path": "/inference.GRPCInferenceService/ModelInfer",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    const take = (headers: Readonly<Record<string, unknown>>) => {
+      const status = headers["grpc-status"];
+      if (status !== undefined) done(`grpc ${status}`);
+    };
+    call.on("response", take).on("trailers", take);
+    call.on("error", () => {}).on("close", () => done("ended"));
+    call.resume();
+    call.write(bytes);
+  });
+}
 
 function headLength(message: Uint8Array): number {
   return Buffer.from(message).indexOf("\r\n\r\n") + 4;

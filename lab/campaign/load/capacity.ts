@@ -27,6 +27,8 @@ export async function findCapacityQps(
       { qps, seconds },
     ]);
     const { good, due } = reports[1] ?? { good: 0, due: Number.NaN };
+    if (due === 0)
+      throw new Error(`no request is due at ${qps}/s: the machine serves nothing in time`);
     say(`at ${qps.toFixed(1)} requests/s ${((100 * good) / due).toFixed(2)} % in time`);
     return good >= SERVED_SHARE * due;
   };

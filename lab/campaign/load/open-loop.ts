@@ -162,6 +162,7 @@ class OpenLoop {
       const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
       link.status = Number(head.slice(9, 12));
       link.missing = head.length + length - text.length;
+      if (link.status >= 400) link.tally?.onReason(link.status, text.slice(head.length));
       // The server ends a connection of which it says so.
       if (/\r\nconnection: close/i.test(head)) link.isOpen = false;
     } else link.missing -= bytes;

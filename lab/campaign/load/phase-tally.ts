@@ -6,6 +6,7 @@ export class PhaseTally {
   readonly #startMs: number;
   readonly #sloMs: number;
   readonly #byStatus = new Map<string, number>();
+  readonly #byReason = new Map<string, number>();
   readonly #accepted = new Samples();
   readonly #shed = new Samples();
   readonly #lag = new Samples();
@@ -46,6 +47,13 @@ export class PhaseTally {
     this.onFate(String(status), window, status === 200 && latencyMs <= this.#sloMs);
   }
 
+  /** @param body of an answer that says no, as far as it has come. */
+  onReason(status: number, body: string): void {
+    const said = /"error":\s*"([^"\\]{1,50})/.exec(body)?.[1] ?? "no reason";
+    const reason = `${status} ${said.replace(/\d+(\.\d+)?/g, "N")}`;
+    this.#byReason.set(reason, (this.#byReason.get(reason) ?? 0) + 1);
+  }
+
   /** A request is over. */
   onFate(fate: string, window: number, isGood: boolean): void {
     this.#byStatus.set(fate, (this.#byStatus.get(fate) ?? 0) + 1);
@@ -59,6 +67,7 @@ export class PhaseTally {
       due: this.#due,
       sent: this.#sent,
       byStatus: Object.fromEntries(this.#byStatus),
+      byReason: Object.fromEntries(this.#byReason),
       good: this.#good,
       acceptedMs: this.#accepted.quantiles(),
       shedMs: this.#shed.quantiles(),

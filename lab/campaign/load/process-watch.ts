@@ -61,6 +61,15 @@ export function childrenOf(pid: number): number[] {
   return texts.join(" ").split(" ").filter(Boolean).map(Number);
 }
 
+/** Its worker processes, standbys among them, oldest first. */
+export function workersOf(pid: number): number[] {
+  const isWorker = (child: number) =>
+    /\/process\/worker\.js/.test(textOf(`/proc/${child}/cmdline`));
+  return childrenOf(pid)
+    .filter(isWorker)
+    .sort((one, other) => one - other);
+}
+
 function residentMb(pid: number): number {
   return Number(/(?<=VmRSS:\s*)\d+/.exec(textOf(`/proc/${pid}/status`))?.[0] ?? 0) / 1024;
 }

@@ -36,6 +36,8 @@ export interface PhaseReport extends LoadPhase {
    * for none within 15 s of the end.
    */
   readonly byStatus: Readonly<Record<string, number>>;
+  /** Answers that say no: by status and the words of their errors. */
+  readonly byReason: Readonly<Record<string, number>>;
   /** 200 within the SLO, counted from the write. */
   readonly good: number;
   /** From the write to the last byte: of 200, and of 429 and 503. */

@@ -42,10 +42,13 @@ export const SERVED_METHODS: readonly ServedMethod[] = [
   of("accordion", "policies/malleable", "policies/malleable", 2),
 ];
 
-/** Those that CAMPAIGN_METHODS names, separated by commas; all without it. */
-export function chosenMethods(): readonly ServedMethod[] {
+/** Whether CAMPAIGN_METHODS, names with commas between, has its name; without it all are. */
+export function isChosen({ name }: { readonly name: string }): boolean {
   const names = (process.env["CAMPAIGN_METHODS"] ?? "").split(",").filter(Boolean);
-  const isChosen = ({ name }: ServedMethod) => names.length === 0 || names.includes(name);
+  return names.length === 0 || names.includes(name);
+}
+
+export function chosenMethods(): readonly ServedMethod[] {
   return SERVED_METHODS.filter(isChosen);
 }
 

@@ -25,6 +25,10 @@ interface ServerOptions {
   readonly onTold?: (told: unknown) => void;
   /** Whether what it says on standard error is seen at once, or only if it fails. */
   readonly isQuiet?: boolean;
+  /** Put before the command, such as `taskset` with its arguments. */
+  readonly prefix?: readonly string[];
+  /** Added to its environment. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** The machine, and how busy it is. */
@@ -52,9 +56,13 @@ export function startServe(
  */
 export async function startServer(
   args: readonly string[],
-  { onTold = () => {}, isQuiet = false }: ServerOptions = {},
+  { onTold = () => {}, isQuiet = false, prefix = [], env = {} }: ServerOptions = {},
 ): Promise<LiveServer> {
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const [program = "", ...rest] = [...prefix, process.execPath, ...args];
+  const child = spawn(program, rest, {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...env },
+  });
   const exited = once(child, "exit");
   const notices: Buffer[] = [];
   if (isQuiet) child.stderr.on("data", (chunk: Buffer) => notices.push(chunk));

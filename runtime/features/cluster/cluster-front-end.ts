@@ -82,7 +82,8 @@ export class ClusterFrontEnd {
   }
 
   /**
-   * Opens the connection without waiting for NATS.
+   * Opens the connection without waiting for NATS. Loads the HTTP client: a health check must not
+   * hold a busy event loop for that.
    * @throws RuntimeError RUNTIME_USAGE, RUNTIME_CLUSTER, RUNTIME_UNREADABLE
    */
   static async open(options: FrontEndOptions): Promise<ClusterFrontEnd> {
@@ -90,6 +91,7 @@ export class ClusterFrontEnd {
     const url = clusterUrlOf(text);
     const clientName = `stratagem serve ${process.pid}`;
     const connection = await ClusterConnection.open({ url, clientName, tokenFile, onNotice });
+    await import("undici");
     return new ClusterFrontEnd(connection, options);
   }
 

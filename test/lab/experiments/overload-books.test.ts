@@ -1,5 +1,6 @@
-/** What the overload and the soak say of what they measured. */
+/** What overload, soak and faults say of what they measured. */
 import { describe, expect, test } from "vitest";
+import { Span, wellAfterMs } from "../../../lab/campaign/load/fault-span.ts";
 import { grew, lineFit } from "../../../lab/campaign/load/line-fit.ts";
 import { overloadMisses, recoveryMs } from "../../../lab/campaign/load/overload-verdict.ts";
 import { PhaseTally } from "../../../lab/campaign/load/phase-tally.ts";
@@ -74,6 +75,46 @@ describe("the books", () => {
       "200: clients 3, server 2",
       "clients asked for 2 inferences, the server answered 0 and failed 0",
     ]);
+  });
+});
+
+test("a tally counts answers that say no by their words, without their numbers", () => {
+  const tally = new PhaseTally({ qps: 10, seconds: 1 }, 0, SLO_MS);
+  tally.onReason(503, '{"error":"its deadline of 12.5 ms can no longer be met"}');
+  tally.onReason(503, '{"error":"its deadline of 7 ms can no longer be met"}');
+  tally.onReason(500, "");
+  expect(tally.report().byReason).toEqual({
+    "503 its deadline of N ms can no longer be met": 2,
+    "500 no reason": 1,
+  });
+});
+
+describe("a span of requests", () => {
+  const asked = (sentMs: number, tookMs: number, status: number | undefined, reason = "") => {
+    return { sentMs, endMs: sentMs + tookMs, status, reason };
+  };
+  const never = { ...asked(30, Number.POSITIVE_INFINITY, undefined), reason: "ECONNRESET" };
+  const all = [
+    ...[asked(0, 10, 200), asked(10, 101, 200), asked(20, 5, 503, "overloaded"), never],
+    ...[asked(40, 5, 500), asked(50, 10, 200)],
+  ];
+
+  test("counts each fate of what was sent in it", () => {
+    const { sent, good, late, unanswered, failed, unreasoned } = new Span(all, SLO_MS, 0, 50);
+    expect({ sent, good, late, unanswered, failed, unreasoned }).toEqual({
+      ...{ sent: 5, good: 1, late: 1, unanswered: 1, failed: 1, unreasoned: 1 },
+    });
+    expect(new Span(all, SLO_MS, 0, 50).badShare).toBeCloseTo(0.8);
+    expect(new Span(all, SLO_MS, 50, 60).badShare).toBe(0);
+  });
+
+  test("is well once the rest is as good as it should be", () => {
+    expect(wellAfterMs(all, SLO_MS, 0, 60, 0)).toBe(40);
+    expect(wellAfterMs(all, SLO_MS, 0, 60, 0.7)).toBe(0);
+    const bad = [asked(0, 1, 500), asked(1, 1, 500)];
+    expect(wellAfterMs(bad, SLO_MS, 0, 60, 0)).toBe(1);
+    expect(wellAfterMs([never, never], SLO_MS, 0, 60, 0)).toBe(30);
+    expect(wellAfterMs([], SLO_MS, 0, 60, 0)).toBe(0);
   });
 });
 

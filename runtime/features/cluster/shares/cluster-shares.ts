@@ -212,7 +212,9 @@ export class ClusterShares {
     const { answers, nowMs } = this.#options;
     if (url === undefined || answers === undefined || this.#asked.has(frontEnd)) return;
     this.#asked.add(frontEnd);
-    if (await answers(url, frontEnd)) this.#book.onHeard(frontEnd, nowMs());
+    this.#book.onCheck(frontEnd, nowMs());
+    const serves = await answers(url, frontEnd);
+    this.#book.onChecked(frontEnd, serves, nowMs());
     this.#asked.delete(frontEnd);
   }
 

@@ -118,9 +118,14 @@ export class LeaseBook {
     return this.#peers.doubtful(nowMs);
   }
 
-  /** Records that a front end answered although its key is unchanged. */
-  onHeard(frontEnd: string, nowMs: number): void {
-    this.#peers.onHeard(frontEnd, nowMs);
+  /** Records that a doubtful front end is being checked: it is not dead until the result. */
+  onCheck(frontEnd: string, nowMs: number): void {
+    this.#peers.onCheck(frontEnd, nowMs);
+  }
+
+  /** Records whether a checked front end serves although its key is unchanged. */
+  onChecked(frontEnd: string, serves: boolean, nowMs: number): void {
+    this.#peers.onChecked(frontEnd, serves, nowMs);
   }
 
   /** Load that the others measure; null if unknown. */

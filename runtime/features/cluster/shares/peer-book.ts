@@ -18,6 +18,8 @@ interface Peer {
   isThere: boolean;
   /** Whether its key was deleted. */
   hasLeft: boolean;
+  /** Whether it is being checked by means other than the store. */
+  isChecked: boolean;
 }
 
 const NOTHING: SeenLoad = { qps: 0, variance: 0 };
@@ -67,6 +69,7 @@ export class PeerBook {
       load: load ?? NOTHING,
       isThere: load !== null,
       hasLeft: load === null,
+      isChecked: false,
     });
   }
 
@@ -74,7 +77,7 @@ export class PeerBook {
   onHolder(name: string, nowMs: number): void {
     if (this.#peers.has(name)) return;
     const [revision, ownBeats] = [0, this.#ownBeats];
-    const rest = { load: NOTHING, isThere: false, hasLeft: false };
+    const rest = { load: NOTHING, isThere: false, hasLeft: false, isChecked: false };
     this.#peers.set(name, { revision, seenMs: nowMs, ownBeats, ...rest });
   }
 
@@ -85,12 +88,21 @@ export class PeerBook {
     return peer.hasLeft || this.#isSilent(peer, nowMs);
   }
 
-  /** Records that a front end answered by means other than the store. */
-  onHeard(name: string, nowMs: number): void {
+  /** Records that a check by means other than the store begins: it is not dead until it ends. */
+  onCheck(name: string, nowMs: number): void {
     const peer = this.#peers.get(name);
-    if (peer === undefined || this.#isSilent(peer, nowMs)) return;
-    peer.seenMs = nowMs;
-    peer.ownBeats = this.#ownBeats;
+    if (peer !== undefined && !this.#isSilent(peer, nowMs)) peer.isChecked = true;
+  }
+
+  /** Records the end of such a check. @param serves whether the front end answered. */
+  onChecked(name: string, serves: boolean, nowMs: number): void {
+    const peer = this.#peers.get(name);
+    if (peer === undefined) return;
+    if (serves && !this.#isSilent(peer, nowMs)) {
+      peer.seenMs = nowMs;
+      peer.ownBeats = this.#ownBeats;
+    }
+    peer.isChecked = false;
   }
 
   /** Front ends that will be considered dead soon unless they are heard. */
@@ -150,8 +162,9 @@ export class PeerBook {
     }
   }
 
-  #isSilent({ seenMs, ownBeats }: Peer, nowMs: number): boolean {
+  #isSilent({ seenMs, ownBeats, isChecked }: Peer, nowMs: number): boolean {
     const { leaseMs, leaseBeats } = this.#options;
+    if (isChecked) return false;
     return nowMs - seenMs >= leaseMs && this.#ownBeats - ownBeats >= leaseBeats;
   }
 }

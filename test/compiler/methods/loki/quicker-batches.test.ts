@@ -122,3 +122,12 @@ describe("the batches of a plan", () => {
     expect(frame.tasks).toHaveLength(1);
   });
 });
+
+it("a level is promised where no request has a query", () => {
+  const { levels, provenance: _, ...frame } = linearBundle(80);
+  const [level] = levels;
+  if (level === undefined) throw new TypeError("there is one level");
+  const tasks = frame.tasks.map((task) => ({ ...task, entryShare: 0 }));
+  const found = simulatedExpectation({ ...frame, tasks }, { levels }, level.loadQps);
+  expect(found.violationRate).toBe(0);
+});

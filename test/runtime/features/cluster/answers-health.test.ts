@@ -27,6 +27,21 @@ test("a front end serves if one with its id reports ready at its URL", async () 
   expect(await servesAs("http://127.0.0.1:1", "a-1")).toBe(false);
 });
 
+test("a front end whose first answer does not come is asked once more", async () => {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    if (++asked > 1) response.end(JSON.stringify({ ready: true, frontEnd: "a-1" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ends.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  expect(await servesAs(`http://127.0.0.1:${port}`, "a-1")).toBe(true);
+  expect(asked).toBe(2);
+});
+
 test("a beat has the URL of its front end if it is a valid one", () => {
   const load = { qps: 1, variance: 1 };
   expect(urlOfBeat(beatText(1, load, {}, "http://10.0.0.7:8000"))).toBe("http://10.0.0.7:8000");

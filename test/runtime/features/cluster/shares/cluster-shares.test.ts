@@ -51,6 +51,7 @@ class Tried {
   changes = 0;
   /** Front ends that answer at their URLs. */
   answering: readonly string[] = [];
+  answersAfterMs = 0;
 
   constructor(bucket: MemoryBucket, frontEnd: string, qps: number, agents = new Agents()) {
     this.store = bucket.store();
@@ -61,7 +62,7 @@ class Tried {
       nowMs: () => performance.now(),
       url: () => `http://${frontEnd}:8000`,
       answers: async (url, name) => {
-        await pass0();
+        await answerAfter(this.answersAfterMs);
         return url === `http://${name}:8000` && this.answering.includes(name);
       },
       seenLoad: () => ({ qps, variance: 2 * qps }),
@@ -79,9 +80,9 @@ class Tried {
   }
 }
 
-/** As an answer over a link that takes no time. */
-async function pass0(): Promise<void> {
-  await Promise.resolve();
+/** As an answer over a link that takes this time. */
+async function answerAfter(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function pass(ms: number): Promise<unknown> {
@@ -139,6 +140,23 @@ test("a front end without the store keeps its workers as long as it answers", as
   expect([first.leases, second.leases]).toEqual(before);
   second.answering = [];
   await pass(3000);
+  expect(second.leases.length).toBe(4);
+});
+
+test("a front end without the store is not dead while its slow answer is waited for", async () => {
+  const bucket = new MemoryBucket();
+  const [first, second] = [new Tried(bucket, "first", 1), new Tried(bucket, "second", 1)];
+  await pass(2000);
+  const before = [first.leases, second.leases];
+  second.answering = ["first"];
+  second.answersAfterMs = 1400;
+  first.store.link = "cut";
+  await pass(20_000);
+  expect([first.leases, second.leases]).toEqual(before);
+  // One whose check fails as slowly is taken over within three seconds of its last sign.
+  second.answering = [];
+  await pass(1400 + 1000 + 250);
+  await pass(1400);
   expect(second.leases.length).toBe(4);
 });
 
