@@ -1,6 +1,7 @@
 /** The parts of the campaign, in the order in which they run. */
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
+import { CALLS } from "./calls.ts";
 import { FILES } from "./files.ts";
 import { HUNG } from "./hung.ts";
 import { MALFORMED } from "./malformed.ts";
@@ -17,6 +18,7 @@ import { WORKERS } from "./workers.ts";
 export const PARTS: readonly Part[] = [
   BODIES,
   MALFORMED,
+  CALLS,
   SLOW,
   BUNDLES,
   SPECS,

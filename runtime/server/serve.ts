@@ -164,7 +164,7 @@ export async function openServer(
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
-    grpc = await grpcListener(state, options, limits);
+    grpc = await grpcListener(context, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
@@ -253,7 +253,7 @@ function serverStateOf(
 
 /** Loads gRPC only where it is enabled. */
 async function grpcListener(
-  state: ServerState,
+  { state, jsonThread }: HttpContext,
   { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
 ): Promise<GrpcListener | undefined> {
@@ -261,7 +261,7 @@ async function grpcListener(
   const { openGrpc } = await import("./grpc/grpc.ts");
   const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));
   const own = { ...grpc, servesAdmin: adminAt === undefined, rpcs: rpcs.flat() };
-  return openGrpc(state, own, limits);
+  return openGrpc(state, own, limits, jsonThread);
 }
 
 function contextOf(

@@ -2,8 +2,8 @@
  * Encodes a ModelInferResponse with raw contents, or typed ones on request. Writing it field by
  * field is faster than by its schema.
  */
-import { toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
+import type { JsonThread } from "../json/json-thread.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
 import {
   type AnsweredOutput,
@@ -14,8 +14,8 @@ import {
 } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
-import { InferTensorContentsSchema } from "./pb/inference-pb.ts";
-import { contentsOf } from "./typed-answer.ts";
+import { lengthOf } from "../tensors/tensors.ts";
+import { typedContentsOf } from "./typed-answer.ts";
 import { BITS_64, BYTES, VARINT } from "./wire.ts";
 
 interface GrpcResponseHead extends ResponseHead {
@@ -23,22 +23,47 @@ interface GrpcResponseHead extends ResponseHead {
   readonly isStreamed: boolean;
 }
 
-/** @returns the message. */
+/** Maximum bytes of an answer that are encoded as typed contents on the event loop: some 5 ms. */
+const MAX_LOOP_BYTES = 65_536;
+
+/** @param thread encodes long outputs as typed contents. @returns the message. */
 export function inferResponseBytes(
   head: GrpcResponseHead,
   request: InferRequest,
   answer: Answer,
   signature: ClientSignature,
-): Uint8Array {
+  thread: Pick<JsonThread, "typed">,
+): Uint8Array | Promise<Uint8Array> {
   const answered = answeredOutputs(request, answer, signature);
   const isRaw = answered.every(({ isBinary }) => isBinary);
-  const writer = new BinaryWriter();
-  writer.tag(1, BYTES).string(head.modelName).tag(2, BYTES).string("1");
-  if (request.id !== undefined) writer.tag(3, BYTES).string(request.id);
-  writeParameters(writer, answerParameters(answer, signature, head), head.isStreamed);
-  for (const output of answered) writeOutput(writer, output, isRaw);
-  if (isRaw) for (const { parts } of answered) writer.tag(6, BYTES).bytes(bytesOf(parts));
-  return writer.finish();
+  const written = (typed: readonly Uint8Array[]) => {
+    const writer = new BinaryWriter();
+    writer.tag(1, BYTES).string(head.modelName).tag(2, BYTES).string("1");
+    if (request.id !== undefined) writer.tag(3, BYTES).string(request.id);
+    writeParameters(writer, answerParameters(answer, signature, head), head.isStreamed);
+    for (const [index, output] of answered.entries()) writeOutput(writer, output, typed[index]);
+    if (isRaw) for (const { parts } of answered) writer.tag(6, BYTES).bytes(bytesOf(parts));
+    return writer.finish();
+  };
+  if (isRaw) return written([]);
+  if (answered.reduce((sum, { parts }) => sum + lengthOf(parts), 0) <= MAX_LOOP_BYTES) {
+    return written(
+      answered.map(({ datatype, parts }) => typedContentsOf(datatype, bytesOf(parts))),
+    );
+  }
+  const typed = answered.map(({ datatype, parts }) => thread.typed(datatype, owned(parts)));
+  return Promise.all(typed).then(written);
+}
+
+/** The outputs of a batch share memory, which stays here. */
+function owned(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(lengthOf(parts));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 /** A ModelStreamInferResponse of an answer. */
@@ -58,17 +83,14 @@ export function streamedError(message: string, id: string): Uint8Array {
 
 function writeOutput(
   writer: BinaryWriter,
-  { name, datatype, shape, parts }: AnsweredOutput,
-  isRaw: boolean,
+  { name, datatype, shape }: AnsweredOutput,
+  typed: Uint8Array | undefined,
 ): void {
   writer.tag(5, BYTES).fork().tag(1, BYTES).string(name).tag(2, BYTES).string(datatype);
   writer.tag(3, BYTES).fork();
   for (const size of shape) writer.int64(size);
   writer.join();
-  if (!isRaw) {
-    const contents = contentsOf(datatype, bytesOf(parts));
-    writer.tag(5, BYTES).bytes(toBinary(InferTensorContentsSchema, contents));
-  }
+  if (typed !== undefined) writer.tag(5, BYTES).bytes(typed);
   writer.join();
 }
 

@@ -67,6 +67,7 @@ export function answerInfer(
     modelName,
     record,
     client: context.clients.get(response),
+    holder: request.socket,
     id: () => repeatedId(response),
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
