@@ -14,7 +14,9 @@ import {
 } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
+import { copied } from "../tensors/slices.ts";
 import { lengthOf } from "../tensors/tensors.ts";
+import { joined } from "./long-message.ts";
 import { typedContentsOf } from "./typed-answer.ts";
 import { BITS_64, BYTES, VARINT } from "./wire.ts";
 
@@ -26,7 +28,10 @@ interface GrpcResponseHead extends ResponseHead {
 /** Maximum bytes of an answer that are encoded as typed contents on the event loop: some 5 ms. */
 const MAX_LOOP_BYTES = 65_536;
 
-/** @param thread encodes long outputs as typed contents. @returns the message. */
+/**
+ * Writes a ModelInferResponse, or a ModelStreamInferResponse of it on a stream.
+ * @param thread encodes long outputs as typed contents.
+ */
 export function inferResponseBytes(
   head: GrpcResponseHead,
   request: InferRequest,
@@ -41,9 +46,14 @@ export function inferResponseBytes(
     writer.tag(1, BYTES).string(head.modelName).tag(2, BYTES).string("1");
     if (request.id !== undefined) writer.tag(3, BYTES).string(request.id);
     writeParameters(writer, answerParameters(answer, signature, head), head.isStreamed);
-    for (const [index, output] of answered.entries()) writeOutput(writer, output, typed[index]);
-    if (isRaw) for (const { parts } of answered) writer.tag(6, BYTES).bytes(bytesOf(parts));
-    return writer.finish();
+    if (isRaw) for (const output of answered) writer.tag(5, BYTES).bytes(described(output));
+    const pieces: Uint8Array[] = [writer.finish()];
+    for (const [index, output] of answered.entries()) {
+      const contents = typed[index];
+      if (contents === undefined) pieces.push(...delimited(6, output.parts));
+      else pieces.push(...delimited(5, [described(output), ...delimited(5, [contents])]));
+    }
+    return joined(head.isStreamed ? delimited(2, pieces) : pieces);
   };
   if (isRaw) return written([]);
   if (answered.reduce((sum, { parts }) => sum + lengthOf(parts), 0) <= MAX_LOOP_BYTES) {
@@ -51,24 +61,24 @@ export function inferResponseBytes(
       answered.map(({ datatype, parts }) => typedContentsOf(datatype, bytesOf(parts))),
     );
   }
-  const typed = answered.map(({ datatype, parts }) => thread.typed(datatype, owned(parts)));
+  const typed = answered.map(async ({ datatype, parts }) =>
+    thread.typed(datatype, await copied(parts)),
+  );
   return Promise.all(typed).then(written);
 }
 
-/** The outputs of a batch share memory, which stays here. */
-function owned(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(lengthOf(parts));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
+/** Puts pieces into a field. */
+function delimited(field: number, pieces: readonly Uint8Array[]): Uint8Array[] {
+  return [new BinaryWriter().tag(field, BYTES).uint32(lengthOf(pieces)).finish(), ...pieces];
 }
 
-/** A ModelStreamInferResponse of an answer. */
-export function streamedAnswer(response: Uint8Array): Uint8Array {
-  return new BinaryWriter().tag(2, BYTES).bytes(response).finish();
+/** Fields of an output other than its elements. */
+function described({ name, datatype, shape }: AnsweredOutput): Uint8Array {
+  const writer = new BinaryWriter();
+  writer.tag(1, BYTES).string(name).tag(2, BYTES).string(datatype);
+  writer.tag(3, BYTES).fork();
+  for (const size of shape) writer.int64(size);
+  return writer.join().finish();
 }
 
 /**
@@ -79,19 +89,6 @@ export function streamedError(message: string, id: string): Uint8Array {
   const writer = new BinaryWriter().tag(1, BYTES).string(message);
   if (id !== "") writer.tag(2, BYTES).fork().tag(3, BYTES).string(id).join();
   return writer.finish();
-}
-
-function writeOutput(
-  writer: BinaryWriter,
-  { name, datatype, shape }: AnsweredOutput,
-  typed: Uint8Array | undefined,
-): void {
-  writer.tag(5, BYTES).fork().tag(1, BYTES).string(name).tag(2, BYTES).string(datatype);
-  writer.tag(3, BYTES).fork();
-  for (const size of shape) writer.int64(size);
-  writer.join();
-  if (typed !== undefined) writer.tag(5, BYTES).bytes(typed);
-  writer.join();
 }
 
 function writeParameters(

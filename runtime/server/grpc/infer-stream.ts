@@ -5,7 +5,7 @@ import { HttpError } from "../connections/http-error.ts";
 import { clientOf, type DuplexCall, holdOf, refuseStream } from "./calls.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
-import { streamedAnswer, streamedError } from "./infer-response.ts";
+import { streamedError } from "./infer-response.ts";
 import { seenOf } from "./interceptor.ts";
 
 /** While the server stops, a stream without messages for this time is considered complete. */
@@ -117,7 +117,7 @@ class InferStream {
       counts.onMessage("OK");
       seen.onAnswer(response.length);
       seen.end("OK");
-      return streamedAnswer(response);
+      return response;
     } catch (error) {
       const { name, details } = seen.refusal(error);
       counts.onMessage(name);

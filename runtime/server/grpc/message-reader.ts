@@ -13,13 +13,15 @@ import {
 } from "../bodies/body-memory.ts";
 import { inflaterOf, isCompressed } from "../bodies/inflater.ts";
 import { HttpError } from "../connections/http-error.ts";
+import { framed, HEAD_BYTES } from "./long-message.ts";
 
-/** The part of a call of grpc-js that reads its messages. */
+/** The part of a call of grpc-js that reads and writes its messages. */
 interface ReadingCall {
   readonly stream: ServerHttp2Stream;
   /** Returns the messages that end with the data, with their heads. */
   decoder: { write(data: Buffer): Buffer[] };
   decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
+  serializeMessage(message: Uint8Array): Buffer;
 }
 
 export interface MessageLimits {
@@ -30,8 +32,6 @@ export interface MessageLimits {
   readonly lingerMs: number;
 }
 
-/** A flag, and the length of the message in four bytes. */
-const HEAD_BYTES = 5;
 /** Memory of a message beside its bytes, in grpc-js and here. */
 const OBJECT_BYTES = 512;
 
@@ -70,7 +70,9 @@ export class MessageReader {
     this.#refuse = refuse;
     this.#isUnary = isUnary;
     const decompress = reading.decompressMessage.bind(call);
+    const serialize = reading.serializeMessage.bind(call);
     reading.decoder = this;
+    reading.serializeMessage = (message) => framed(message) ?? serialize(message);
     reading.decompressMessage = (message, encoding) =>
       isCompressed(encoding)
         ? this.#decompressed(message, encoding)

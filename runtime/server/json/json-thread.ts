@@ -6,6 +6,7 @@ import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { Contents } from "../grpc/typed-contents.ts";
 import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
+import { copied } from "../tensors/slices.ts";
 import type { Datatype } from "../tensors/tensors.ts";
 import type { Dialect, JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
 
@@ -111,12 +112,13 @@ export class JsonThread {
     throw errorOf(result);
   }
 
-  /** Same as `predictionsJson`; the outputs' memory is copied. @throws HttpError 500 */
+  /** Same as `predictionsJson`; the outputs' memory is copied, in slices. @throws HttpError 500 */
   async predict(outputs: readonly PredictedOutput[]): Promise<Uint8Array> {
-    const job = {
-      kind: "predict",
-      outputs: outputs.map((output) => ({ ...output, parts: [Buffer.concat(output.parts)] })),
-    } as const;
+    const owned = outputs.map(async (output) => ({
+      ...output,
+      parts: [await copied(output.parts)],
+    }));
+    const job = { kind: "predict", outputs: await Promise.all(owned) } as const;
     const result = await this.#done(this.#toWrite, job);
     if (result.kind === "written" && result.text !== null) return result.text;
     throw errorOf(result);
@@ -205,7 +207,9 @@ export class JsonThread {
 
 /** Memory that is transferred with a job instead of being copied. */
 function handedOver(job: JsonJob): ArrayBuffer[] {
-  if (job.kind === "predict") return [];
+  if (job.kind === "predict") {
+    return job.outputs.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
+  }
   if (job.kind === "contents") {
     const buffers = job.inputs.map(({ bytes }) => bytes.buffer as ArrayBuffer);
     return [...new Set(buffers)];
