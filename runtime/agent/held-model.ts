@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Notice } from "../base/notice.ts";
 import { type Batch, type BatchResult, WorkerLostError } from "../exec/models/executor.ts";
 import type { CpuFallback } from "../exec/models/model-facts.ts";
+import { startGuarded } from "../exec/pool/guarded-executor.ts";
 import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
@@ -104,6 +105,11 @@ export class HeldModel {
     const { devices, standby, memoryBytes, cpuFallback, onNotice } = this.#options;
     const { name, variant } = this.model;
     const shared = { variants: [variant], workerCount: 1, standbyCount: standby };
+    const guard = {
+      poolBySlot: [0],
+      nowMs: () => performance.now(),
+      onNotice: (message: string) => onNotice(`${name}: ${message}`, "warn"),
+    };
     const handlers: ProcessExecutorHandlers = {
       onReady: () => this.#setReady(true),
       onLost: (_worker, reason) => {
@@ -121,7 +127,9 @@ export class HeldModel {
     };
     this.#executor = await devices.start((device, isTrial) => {
       const own = { threadsPerWorker: this.cores, devices: [device], cpuFallback, isTrial };
-      return startExecutor({ ...shared, ...own }, handlers, { memoryBytes });
+      return startGuarded({ ...shared, ...guard }, handlers, (guarded) => {
+        return startExecutor({ ...shared, ...own }, guarded, { memoryBytes });
+      });
     });
     this.#isReady = true;
   }

@@ -110,7 +110,7 @@ export function lostWorkerLines(
 ): MetricLine[] {
   const name = "stratagem_workers_lost_total";
   return [
-    head(name, "counter", "Workers that ended by themselves or hung, which is no answer in time"),
+    head(name, "counter", "Workers that ended, hung, or failed batches that other workers ran"),
     ...Array.from(counts, ([labels, count]) => line(name, labels, count)),
   ];
 }

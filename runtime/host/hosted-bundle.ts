@@ -91,7 +91,7 @@ export async function hostBundle(
   failed.catch(() => {});
   const { communicationLatencyMs } = bundle.cluster;
   const own = { policy, pools: servedPools(bundle), communicationLatencyMs };
-  const workersOptions = { ...options, ...own, shared, onNotice: tell, onStartFailed };
+  const workersOptions = { ...options, ...own, nowMs, shared, onNotice: tell, onStartFailed };
   const workers = new Workers(workersOptions, models, method.workerCount(bundle));
   const recorders = options.recorders.map((recorderOf) => recorderOf(bundle));
   const application = await method.host(bundle, {

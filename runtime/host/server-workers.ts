@@ -20,6 +20,11 @@ import {
   startAssignedExecutor,
 } from "../exec/pool/assigned-pool.ts";
 import {
+  type GuardOptions,
+  startGuarded,
+  startGuardedAssigned,
+} from "../exec/pool/guarded-executor.ts";
+import {
   type ProcessExecutor,
   type ProcessExecutorHandlers,
   startExecutor,
@@ -60,6 +65,8 @@ interface BundleWorkersOptions extends WorkersOptions {
   readonly pools: readonly Pool[];
   /** Time per hop that the bundle was planned with. */
   readonly communicationLatencyMs: number;
+  /** Clock of the batches' deadlines. */
+  readonly nowMs: () => number;
   readonly shared: SharedMeans;
   readonly onNotice: Notice;
   /** Called when a worker failed at its start, for whatever reason. */
@@ -120,9 +127,9 @@ export class Workers implements WorkerStarter {
       const options = { ...this.#executorOptions(), devices, standbyCount, isTrial: this.#isAuto };
       const start = (own: ProcessExecutorHandlers) => startExecutor(options, own, this.#limits());
       const remote = await this.#openRemote();
-      return remote === null
-        ? start(executorHandlers)
-        : remote.start({ slots: this.#slotsHere, start }, executorHandlers);
+      return startGuarded(this.#guardOptions(), executorHandlers, (own) => {
+        return remote === null ? start(own) : remote.start({ slots: this.#slotsHere, start }, own);
+      });
     });
   }
 
@@ -141,8 +148,11 @@ export class Workers implements WorkerStarter {
         return startAssignedExecutor(options, own, this.#limits());
       };
       const remote = await this.#openRemote();
-      if (remote === null) return start(executorHandlers);
-      return remote.startAssigned({ slots: this.#slotsHere, start }, executorHandlers);
+      return startGuardedAssigned(this.#guardOptions(), executorHandlers, (own) => {
+        return remote === null
+          ? start(own)
+          : remote.startAssigned({ slots: this.#slotsHere, start }, own);
+      });
     });
   }
 
@@ -154,6 +164,16 @@ export class Workers implements WorkerStarter {
   /** Process ids by slot, undefined where a worker is missing; empty until they are started. */
   pids(): readonly (number | undefined)[] {
     return this.#executor?.pids().slots ?? [];
+  }
+
+  #guardOptions(): GuardOptions {
+    const { nowMs, onNotice } = this.#options;
+    const [variants, poolBySlot] = [this.#variants, this.#poolBySlot];
+    const workerCount = this.#workerCount;
+    return {
+      ...{ variants, workerCount, poolBySlot, nowMs },
+      onNotice: (message) => onNotice(message, "warn"),
+    };
   }
 
   #limits() {

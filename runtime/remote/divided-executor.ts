@@ -108,6 +108,11 @@ class DividedExecutor<E extends ProcessExecutor> implements ProcessExecutor {
     return executor.run(own, this.#parts.length > 1 ? comingBack : batch, onComputed);
   }
 
+  recycle(slot: number, reason: string): void {
+    const { executor, own } = this.placeOf(slot);
+    executor.recycle(own, reason);
+  }
+
   pids() {
     const pidsByExecutor = new Map(this.#parts.map(({ executor }) => [executor, executor.pids()]));
     const slots = Array.from({ length: this.#places.size }, (_, slot) => {

@@ -57,9 +57,9 @@ class RemoteAssigned implements AssignedProcessExecutor {
     this.#assigned = new Array<Assignment | null>(options.workerCount).fill(null);
     this.#slots = new RemoteSlots(options, true, {
       onReady: handlers.onReady,
-      onLost: (slot, reason, isHung, next) => {
+      onLost: (slot, reason, cause, next) => {
         this.#assigned[slot] = null;
-        handlers.onLost(slot, reason, isHung);
+        handlers.onLost(slot, reason, cause);
         if (next !== null && !this.#isClosed) handlers.onReady(slot);
       },
     });
@@ -96,6 +96,10 @@ class RemoteAssigned implements AssignedProcessExecutor {
   async run(slot: number, batch: Batch, onComputed?: OnComputed): Promise<BatchResult> {
     this.#handlers.onRun?.(slot, batch.rows);
     return this.#slots.run(slot, batch, onComputed);
+  }
+
+  recycle(slot: number, reason: string): void {
+    this.#slots.recycle(slot, reason);
   }
 
   /** Empty: there are no local processes. */

@@ -22,12 +22,12 @@ export async function startRemoteExecutor(
   assert(options.pools.length === options.workerCount, "each worker slot has a pool");
   const slots = new RemoteSlots(options, false, {
     onReady: handlers.onReady,
-    onLost: (slot, reason, isHung, next) => {
+    onLost: (slot, reason, cause, next) => {
       if (next !== null && handlers.onReplaced !== undefined) {
-        handlers.onReplaced(slot, reason, isHung);
+        handlers.onReplaced(slot, reason, cause);
         return;
       }
-      handlers.onLost(slot, reason, isHung);
+      handlers.onLost(slot, reason, cause);
       if (next !== null) handlers.onReady(slot);
     },
   });
@@ -51,6 +51,10 @@ class RemoteExecutor implements ProcessExecutor {
     this.#handlers.onRun?.(slot, batch.rows);
     const asked = this.#slots.keepTensors ? batch : allComingBack(batch);
     return this.#slots.run(slot, asked, onComputed);
+  }
+
+  recycle(slot: number, reason: string): void {
+    this.#slots.recycle(slot, reason);
   }
 
   /** Empty: there are no local processes. */

@@ -11,6 +11,7 @@ import {
   type OnComputed,
   WorkerLostError,
 } from "../exec/models/executor.ts";
+import type { LossCause } from "../exec/models/scaler.ts";
 import { RemoteMistake } from "./asked-batch.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { REMOTE_LIMITS, type RemoteLimits, type RemoteOptions } from "./remote-options.ts";
@@ -23,7 +24,7 @@ interface SlotListener {
   readonly onLost: (
     slot: number,
     reason: string,
-    isHung: boolean,
+    cause: LossCause,
     next: RemoteWorker | null,
   ) => void;
 }
@@ -111,6 +112,11 @@ export class RemoteSlots {
     }
   }
 
+  /** Treats the worker of a slot as lost, as `ProcessExecutor.recycle`. */
+  recycle(slot: number, reason: string): void {
+    this.at(slot)?.retire(reason);
+  }
+
   /** Whether outputs can stay on the worker of any slot for the worker of any other. */
   get keepTensors(): boolean {
     return this.#slots.every((worker) => worker === null || worker.keepsTensors);
@@ -184,7 +190,7 @@ export class RemoteSlots {
         this.#noticeByName.delete(worker.member.name);
         this.#admit(worker);
       },
-      onLost: (worker, reason, isHung) => this.#vacate(worker, reason, isHung),
+      onLost: (worker, reason, cause) => this.#vacate(worker, reason, cause),
       onUnusable: ({ member }, error) => this.#notifyOnce(member, error.message),
     };
   }
@@ -216,11 +222,11 @@ export class RemoteSlots {
     this.#workers.delete(worker.member.name);
     worker.close(reason);
     // The batch's caller learns its fate before the slot is filled again.
-    setImmediate(() => this.#vacate(worker, reason, false));
+    setImmediate(() => this.#vacate(worker, reason, "ended"));
   }
 
   /** A standby of the pool takes the slot in the same turn, so that it never appears empty. */
-  #vacate(worker: RemoteWorker, reason: string, isHung: boolean): void {
+  #vacate(worker: RemoteWorker, reason: string, cause: LossCause): void {
     if (this.#isClosed) return;
     const rank = this.#standbys.indexOf(worker);
     if (rank >= 0) this.#standbys.splice(rank, 1);
@@ -230,6 +236,6 @@ export class RemoteSlots {
     if (next !== null) this.#standbys.splice(this.#standbys.indexOf(next), 1);
     this.#slots[slot] = next;
     if (this.#isAnnounced)
-      this.#listener.onLost(slot, `${worker.member.url}: ${reason}`, isHung, next);
+      this.#listener.onLost(slot, `${worker.member.url}: ${reason}`, cause, next);
   }
 }

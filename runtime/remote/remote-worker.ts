@@ -12,6 +12,7 @@ import {
   WorkerLostError,
 } from "../exec/models/executor.ts";
 import { oneLine } from "../exec/models/loaded-model.ts";
+import type { LossCause } from "../exec/models/scaler.ts";
 import { tensorMistake } from "../exec/tensors/host-tensors.ts";
 import {
   type BatchAnswer,
@@ -46,7 +47,7 @@ export interface RemoteWorkerListener {
   /** The worker is ready and holds its own variants. */
   readonly onJoined: (worker: RemoteWorker) => void;
   /** The worker is no longer ready; its batches have just been rejected. */
-  readonly onLost: (worker: RemoteWorker, reason: string, isHung: boolean) => void;
+  readonly onLost: (worker: RemoteWorker, reason: string, cause: LossCause) => void;
   /** The worker cannot be used; the next attempt is in `retryMs`. */
   readonly onUnusable: (worker: RemoteWorker, error: Error, retryMs: number) => void;
 }
@@ -121,7 +122,7 @@ export class RemoteWorker {
       const timed = this.#timed(batch);
       const timer = new BatchTimer(this.#options.pace, timed, (limitMs) => {
         this.#options.pace.onHung(timed);
-        this.#lose(`no answer within ${Math.round(limitMs)} ms`, true);
+        this.#lose(`no answer within ${Math.round(limitMs)} ms`, "hung");
       });
       const own: OpenBatch = { slot, timer, open: null, retry: undefined, reject };
       this.#batches.add(own);
@@ -163,9 +164,14 @@ export class RemoteWorker {
   /** Treats the worker as lost: its batches are rejected, and it must become ready again. */
   giveUp(reason: string): void {
     if (!this.isJoined) return;
-    this.#lose(reason, false);
+    this.#lose(reason, "ended");
     this.#failedAssignments++;
     this.#lookIn(retryDelayMs(this.#failedAssignments, this.#options.limits));
+  }
+
+  /** Treats the worker as lost because it fails batches that others run. */
+  retire(reason: string): void {
+    this.#lose(reason, "failing");
   }
 
   /** @param reason with which its batches are rejected. */
@@ -224,7 +230,7 @@ export class RemoteWorker {
     const words = oneLine(error);
     if (!(error instanceof ServerRefusal) || SERVER_FAULTS.has(error.status)) {
       if (error instanceof ServerRefusal && error.status === CONFLICT) this.#onConflict(words);
-      this.#lose(words, false);
+      this.#lose(words, "ended");
     } else if (BUSY.has(error.status)) {
       // The batch has not run: retry until its time is over.
       const again = () => this.#send(own, asked, resolve);
@@ -233,10 +239,9 @@ export class RemoteWorker {
       const { batch, variant } = asked;
       this.#end(own);
       const message = `${this.member.url}: ${words}`;
-      const isOnly = error.status === 400 && batch.rows === 1;
-      const rows = error.rows?.filter((row) => row < batch.rows) ?? (isOnly ? [0] : []);
+      const rows = error.rows?.filter((row) => row < batch.rows) ?? [];
       if (rows.length > 0) own.reject(new RowsRefusedError(variant.name, message, rows));
-      else own.reject(new InferenceError(variant.name, message));
+      else own.reject(new InferenceError(variant.name, message, error.status === 400));
     }
   }
 
@@ -341,20 +346,20 @@ export class RemoteWorker {
     } catch (error) {
       this.#missed++;
       const found = `${limits.missedHeartbeats} heartbeats in a row failed: ${oneLine(error)}`;
-      if (this.#missed >= limits.missedHeartbeats) this.#lose(found, false);
+      if (this.#missed >= limits.missedHeartbeats) this.#lose(found, "ended");
       return error instanceof Error ? error : new Error(String(error));
     } finally {
       this.#lookMs = performance.now() - beganMs;
     }
   }
 
-  #lose(reason: string, isHung: boolean): void {
+  #lose(reason: string, cause: LossCause): void {
     if (!this.isJoined || this.#isClosed) return;
     this.isJoined = false;
     this.#rejectAll(reason);
     this.#nameByVariant.clear();
     setImmediate(() => {
-      if (!this.#isClosed) this.#listener.onLost(this, reason, isHung);
+      if (!this.#isClosed) this.#listener.onLost(this, reason, cause);
     });
     // The worker may recover at once, as after a batch that crashed its model.
     this.#lookIn(this.#options.limits.backoffMs);

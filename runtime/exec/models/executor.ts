@@ -1,7 +1,7 @@
 /** The interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
 import type { CpuFallback } from "./model-facts.ts";
-import type { Scaler, ScalerHandlers } from "./scaler.ts";
+import type { LossCause, Scaler, ScalerHandlers } from "./scaler.ts";
 import type { WorkerDevice } from "./worker-device.ts";
 
 /**
@@ -149,6 +149,11 @@ export interface Batch {
    * counts as hung. Left out if not known.
    */
   readonly p99Ms?: number | undefined;
+  /**
+   * When the last of its queries is late, by the server's clock, ms: a batch that fails earlier
+   * runs again on another worker. Left out where it runs only once.
+   */
+  readonly deadlineMs?: number;
 }
 
 export interface BatchResult {
@@ -178,15 +183,17 @@ export interface ExecutorHandlers {
   /**
    * Called when the process of a worker slot ended, or is being killed because it hung. Its batches
    * have been rejected with WorkerLostError just before.
-   * @param isHung whether it did not answer in time; default false.
+   * @param cause default ended.
    */
-  readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
+  readonly onLost: (worker: number, reason: string, cause?: LossCause) => void;
   /**
    * Like `onLost`, but a standby has taken over the slot and can run a batch already, so batches
    * waiting for the slot can stay. If left out, `onLost` and `onReady` are called instead, one
    * right after the other.
    */
-  readonly onReplaced?: (worker: number, reason: string, isHung?: boolean) => void;
+  readonly onReplaced?: (worker: number, reason: string, cause?: LossCause) => void;
+  /** Called when a batch that failed on a worker is about to run on another. */
+  readonly onRetried?: ((worker: number, rows: number) => void) | undefined;
 }
 
 /**
@@ -223,19 +230,27 @@ export class WorkerLostError extends Error {
 }
 
 export class InferenceError extends Error {
-  constructor(variant: string, reason: string) {
+  /** Message without the variant. */
+  readonly reason: string;
+  /** Whether the worker says that the input is at fault. */
+  readonly isRefusal: boolean;
+
+  constructor(variant: string, reason: string, isRefusal = false) {
     super(`${variant}: ${reason}`);
     this.name = "InferenceError";
+    this.reason = reason;
+    this.isRefusal = isRefusal;
   }
 }
 
-/** A module refuses some rows of a batch for their content; the other rows can run again. */
+/** Some rows of a batch are at fault; the other rows can run again. */
 export class RowsRefusedError extends InferenceError {
   /** Indices into the batch, ascending, at least one. */
   readonly rows: readonly number[];
 
-  constructor(variant: string, reason: string, rows: readonly number[]) {
-    super(variant, reason);
+  /** @param isRefusal false if the model fails the rows instead of refusing their content. */
+  constructor(variant: string, reason: string, rows: readonly number[], isRefusal = true) {
+    super(variant, reason, isRefusal);
     this.name = "RowsRefusedError";
     this.rows = rows;
   }

@@ -28,6 +28,12 @@ export interface Scaler {
   release(worker: number): void;
 }
 
+/**
+ * Why a worker was lost: its process ended, it did not answer in time, or it failed batches that
+ * other workers ran.
+ */
+export type LossCause = "ended" | "hung" | "failing";
+
 export interface ScalerHandlers {
   /** Called when variants can be assigned: at the start, and again after the worker was lost. */
   readonly onReady: (worker: number) => void;
@@ -45,7 +51,7 @@ export interface ScalerHandlers {
    * Called when a worker's process ended by itself; its batch, if any, has been rejected just
    * before.
    */
-  readonly onLost: (worker: number, reason: string, isHung?: boolean) => void;
+  readonly onLost: (worker: number, reason: string, cause?: LossCause) => void;
 }
 
 /** Whether a core count is valid. More than the machine has gain nothing, but do no harm. */

@@ -16,6 +16,7 @@ import {
   type VariantModel,
   warmCoresOf,
 } from "../models/executor.ts";
+import type { LossCause } from "../models/scaler.ts";
 import { isCoreCount } from "../models/scaler.ts";
 import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
@@ -155,7 +156,7 @@ class AssignedPool implements AssignedProcessExecutor {
         onStarted,
         onFacts: onModelFacts,
         onResized: (cores) => handlers.onResized?.(slot, cores),
-        onLost: (reason, isHealthy, isHung) => this.#onLost(slot, reason, isHealthy, isHung),
+        onLost: (reason, isHealthy, cause) => this.#onLost(slot, reason, isHealthy, cause),
       };
       const takeSpare = () => this.#sparesOf(slot)?.take() ?? null;
       return new WorkerSlot(slot, setup, limits, own, listener, takeSpare);
@@ -189,6 +190,10 @@ class AssignedPool implements AssignedProcessExecutor {
     return this.#slotAt(slot).run(batch, onComputed);
   }
 
+  recycle(slot: number, reason: string): void {
+    this.#slotAt(slot).recycle(reason);
+  }
+
   pids() {
     const standbys = [...this.#spares.values()].flatMap((spares) => spares.pids);
     return { slots: this.#slots.map(({ pid }) => pid), standbys };
@@ -219,10 +224,10 @@ class AssignedPool implements AssignedProcessExecutor {
     return slot;
   }
 
-  #onLost(slot: number, reason: string, isHealthy: boolean, isHung: boolean): void {
+  #onLost(slot: number, reason: string, isHealthy: boolean, cause: LossCause): void {
     const failures = isHealthy ? 0 : (this.#failures[slot] ?? 0) + 1;
     this.#failures[slot] = failures;
-    this.#handlers.onLost(slot, reason, isHung);
+    this.#handlers.onLost(slot, reason, cause);
     if (isHealthy) this.#announce(slot);
     // A listener may have closed the executor.
     else if (this.#closing === null) {

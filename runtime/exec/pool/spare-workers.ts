@@ -148,7 +148,7 @@ class Spare {
           own.onReady(worker);
         },
         onFacts: own.onFacts,
-        onLost: (worker, reason, isHung) => this.heir?.onLost?.(worker, reason, isHung),
+        onLost: (worker, reason, cause) => this.heir?.onLost?.(worker, reason, cause),
         onEnd: (worker, reason) => {
           own.onEnd(worker, reason);
           this.heir?.onEnd(worker, reason);

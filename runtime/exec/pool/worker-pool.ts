@@ -16,6 +16,7 @@ import {
   WorkerLostError,
 } from "../models/executor.ts";
 import type { ModelFacts } from "../models/model-facts.ts";
+import type { LossCause } from "../models/scaler.ts";
 import { deviceKey, distinctDevices, type WorkerDevice } from "../models/worker-device.ts";
 import { type WorkerListener, WorkerProcess } from "../process/worker-process.ts";
 
@@ -25,6 +26,8 @@ export interface ProcessExecutor extends Executor {
     readonly slots: readonly (number | undefined)[];
     readonly standbys: readonly number[];
   };
+  /** Replaces the worker of a slot, which is then lost because of failing batches. */
+  recycle(worker: number, reason: string): void;
 }
 
 export interface ProcessExecutorHandlers extends ExecutorHandlers {
@@ -146,6 +149,10 @@ class WorkerPool implements ProcessExecutor {
     return worker.run(slot, batch, undefined, onComputed);
   }
 
+  recycle(slot: number, reason: string): void {
+    this.#slots[slot]?.retire(reason);
+  }
+
   pids() {
     return {
       slots: this.#slots.map((worker) => worker?.pid),
@@ -186,7 +193,7 @@ class WorkerPool implements ProcessExecutor {
           resolve();
         },
         onFacts: this.#handlers.onModelFacts,
-        onLost: (lost, reason, isHung) => this.#onLost(lost, reason, isHung),
+        onLost: (lost, reason, cause) => this.#onLost(lost, reason, cause),
         onEnd: (ended, reason) => {
           this.#alive.delete(ended);
           if (ended.phase === "starting") reject(new Error(reason));
@@ -213,7 +220,7 @@ class WorkerPool implements ProcessExecutor {
     }
   }
 
-  #onLost(worker: WorkerProcess, reason: string, isHung: boolean): void {
+  #onLost(worker: WorkerProcess, reason: string, cause: LossCause): void {
     if (this.#closing !== null) return;
     const slot = this.#slots.indexOf(worker);
     if (slot < 0) {
@@ -221,7 +228,7 @@ class WorkerPool implements ProcessExecutor {
       assert(rank >= 0, "a worker that was ready has a slot or stands by");
       this.#standbys.splice(rank, 1);
     } else {
-      this.#vacate(slot, reason, isHung);
+      this.#vacate(slot, reason, cause);
     }
   }
 
@@ -234,7 +241,7 @@ class WorkerPool implements ProcessExecutor {
    * Gives the slot of a lost worker to a standby of its device, if there is one, in the same turn,
    * so that the slot is never seen empty. A standby that answers no ping is the last choice.
    */
-  #vacate(slot: number, reason: string, isHung: boolean): void {
+  #vacate(slot: number, reason: string, cause: LossCause): void {
     const fitting = this.#standbys.filter((worker) => this.#isOn(worker, slot));
     const standby = fitting.find(({ isSilent }) => !isSilent) ?? fitting[0];
     if (standby !== undefined) this.#standbys.splice(this.#standbys.indexOf(standby), 1);
@@ -242,9 +249,9 @@ class WorkerPool implements ProcessExecutor {
     if (!this.#announced) return;
     const { onLost, onReady, onReplaced } = this.#handlers;
     if (standby !== undefined && onReplaced !== undefined) {
-      onReplaced(slot, reason, isHung);
+      onReplaced(slot, reason, cause);
     } else {
-      onLost(slot, reason, isHung);
+      onLost(slot, reason, cause);
       if (standby !== undefined) onReady(slot);
     }
   }

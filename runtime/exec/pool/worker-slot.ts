@@ -13,6 +13,7 @@ import {
   warmCoresOf,
 } from "../models/executor.ts";
 import type { ModelFacts } from "../models/model-facts.ts";
+import type { LossCause } from "../models/scaler.ts";
 import { isCoreCount } from "../models/scaler.ts";
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
@@ -30,7 +31,7 @@ export interface WorkerSlotListener {
    * assignment.
    * @param isHealthy whether the process had been healthy.
    */
-  readonly onLost: (reason: string, isHealthy: boolean, isHung: boolean) => void;
+  readonly onLost: (reason: string, isHealthy: boolean, cause: LossCause) => void;
 }
 
 /** Variants that a worker must hold. */
@@ -140,6 +141,11 @@ export class WorkerSlot {
     }
   }
 
+  /** Ends its process, which is then lost because of failing batches. */
+  recycle(reason: string): void {
+    this.#process?.retire(reason);
+  }
+
   /** Ends every process of the slot. */
   async close(reason: string): Promise<void> {
     this.#isClosed = true;
@@ -157,12 +163,12 @@ export class WorkerSlot {
         this.#isProcessReady = true;
         this.#load(worker, this.#assigned);
       },
-      onLost: (lost, reason, isHung) => {
-        if (this.#process === lost) this.#lose(lost, reason, isHung);
+      onLost: (lost, reason, cause) => {
+        if (this.#process === lost) this.#lose(lost, reason, cause);
       },
       onEnd: (ended, reason) => {
         this.#alive.delete(ended);
-        if (this.#process === ended) this.#lose(ended, reason, false);
+        if (this.#process === ended) this.#lose(ended, reason, "ended");
       },
     };
     const worker =
@@ -255,12 +261,12 @@ export class WorkerSlot {
     process?.end("the plan needs it no more").catch(() => {});
   }
 
-  #lose(worker: WorkerProcess, reason: string, isHung: boolean): void {
+  #lose(worker: WorkerProcess, reason: string, cause: LossCause): void {
     if (this.#isClosed) return;
     this.#forgetProcess();
     this.#assigned = null;
     this.#resize = null;
-    this.#listener.onLost(reason, worker.phase === "healthy", isHung);
+    this.#listener.onLost(reason, worker.phase === "healthy", cause);
   }
 
   #forgetProcess(): void {

@@ -13,6 +13,7 @@ import {
   WorkerLostError,
 } from "../models/executor.ts";
 import type { ModelFacts } from "../models/model-facts.ts";
+import type { LossCause } from "../models/scaler.ts";
 import type { WorkerDevice } from "../models/worker-device.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { removeScratch } from "../onnx/scratch-folder.ts";
@@ -43,7 +44,7 @@ export interface WorkerListener {
    * Called once when a ready worker takes no more batches, after its open batches have failed; its
    * process may still exist.
    */
-  readonly onLost?: (worker: WorkerProcess, reason: string, isHung: boolean) => void;
+  readonly onLost?: (worker: WorkerProcess, reason: string, cause: LossCause) => void;
   /** Its process has ended. Called once, after `onLost`. */
   readonly onEnd: (worker: WorkerProcess, reason: string) => void;
 }
@@ -75,7 +76,7 @@ export class WorkerProcess {
   readonly #startMs = performance.now();
   /** Kinds of batches that an accelerator has seen. */
   readonly #seenKinds = new Set<string>();
-  #isHung = false;
+  #cause: LossCause = "ended";
   #isToldLost = false;
   /** Why it ended or will, if known; otherwise the exit status gives the reason. */
   #reason: string | null = null;
@@ -110,7 +111,7 @@ export class WorkerProcess {
     });
     this.#assigned = new AssignedLoads({
       ...{ pace: paces.loads, isOnGpu },
-      onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, true),
+      onLate: (limitMs) => this.#abort(`models not loaded within ${limitMs} ms`, "hung"),
     });
     this.#channel = socket === null ? null : this.#open(socket);
     this.#channel?.sendText(FRAME_KINDS.load, JSON.stringify(firstMessage));
@@ -172,6 +173,11 @@ export class WorkerProcess {
     if (channel === null) return Promise.reject(new Error(this.#reason ?? "it has ended"));
     channel.sendText(FRAME_KINDS.assign, JSON.stringify(holding));
     return this.#assigned.add();
+  }
+
+  /** Kills a ready worker because it fails batches that others run. */
+  retire(reason: string): void {
+    if (this.#readyMs !== null && this.#openChannel !== null) this.#abort(reason, "failing");
   }
 
   /**
@@ -250,13 +256,13 @@ export class WorkerProcess {
       pid: this.pid,
       isLoading: () => this.#assigned.isOpen,
       ping: () => this.#openChannel?.sendText(FRAME_KINDS.ping, ""),
-      onHung: (reason) => this.#abort(reason, true),
+      onHung: (reason) => this.#abort(reason, "hung"),
     });
   }
 
   /** Gives up on a worker that cannot start, is silent, or does not keep to the protocol. */
-  #abort(reason: string, isHung = false): void {
-    if (this.#reason === null) this.#isHung = isHung;
+  #abort(reason: string, cause: LossCause = "ended"): void {
+    if (this.#reason === null) this.#cause = cause;
     this.#cutOff(reason);
     this.#end.kill();
     setImmediate(() => this.#reportLost());
@@ -265,7 +271,7 @@ export class WorkerProcess {
   #reportLost(): void {
     if (this.#isToldLost || this.#readyMs === null) return;
     this.#isToldLost = true;
-    this.#listener.onLost?.(this, this.#reason ?? "", this.#isHung);
+    this.#listener.onLost?.(this, this.#reason ?? "", this.#cause);
   }
 
   #cutOff(reason: string): void {

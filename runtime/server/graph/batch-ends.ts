@@ -106,12 +106,13 @@ export class BatchEnds {
   }
 
   /** Fails the requests of rows that are at fault; the others of the batch wait again. */
-  refuseRows({ queries }: RunningBatch, { rows, message }: RowsRefusedError): void {
+  refuseRows({ queries }: RunningBatch, { rows, message, isRefusal }: RowsRefusedError): void {
     const { slots, requests } = this.#options;
     const nowMs = this.#options.nowMs();
     for (const row of rows) {
       const slot = queries[row];
-      if (slot !== undefined) requests.fail(slots.free(slot).request, "refused", message);
+      if (slot !== undefined)
+        requests.fail(slots.free(slot).request, isRefusal ? "refused" : "inference", message);
     }
     for (const [row, slot] of queries.entries()) {
       if (rows.includes(row)) continue;

@@ -5,6 +5,7 @@ import type { Bundle } from "../../bundle/schema.ts";
 import { pathTimesOf } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { AssignedExecutor, AssignedExecutorHandlers } from "../../exec/models/executor.ts";
+import type { LossCause } from "../../exec/models/scaler.ts";
 import { ArrivalCounts } from "../measures/arrival-counts.ts";
 import { promisedNow } from "../measures/promised-now.ts";
 import { ServiceTimes } from "../measures/service-times.ts";
@@ -62,8 +63,8 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     const observation = { observer, recorder, times, path };
     const scheduler = new PipelineScheduler({ ...pipeline, ...observation, maxPending, nowMs });
     this.#scheduler = scheduler;
-    const onLost = (worker: number, reason: string, isHung?: boolean) => {
-      scheduler.onWorkerLost(worker, reason, isHung);
+    const onLost = (worker: number, reason: string, cause?: LossCause) => {
+      scheduler.onWorkerLost(worker, reason, cause);
       onWorkerLost(worker, reason);
     };
     let settleStarted: () => void = () => {};
@@ -78,8 +79,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
       },
       onResized: (worker) => scheduler.onResized(worker),
       onLost,
-      onReplaced: (worker, reason, isHung) => {
-        onLost(worker, reason, isHung);
+      onRetried: (_, rows) => this.metrics.onQueryRetried(rows),
+      onReplaced: (worker, reason, cause) => {
+        onLost(worker, reason, cause);
         scheduler.onWorkerReady(worker);
       },
     };

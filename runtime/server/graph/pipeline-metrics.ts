@@ -3,6 +3,7 @@
 import { Histogram, head, line, type MetricLine, metric } from "../../base/exposition.ts";
 import { applicationLines, taskWorkerLines, workerLines } from "../../base/metric-families.ts";
 import { DROP_LATE, DROP_NO_WORKER, DROP_QUEUE_FULL } from "../../core/command-buffer.ts";
+import type { LossCause } from "../../exec/models/scaler.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../metrics/histogram-bounds.ts";
 import { LossCounts } from "../metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../metrics/promise-lines.ts";
@@ -118,12 +119,12 @@ export class PipelineMetrics extends RequestMetrics implements PipelineObserver 
     counters.sent += count;
   }
 
-  onWorkerLost(isHung: boolean): void {
-    this.#losses.onWorkerLost(isHung);
+  onWorkerLost(cause: LossCause): void {
+    this.#losses.onWorkerLost(cause);
   }
 
-  onQueryRetried(): void {
-    this.#losses.queriesRetried++;
+  onQueryRetried(queries = 1): void {
+    this.#losses.queriesRetried += queries;
   }
 
   lines(gauges: PipelineGauges): MetricLine[] {

@@ -1,4 +1,5 @@
 /** Events from which the metrics of a pipeline are computed. */
+import type { LossCause } from "../../exec/models/scaler.ts";
 import type { BatchTimes } from "../requests/request.ts";
 
 export interface PipelineObserver {
@@ -13,8 +14,7 @@ export interface PipelineObserver {
   onRowsDone(outcome: RowsOutcome, rows: number, accuracy?: number): void;
   /** @param variant among those of all tasks. */
   onFanout(variant: number, childTask: number, count: number): void;
-  /** @param isHung whether it did not answer in time. */
-  onWorkerLost(isHung: boolean): void;
+  onWorkerLost(cause: LossCause): void;
   /** Called when a query whose worker was lost waits again. */
   onQueryRetried(): void;
 }

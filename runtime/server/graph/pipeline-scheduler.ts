@@ -4,6 +4,7 @@ import type { PathTimes } from "../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../core/load-share.ts";
 import type { PaceMonitor } from "../../core/pace.ts";
 import { type AssignedExecutor, WorkerLostError } from "../../exec/models/executor.ts";
+import type { LossCause } from "../../exec/models/scaler.ts";
 import type { ServiceTimes } from "../measures/service-times.ts";
 import { type BatchOwner, BatchRuns, pacedMs } from "../requests/batch-runs.ts";
 import type { RequestRows, Submission } from "../requests/request.ts";
@@ -171,11 +172,11 @@ export class PipelineScheduler {
     this.#carryOut(this.#dispatcher.onResized(worker, nowMs), nowMs);
   }
 
-  onWorkerLost(worker: number, reason: string, isHung = false): void {
+  onWorkerLost(worker: number, reason: string, cause: LossCause = "ended"): void {
     if (!this.#models.isUp(worker)) return;
     const nowMs = this.#now();
     this.#models.down(worker);
-    this.#options.observer.onWorkerLost(isHung);
+    this.#options.observer.onWorkerLost(cause);
     const batches = this.#runs.takeAll(worker);
     this.#carryOut(this.#dispatcher.onWorkerLost(worker, nowMs), nowMs);
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
@@ -232,7 +233,7 @@ export class PipelineScheduler {
   }
 
   #run(batch: RunningBatch): void {
-    const { worker, variant, rows } = batch;
+    const { worker, variant, rows, deadlineMs } = batch;
     // The worker was lost while an earlier command was executed.
     if (!this.#runs.isComputing(batch)) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
@@ -243,7 +244,7 @@ export class PipelineScheduler {
     const cores = this.#models.leastCores(worker);
     const p99Ms = pacedMs(p99MsOf?.(variant, rows, worker, cores), batch);
     batch.kind = kindOf?.(worker, cores) ?? 0;
-    const batchOf = { variant, rows, inputs, p99Ms };
+    const batchOf = { variant, rows, inputs, p99Ms, deadlineMs };
     this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));
     for (const { request } of queries) {
       if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;

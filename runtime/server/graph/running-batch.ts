@@ -7,7 +7,10 @@ import type { PipelineCommand } from "./pipeline-recording.ts";
 import type { PipelineQuery } from "./requests/pipeline-request.ts";
 import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
-export interface RunningBatch extends StartedBatch, OpenBatch {}
+export interface RunningBatch extends StartedBatch, OpenBatch {
+  /** Latest deadline of its queries. */
+  readonly deadlineMs: number;
+}
 
 type StartCommand = Extract<PipelineCommand, { readonly kind: "start-batch" }>;
 
@@ -23,11 +26,13 @@ export function startedBatch(
   monitor?: PaceMonitor,
 ): RunningBatch {
   let earliestMs = Number.POSITIVE_INFINITY;
+  let latestMs = Number.NEGATIVE_INFINITY;
   for (const query of queries) {
     query.variant = variant;
     const { request } = query;
     if (Number.isNaN(request.startMs)) request.startMs = nowMs;
     earliestMs = Math.min(earliestMs, request.deadlineMs);
+    latestMs = Math.max(latestMs, request.deadlineMs);
   }
   const { name: variantName, task } = at(variants, variant);
   return {
@@ -39,6 +44,7 @@ export function startedBatch(
     rows: slots.length,
     queued,
     slackMs: earliestMs - nowMs,
+    deadlineMs: latestMs,
     ...paceFields(worker, monitor),
     queries: slots,
     startMs: nowMs,

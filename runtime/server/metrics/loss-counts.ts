@@ -1,14 +1,14 @@
-/** Counts the workers that were lost, and the queries that were tried again after it. */
+/** Counts the workers that were lost, and the queries that were retried on another. */
 import { type MetricLine, metric } from "../../base/exposition.ts";
 import { lostWorkerLines } from "../../base/metric-families.ts";
+import type { LossCause } from "../../exec/models/scaler.ts";
 
 export class LossCounts {
   queriesRetried = 0;
-  readonly #lost = { ended: 0, hung: 0 };
+  readonly #lost = { ended: 0, hung: 0, failing: 0 };
 
-  /** @param isHung whether it did not answer in time. */
-  onWorkerLost(isHung: boolean): void {
-    this.#lost[isHung ? "hung" : "ended"]++;
+  onWorkerLost(cause: LossCause): void {
+    this.#lost[cause]++;
   }
 
   lines(): MetricLine[] {
@@ -17,7 +17,7 @@ export class LossCounts {
       ...metric(
         "stratagem_queries_retried_total",
         "counter",
-        "Queries retried after the loss of their worker",
+        "Queries retried because their worker was lost, or failed their batch",
         this.queriesRetried,
       ),
     ];

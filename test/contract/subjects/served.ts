@@ -64,7 +64,7 @@ export function assignedWorkers(
     },
     async hang() {
       const worker = executor?.held[0]?.worker ?? -1;
-      executor?.lose(worker, true);
+      executor?.lose(worker, "hung");
       executor?.handlers.onReady(worker);
       while ((executor?.loading.length ?? 0) > 0) executor?.load();
     },

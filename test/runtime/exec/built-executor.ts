@@ -93,6 +93,7 @@ export async function startedExecutor(
     run: (...args) => executor.run(...args),
     close: () => executor.close(),
     pids: () => executor.pids(),
+    recycle: (...args) => executor.recycle(...args),
     nextEvent: async () => told.shift() ?? new Promise((resolve) => waiting.push(resolve)),
     pidOf: (worker) => {
       const pid = executor.pids().slots[worker];

@@ -1,5 +1,6 @@
 /** Workers that are stopped: while they run, while they wait, and in reserve. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { LossCause } from "../../../runtime/exec/models/scaler.ts";
 import { startedAssigned } from "./built-assigned.ts";
 import {
   countingRows,
@@ -35,10 +36,10 @@ describe("a stopped worker", () => {
   });
 
   test("is reported as hung, a killed one is not", async () => {
-    const reported: (boolean | undefined)[] = [];
+    const reported: (LossCause | undefined)[] = [];
     let tell = (): void => {};
-    const onReplaced = (_slot: number, _reason: string, isHung?: boolean) => {
-      reported.push(isHung);
+    const onReplaced = (_slot: number, _reason: string, cause?: LossCause) => {
+      reported.push(cause);
       tell();
     };
     const executor = await started({ standbyCount: 2 }, LIMITS, { onReplaced });
@@ -53,7 +54,7 @@ describe("a stopped worker", () => {
       await expect(executor.run(0, { ...ONE_ROW, p99Ms })).rejects.toThrow();
       await replaced;
     }
-    expect(reported).toEqual([true, false]);
+    expect(reported).toEqual(["hung", "ended"]);
   });
 
   test("that has nothing to do is found by pings", async () => {

@@ -9,6 +9,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../../runtime/exec/models/executor.ts";
+import type { LossCause } from "../../../runtime/exec/models/scaler.ts";
 import {
   type RamsisApplicationOptions,
   ramsisApplication,
@@ -121,9 +122,9 @@ export class FakeExecutor implements Executor {
   }
 
   /** As `lose`, but a standby takes the place. */
-  replace(isHung = false): void {
+  replace(cause: LossCause = "ended"): void {
     const worker = this.#rejectAll();
-    this.handlers.onReplaced?.(worker, "killed", isHung);
+    this.handlers.onReplaced?.(worker, "killed", cause);
   }
 
   /** Rejects every batch of the worker of the oldest one. */

@@ -5,6 +5,7 @@ import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { ArrivalCounts } from "../../../server/measures/arrival-counts.ts";
 import { poolOfWorker, stageCells } from "../../../server/measures/profiled-cells.ts";
@@ -96,15 +97,16 @@ export class AccordionEndpoint implements Endpoint {
       driver.onWorkerReady(worker);
       if (this.isReady) settleStarted();
     };
-    const onLost = (worker: number, reason: string, isHung?: boolean) => {
-      driver.onWorkerLost(worker, isHung);
+    const onLost = (worker: number, reason: string, cause?: LossCause) => {
+      driver.onWorkerLost(worker, cause);
       onWorkerLost(worker, reason);
     };
     this.handlers = {
       onReady,
       onLost,
-      onReplaced: (worker, reason, isHung) => {
-        driver.onWorkerReplaced(worker, isHung);
+      onRetried: (_, rows) => this.#metrics.onQueryRetried(rows),
+      onReplaced: (worker, reason, cause) => {
+        driver.onWorkerReplaced(worker, cause);
         onWorkerLost(worker, reason);
       },
     };

@@ -3,6 +3,7 @@ import { assert } from "../../../core/assert.ts";
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { LoadMonitor } from "../../../core/load-monitor.ts";
 import type { Batch, BatchResult, Executor } from "../../../exec/models/executor.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import { at } from "../../../server/graph/signature/pipeline-signature.ts";
 import type { ServiceTimes } from "../../../server/measures/service-times.ts";
 import {
@@ -142,16 +143,16 @@ export class AccordionDriver {
    * Handles the loss of a worker: its query goes on as the scheduler decides, or waits again
    * without a decision.
    */
-  onWorkerLost(worker: number, isHung = false): void {
-    this.#lose(worker, isHung, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
+  onWorkerLost(worker: number, cause: LossCause = "ended"): void {
+    this.#lose(worker, cause, (nowMs) => this.#recorded.onPlaceLost(worker, nowMs));
   }
 
   /** Handles the loss of a worker whose place another has taken. */
-  onWorkerReplaced(worker: number, isHung = false): void {
+  onWorkerReplaced(worker: number, cause: LossCause = "ended"): void {
     const place = at(this.#places, worker);
     if (!place.isUp) this.onWorkerReady(worker);
     else {
-      this.#lose(worker, isHung, (nowMs) => {
+      this.#lose(worker, cause, (nowMs) => {
         place.up();
         return this.#recorded.onPlaceReplaced(worker, nowMs);
       });
@@ -160,14 +161,14 @@ export class AccordionDriver {
 
   #lose(
     worker: number,
-    isHung: boolean,
+    cause: LossCause,
     tell: (nowMs: number) => readonly AccordionCommand[],
   ): void {
     const place = at(this.#places, worker);
     if (!place.isUp || this.#isClosed) return;
     const nowMs = this.#now();
     place.down();
-    this.#observer.onWorkerLost(isHung);
+    this.#observer.onWorkerLost(cause);
     const run = this.#runByQuery.find((one) => one?.has(place));
     const commands = tell(nowMs);
     const ofRun = commands.filter(({ query }) => query === run?.query);

@@ -7,6 +7,7 @@ import {
   scalingLines,
   workerLines,
 } from "../../../base/metric-families.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import { at } from "../../../server/graph/signature/pipeline-signature.ts";
 import { SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
@@ -99,12 +100,12 @@ export class AccordionMetrics implements AccordionObserver {
     at(this.#models, model).rows[outcome] += rows;
   }
 
-  onWorkerLost(isHung: boolean): void {
-    this.#losses.onWorkerLost(isHung);
+  onWorkerLost(cause: LossCause): void {
+    this.#losses.onWorkerLost(cause);
   }
 
-  onQueryRetried(): void {
-    this.#losses.queriesRetried++;
+  onQueryRetried(queries = 1): void {
+    this.#losses.queriesRetried += queries;
   }
 
   lines(gauges: AccordionGauges): MetricLine[] {

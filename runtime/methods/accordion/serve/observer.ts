@@ -1,4 +1,6 @@
 /** Events that the metrics of execution places are made of. */
+import type { LossCause } from "../../../exec/models/scaler.ts";
+
 export interface AccordionObserver {
   /** Called when a query begins. @param slackMs time to its deadline; negative if it has passed. */
   onStart(model: number, places: number, slackMs: number): void;
@@ -10,8 +12,7 @@ export interface AccordionObserver {
   onQueryDone(model: number, rows: number, ranMs: number): void;
   /** Called with all rows of a request, which have the same outcome. */
   onRowsDone(model: number, outcome: RowsOutcome, rows: number): void;
-  /** @param isHung whether it did not answer in time. */
-  onWorkerLost(isHung: boolean): void;
+  onWorkerLost(cause: LossCause): void;
   /** Called when a query goes on, or waits, after it lost a place. */
   onQueryRetried(): void;
 }

@@ -134,7 +134,15 @@ class Seat implements Tenant {
     const values = names.map((name) => kept(instance, name));
     const inputs = values.map(({ bytes, stayed }) => (stayed === undefined ? [bytes] : []));
     const stayed = values.map((value) => value.stayed);
-    const batch = { variant, rows: 1, inputs, p99Ms, ...(stays.size === 0 ? {} : { stays }) };
+    const { deadlineMs } = this.#run.request;
+    const batch = {
+      variant,
+      rows: 1,
+      inputs,
+      p99Ms,
+      deadlineMs,
+      ...(stays.size === 0 ? {} : { stays }),
+    };
     const isElsewhere = stayed.some((one) => one !== undefined);
     this.place.run(this, isElsewhere ? { ...batch, stayed } : batch);
   }

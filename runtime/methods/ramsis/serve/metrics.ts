@@ -1,6 +1,7 @@
 /** Counters of a running server of one model endpoint, and their text for Prometheus. */
 import { Histogram, head, line, type MetricLine, metric } from "../../../base/exposition.ts";
 import { applicationLines, workerLines } from "../../../base/metric-families.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import { BATCH_BOUNDS, SLACK_BOUNDS_SECONDS } from "../../../server/metrics/histogram-bounds.ts";
 import { LossCounts } from "../../../server/metrics/loss-counts.ts";
 import { type Promised, promiseLines } from "../../../server/metrics/promise-lines.ts";
@@ -89,12 +90,12 @@ export class Metrics extends RequestMetrics implements SchedulerObserver {
     }
   }
 
-  onWorkerLost(isHung: boolean): void {
-    this.#losses.onWorkerLost(isHung);
+  onWorkerLost(cause: LossCause): void {
+    this.#losses.onWorkerLost(cause);
   }
 
-  onQueryRetried(): void {
-    this.#losses.queriesRetried++;
+  onQueryRetried(queries = 1): void {
+    this.#losses.queriesRetried += queries;
   }
 
   onGenerationDone(outcome: GenerationOutcome): void {

@@ -4,6 +4,7 @@ import { assert } from "../../../core/assert.ts";
 import { DROP_LATE, DROP_NO_WORKER } from "../../../core/command-buffer.ts";
 import type { PathTimes } from "../../../core/decision-slo.ts";
 import { ANY_VARIANT, sameVariant } from "../../../core/wanted-variant.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import {
   type BatchTimes,
   GIVEN_UP,
@@ -24,8 +25,7 @@ export interface SchedulerObserver {
   onQueryDropped(sloClass: number): void;
   /** @param isLate whether its answer came after its deadline. @param variant that answered. */
   onQueryAnswered(isLate: boolean, sloClass: number, variant: number): void;
-  /** @param isHung whether it did not answer in time. */
-  onWorkerLost(isHung: boolean): void;
+  onWorkerLost(cause: LossCause): void;
   /** Called when a row whose worker was lost waits again. */
   onQueryRetried(): void;
 }

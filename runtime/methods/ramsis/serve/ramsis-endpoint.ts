@@ -114,12 +114,13 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
         scheduler.onWorkerReady(worker);
         if (this.isReady) settleStarted();
       },
-      onLost: (worker, reason, isHung) => {
-        scheduler.onWorkerLost(worker, reason, isHung);
+      onLost: (worker, reason, cause) => {
+        scheduler.onWorkerLost(worker, reason, cause);
         onWorkerLost(worker, reason);
       },
-      onReplaced: (worker, reason, isHung) => {
-        scheduler.onWorkerReplaced(worker, reason, isHung);
+      onRetried: (_, rows) => this.metrics.onQueryRetried(rows),
+      onReplaced: (worker, reason, cause) => {
+        scheduler.onWorkerReplaced(worker, reason, cause);
         onWorkerLost(worker, reason);
       },
     };

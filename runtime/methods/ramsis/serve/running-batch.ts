@@ -22,7 +22,10 @@ import type {
 } from "./open-requests.ts";
 import type { RecordedDispatcher, StartCommand, TableCommand } from "./recorded-dispatcher.ts";
 
-export interface RunningBatch extends BatchStart, OpenBatch {}
+export interface RunningBatch extends BatchStart, OpenBatch {
+  /** Latest deadline of its rows. */
+  readonly deadlineMs: number;
+}
 
 /**
  * Its rows are of that variant from now on, and their requests have begun.
@@ -36,10 +39,12 @@ export function startedBatch(
   monitor?: PaceMonitor,
 ): RunningBatch {
   let earliestMs = Number.POSITIVE_INFINITY;
+  let latestMs = Number.NEGATIVE_INFINITY;
   for (const { request, row } of rows) {
     request.variantByRow[row] = variant;
     if (!(request.startMs <= nowMs)) request.startMs = nowMs;
     earliestMs = Math.min(earliestMs, request.deadlineMs);
+    latestMs = Math.max(latestMs, request.deadlineMs);
   }
   return {
     worker,
@@ -49,6 +54,7 @@ export function startedBatch(
     rows: queries.length,
     queued,
     slackMs: earliestMs - nowMs,
+    deadlineMs: latestMs,
     ...paceFields(worker, monitor),
     queries,
     startMs: nowMs,
@@ -128,7 +134,10 @@ export class BatchEnds {
   }
 
   /** Fails the requests of rows that are at fault; the others of the batch wait again. */
-  refuseRows({ queries, variant }: RunningBatch, { rows, message }: RowsRefusedError): void {
+  refuseRows(
+    { queries, variant }: RunningBatch,
+    { rows, message, isRefusal }: RowsRefusedError,
+  ): void {
     const { slots, requests } = this.#options;
     const nowMs = this.#options.nowMs();
     for (const place of rows) {
@@ -136,7 +145,7 @@ export class BatchEnds {
       if (query === undefined) continue;
       const { request, row } = slots.free(query);
       const where = request.rows > 1 ? ` (row ${row} of the request)` : "";
-      requests.fail(request, "refused", message + where);
+      requests.fail(request, isRefusal ? "refused" : "inference", message + where);
     }
     for (const [place, query] of queries.entries()) {
       if (rows.includes(place)) continue;

@@ -5,6 +5,7 @@ import { pathTimesOf } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { type Executor, WorkerLostError } from "../../../exec/models/executor.ts";
+import type { LossCause } from "../../../exec/models/scaler.ts";
 import type { ServiceTimes } from "../../../server/measures/service-times.ts";
 import { type BatchOwner, BatchRuns, pacedMs } from "../../../server/requests/batch-runs.ts";
 import type { RequestRows, RowAnswer, Submission } from "../../../server/requests/request.ts";
@@ -144,12 +145,12 @@ export class Scheduler {
     this.#carryOut(this.#dispatcher.onWorkerReady(worker, nowMs), nowMs);
   }
 
-  onWorkerLost(worker: number, reason: string, isHung = false): void {
+  onWorkerLost(worker: number, reason: string, cause: LossCause = "ended"): void {
     // A worker may also end while it starts; the dispatcher has not heard of that one.
     if (this.#isUp[worker] !== true) return;
     const nowMs = this.#now();
     this.#isUp[worker] = false;
-    this.#options.observer?.onWorkerLost(isHung);
+    this.#options.observer?.onWorkerLost(cause);
     const batches = this.#runs.takeAll(worker);
     this.#carryOut(this.#dispatcher.onWorkerLost(worker, nowMs), nowMs);
     this.#loseBatches(batches, new WorkerLostError(worker, reason));
@@ -159,9 +160,9 @@ export class Scheduler {
    * Called when a standby has taken the place of a lost worker. For the dispatcher only the running
    * batch is over: queries that wait for the place stay there.
    */
-  onWorkerReplaced(worker: number, reason: string, isHung = false): void {
+  onWorkerReplaced(worker: number, reason: string, cause: LossCause = "ended"): void {
     if (this.#isUp[worker] !== true) return;
-    this.#options.observer?.onWorkerLost(isHung);
+    this.#options.observer?.onWorkerLost(cause);
     const isBusy = this.#runs.isBusy(worker);
     const batches = this.#runs.takeAll(worker);
     this.#runs.onFresh(worker);
@@ -221,7 +222,7 @@ export class Scheduler {
   }
 
   #run(batch: RunningBatch): void {
-    const { worker, variant, rows } = batch;
+    const { worker, variant, rows, deadlineMs } = batch;
     // Its worker was lost while an earlier command was carried out.
     if (!this.#runs.isComputing(batch)) return;
     assert(this.#executor !== undefined, "workers are ready once there is an executor");
@@ -234,7 +235,7 @@ export class Scheduler {
     const bucket = signature.axes === undefined ? 0 : (own[0]?.request.sloClass ?? 0);
     const p99Ms = pacedMs(p99MsOf?.(variant, rows, bucket), batch);
     batch.kind = bucket;
-    const batchOf = { variant, rows, inputs, p99Ms, ...(bucket > 0 ? { bucket } : {}) };
+    const batchOf = { variant, rows, inputs, p99Ms, deadlineMs, ...(bucket > 0 ? { bucket } : {}) };
     this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));
     for (const { request } of own) {
       if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;

@@ -43,7 +43,7 @@ function openPlaces(): FakeWorkers {
       for (const place of PLACES) await executor?.lose(place);
     },
     async hang() {
-      await executor?.replace(executor.held[0]?.worker ?? -1, true);
+      await executor?.replace(executor.held[0]?.worker ?? -1, "hung");
     },
     p99sMs: () => executor?.held.map(({ batch }) => batch.p99Ms) ?? [],
     runningCount: () => executor?.held.length ?? 0,

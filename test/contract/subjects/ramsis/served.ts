@@ -41,7 +41,7 @@ function openWorkers(): FakeWorkers {
       for (const worker of WORKERS) executor?.handlers.onLost(worker, "killed");
     },
     async hang() {
-      executor?.replace(true);
+      executor?.replace("hung");
     },
     p99sMs: () => executor?.held.map(({ batch }) => batch.p99Ms) ?? [],
     runningCount: () => executor?.held.length ?? 0,

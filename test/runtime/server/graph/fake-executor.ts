@@ -7,6 +7,7 @@ import {
   RowsRefusedError,
   WorkerLostError,
 } from "../../../../runtime/exec/models/executor.ts";
+import type { LossCause } from "../../../../runtime/exec/models/scaler.ts";
 import { FACTORS, type SceneRow } from "./served-pipeline.ts";
 
 interface Held {
@@ -110,7 +111,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   }
 
   /** Ends a worker, and its batches if it has any. */
-  lose(worker: number, isHung = false): void {
+  lose(worker: number, cause: LossCause = "ended"): void {
     for (;;) {
       const index = this.held.findIndex((held) => held.worker === worker);
       if (index < 0) break;
@@ -118,7 +119,7 @@ export class FakeAssignedExecutor implements AssignedExecutor {
     }
     this.#stopLoading(worker);
     this.#variants.delete(worker);
-    this.handlers.onLost(worker, "killed", isHung);
+    this.handlers.onLost(worker, "killed", cause);
   }
 
   take(index = 0): Held {

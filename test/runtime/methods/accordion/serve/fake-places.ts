@@ -11,6 +11,7 @@ import {
   InferenceError,
   WorkerLostError,
 } from "../../../../../runtime/exec/models/executor.ts";
+import type { LossCause } from "../../../../../runtime/exec/models/scaler.ts";
 import {
   type AccordionBundleSketch,
   type AccordionModelSketch,
@@ -161,9 +162,9 @@ export class FakePlaces implements Executor {
   }
 
   /** As `lose`, but a standby takes the place. */
-  async replace(worker: number, isHung = false): Promise<void> {
+  async replace(worker: number, cause: LossCause = "ended"): Promise<void> {
     this.#reject(worker);
-    this.handlers.onReplaced?.(worker, "killed", isHung);
+    this.handlers.onReplaced?.(worker, "killed", cause);
     await settled();
   }
 

@@ -1,0 +1,156 @@
+/** Servers one of whose workers fails its batches at once, by every method. */
+import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { startStratagem, urlOf } from "../support/run-cli.ts";
+
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+async function started(...args: string[]): Promise<string> {
+  const child = startStratagem(...args);
+  ends.push(() => child.kill("SIGKILL"));
+  return urlOf(child);
+}
+
+type Failure = (response: ServerResponse) => void;
+
+const FAILURES: Readonly<Record<string, Failure>> = {
+  "with 500": (response) => response.writeHead(500).end('{"error":"broken"}'),
+  "with 400": (response) => response.writeHead(400).end('{"error":"broken"}'),
+  "with 301": (response) => response.writeHead(301, { location: "/elsewhere" }).end(),
+  "with no tensors": (response) => response.writeHead(200).end('{"outputs":[]}'),
+  "with a wrong shape": (response) => {
+    const outputs = [{ name: "y", datatype: "FP32", shape: [7, 3], data: new Array(21).fill(0) }];
+    response.writeHead(200).end(JSON.stringify({ model_name: "small", outputs }));
+  },
+  "with no JSON": (response) => response.writeHead(200).end("<html>"),
+  "by closing the connection": (response) => response.destroy(),
+};
+
+/** A worker's own server between it and the front end: it fails batches on demand. */
+class Failing {
+  failure: Failure | null = null;
+  failed = 0;
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async listen(): Promise<string> {
+    const server = createServer((incoming, response) => this.#onRequest(incoming, response));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    ends.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  #onRequest(incoming: IncomingMessage, response: ServerResponse): void {
+    const { method, headers, url = "" } = incoming;
+    const { failure } = this;
+    if (failure !== null && url.endsWith("/infer")) {
+      this.failed++;
+      incoming.resume().once("end", () => failure(response));
+      return;
+    }
+    const passed = request(`${this.#url}${url}`, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    passed.once("error", () => response.destroy());
+    incoming.pipe(passed);
+  }
+}
+
+interface Described {
+  readonly inputs: readonly { name: string; datatype: string; shape: readonly number[] }[];
+}
+
+async function bodyFor(url: string): Promise<{ readonly path: string; readonly body: string }> {
+  const index = await fetch(`${url}/v2/models`);
+  const { models }: { readonly models: readonly string[] } = JSON.parse(await index.text());
+  const path = `/v2/models/${models[0]}`;
+  const described: Described = JSON.parse(await (await fetch(`${url}${path}`)).text());
+  const inputs = described.inputs.map(({ name, datatype, shape }) => {
+    const sizes = shape.map((size) => (size < 0 ? 1 : size));
+    const count = sizes.reduce((product, size) => product * size, 1);
+    const half = datatype.startsWith("FP") ? 0.5 : 128;
+    return { name, datatype, shape: sizes, data: new Array<number>(count).fill(half) };
+  });
+  return { path: `${url}${path}/infer`, body: JSON.stringify({ inputs }) };
+}
+
+/** Statuses of requests, one after the other. */
+async function statusesOf(url: string, count: number): Promise<Map<number, number>> {
+  const { path, body } = await bodyFor(url);
+  const statuses = new Map<number, number>();
+  for (let sent = 0; sent < count; sent++) {
+    const { status } = await fetch(path, { method: "POST", body });
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  }
+  return statuses;
+}
+
+async function metric(url: string, start: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line.startsWith(start));
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** A front end over agents, the first of which fails on demand. */
+async function site(policy: string, workerCount: number, folder = `models/${policy}`) {
+  const models = ["--models", folder];
+  const agent = ["worker", "--http", "127.0.0.1:0", "--json", ...models];
+  const urls: string[] = [];
+  for (let worker = 0; worker < workerCount; worker++) urls.push(await started(...agent));
+  const failing = new Failing(urls[0] ?? "");
+  urls[0] = await failing.listen();
+  const own = ["--policy", `policies/${policy}/bundle.msgpack`, "--http", "127.0.0.1:0", "--json"];
+  const rest = [...models, "--accept-other-hardware", "--no-means-check"];
+  const url = await started("serve", ...own, ...rest, "--workers", urls.join(","));
+  return { url, failing };
+}
+
+describe("a worker that fails its batches at once", () => {
+  test("takes no traffic, whatever it answers, and serves again once it is mended", async () => {
+    const { url, failing } = await site("image-classification", 2);
+    for (const [name, failure] of Object.entries(FAILURES)) {
+      failing.failure = failure;
+      failing.failed = 0;
+      const statuses = await statusesOf(url, 100);
+      expect(statuses.get(200), `${name}: ${JSON.stringify([...statuses])}`).toBe(100);
+      expect(failing.failed, name).toBeGreaterThan(0);
+      expect(failing.failed, name).toBeLessThan(20);
+      failing.failure = null;
+      await expect.poll(() => metric(url, 'stratagem_workers{state="ready"}'), POLL).toBe(2);
+      await statusesOf(url, 20);
+    }
+    expect(await metric(url, 'stratagem_workers_lost_total{reason="failing"}')).toBeGreaterThan(0);
+    expect(await metric(url, "stratagem_queries_retried_total")).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["loki", "scenes", 2],
+    ["inferline", "cascade", 6],
+    ["themis", "scaling", 2],
+    ["accordion", "malleable", 4, "policies/malleable"],
+  ])("costs %s a few requests at most", async (_, policy, workerCount, folder?: string) => {
+    const { url, failing } = await site(policy, workerCount, folder);
+    await statusesOf(url, 20);
+    failing.failure = FAILURES["with 500"] ?? null;
+    const statuses = await statusesOf(url, 200);
+    // A busy machine may refuse a request that it cannot answer in time.
+    const [answered = 0, failed = 0] = [statuses.get(200), statuses.get(500)];
+    const words = JSON.stringify([...statuses]);
+    expect(failing.failed, words).toBeLessThan(50);
+    expect(failed, words).toBeLessThanOrEqual(10);
+    expect(answered, words).toBeGreaterThan(failed);
+  });
+});
+
+const POLL = { timeout: 60_000, interval: 100 };
