@@ -53,7 +53,9 @@ async function run({ size, say }: Attack): Promise<Outcome> {
       }
     }
     const { count, within50Ms, longest } = await loopDelays(server.url, delays);
-    if (size >= LEAST_WHOLE && within50Ms < count) lost.push(`${count - within50Ms} delays of the loop above 50 ms`);
+    if (size >= LEAST_WHOLE && within50Ms < count) {
+      lost.push(`${count - within50Ms} delays of the loop above 50 ms`);
+    }
     if (size >= LEAST_WHOLE) await pause(BACK_MS);
     const { now, peak } = residentMb(server.pid);
     if (peak > before + DEFAULT_LIMITS.maxBytesInFlight / 2 ** 20 + OWN_MB) {

@@ -60,7 +60,7 @@ export const LIMITS = {
   maxInFlight: setting(
     bytes(),
     maxBytesInFlight,
-    "bytes of bodies, messages and tensors of all unanswered requests; half of it for those of a token, a quarter for those of a connection",
+    "bytes of bodies, messages and tensors of all unanswered requests; per token half of it",
   ),
   maxRows: setting(
     count({ least: 1, most: 2 ** 20 }),

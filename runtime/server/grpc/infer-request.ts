@@ -1,5 +1,6 @@
 /** An inference request of the gRPC listener, checked as those of HTTP are. */
 import type { JsonThread } from "../json/json-thread.ts";
+import { type Contents, contentBytesOf, hasContents } from "./contents/typed-contents.ts";
 import {
   gatheredInputs,
   type InferRequest,
@@ -11,7 +12,6 @@ import {
 import { VARIANT_OUTPUT } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import type { ClientSignature, ModelTensor } from "../tensors/signature.ts";
-import { type Contents, contentBytesOf, hasContents } from "./typed-contents.ts";
 import type { WireInput, WireRequest } from "./wire-request.ts";
 
 /** Maximum bytes of contents, or of strings, that are decoded on the event loop: some 5 ms. */

@@ -4,6 +4,8 @@
  */
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { JsonThread } from "../json/json-thread.ts";
+import { typedContentsOf } from "./contents/typed-answer.ts";
+import { BITS_64, BYTES, VARINT } from "./contents/wire.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
 import {
   type AnsweredOutput,
@@ -17,8 +19,6 @@ import type { ClientSignature } from "../tensors/signature.ts";
 import { copied } from "../tensors/slices.ts";
 import { lengthOf } from "../tensors/tensors.ts";
 import { joined } from "./long-message.ts";
-import { typedContentsOf } from "./typed-answer.ts";
-import { BITS_64, BYTES, VARINT } from "./wire.ts";
 
 interface GrpcResponseHead extends ResponseHead {
   /** Whether it is sent on a stream, where it is marked as the last one for its request. */

@@ -67,7 +67,7 @@ export async function inferMessage(
     if (response === undefined) throw new Error("an answer was not written");
     return response;
   } finally {
-    // Nobody reads the message any more, as with HTTP bodies.
+    // No worker reads the message, or all have answered.
     if (isFree) for (const { buffer } of read) bodyMemory.giveBack(buffer);
   }
 }

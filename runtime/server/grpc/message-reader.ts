@@ -45,7 +45,7 @@ export class MessageReader {
   #messageBytes = 0;
   #sink: ByteSink | undefined;
   #hold: ByteHold | undefined;
-  /** Memory of the whole messages that nobody has taken, in their order. */
+  /** Memory of the whole messages that no handler has taken, in their order. */
   readonly #whole: ByteHold[] = [];
   readonly #holdOf = new WeakMap<Buffer, ByteHold>();
   #token: string | undefined;

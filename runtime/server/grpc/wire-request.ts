@@ -1,8 +1,15 @@
 /** A decoded ModelInferRequest whose tensor elements are not decoded yet. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
+import {
+  BYTES,
+  eachField,
+  type TakeField,
+  VARINT,
+  WireBudget,
+  WireParameters,
+} from "./contents/wire.ts";
 import type { Fields, StatedInput } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { BYTES, eachField, type TakeField, VARINT, WireBudget, WireParameters } from "./wire.ts";
 
 export interface WireRequest {
   readonly modelName: string;

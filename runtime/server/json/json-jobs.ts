@@ -1,7 +1,7 @@
 /** Jobs on long JSON; they run the same way on the event loop and on the JSON thread. */
 import * as threads from "node:worker_threads";
-import { typedContentsOf } from "../grpc/typed-answer.ts";
-import { type Contents, contentBytesOf } from "../grpc/typed-contents.ts";
+import { typedContentsOf } from "../grpc/contents/typed-answer.ts";
+import { type Contents, contentBytesOf } from "../grpc/contents/typed-contents.ts";
 import {
   type PredictedOutput,
   parsePredictRequest,

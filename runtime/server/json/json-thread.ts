@@ -1,9 +1,12 @@
-/** Runs jobs with long JSON, or long protobuf, on a separate thread, so that they do not block the event loop. */
+/**
+ * Runs jobs with long JSON, or long protobuf, on a separate thread, so that they do not block the
+ * event loop.
+ */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
-import type { Contents } from "../grpc/typed-contents.ts";
+import type { Contents } from "../grpc/contents/typed-contents.ts";
 import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import { copied } from "../tensors/slices.ts";

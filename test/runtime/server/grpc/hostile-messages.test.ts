@@ -137,7 +137,10 @@ test.each(HOSTILE)("%s", async (_, message, details) => {
 test("a name of a megabyte is not decoded", async () => {
   const grpc = { host: "127.0.0.1", port: 0, maxStreams: 4, maxMessageBytes: 2 ** 21 };
   const { client } = await serveGrpc({ grpc });
-  const message = new BinaryWriter().tag(1, 2).bytes(Buffer.alloc(2 ** 20 + 1)).finish();
+  const message = new BinaryWriter()
+    .tag(1, 2)
+    .bytes(Buffer.alloc(2 ** 20 + 1))
+    .finish();
   await expect(client.bytes(INFER, message)).rejects.toMatchObject({
     code: status.INVALID_ARGUMENT,
     details: 'model_name: expected at most 1048576 bytes of names and parameters, got "more"',

@@ -1,8 +1,8 @@
 /** Elements in the fields of InferTensorContents, to and from row-major little-endian bytes. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { binaryOf } from "../protocol/infer-request.ts";
-import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
+import { binaryOf } from "../../protocol/infer-request.ts";
+import { BadRequest } from "../../tensors/bad-request.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../../tensors/tensors.ts";
 import { BITS_32, BITS_64, BYTES, eachField, VARINT } from "./wire.ts";
 
 const FIELD_NAMES = [

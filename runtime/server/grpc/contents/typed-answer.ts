@@ -1,7 +1,7 @@
 /** Elements of an output as fields of InferTensorContents. */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { DATATYPES, type Datatype } from "../tensors/tensors.ts";
-import { type InferTensorContents, InferTensorContentsSchema } from "./pb/inference-pb.ts";
+import { type InferTensorContents, InferTensorContentsSchema } from "../pb/inference-pb.ts";
+import { DATATYPES, type Datatype } from "../../tensors/tensors.ts";
 
 type Init = MessageInitShape<typeof InferTensorContentsSchema>;
 

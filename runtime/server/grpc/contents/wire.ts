@@ -1,8 +1,8 @@
 /** Decodes untrusted protobuf messages field by field, with bounds checks. */
 import { BinaryReader, type WireType } from "@bufbuild/protobuf/wire";
-import type { Fields } from "../protocol/infer-request.ts";
-import { BadRequest } from "../tensors/bad-request.ts";
-import { integerValue } from "../tensors/json-text.ts";
+import type { Fields } from "../../protocol/infer-request.ts";
+import { BadRequest } from "../../tensors/bad-request.ts";
+import { integerValue } from "../../tensors/json-text.ts";
 
 /** Parameters of one request or tensor; no client sends nearly as many. */
 const MAX_PARAMETERS = 256;
