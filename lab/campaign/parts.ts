@@ -1,6 +1,7 @@
 /** The parts of the campaign, in the order in which they run. */
 import { BODIES } from "./bodies.ts";
 import { BUNDLES } from "./bundles.ts";
+import { CALLS } from "./calls.ts";
 import { DISKS } from "./disks.ts";
 import { FAULTS_OF_WORKERS } from "./faults.ts";
 import { FILES } from "./files.ts";
@@ -24,6 +25,7 @@ export const PARTS: readonly Part[] = [
   BODIES,
   MALFORMED,
   PAGES,
+  CALLS,
   SLOW,
   BUNDLES,
   SPECS,

@@ -167,7 +167,7 @@ export async function openServer(
     if (warning !== undefined) onNotice(warning, "warn");
   }
   try {
-    grpc = await grpcListener(state, options, limits, context.connections);
+    grpc = await grpcListener(context, options, limits);
     for (const application of applications) await application.openWorkers();
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
@@ -256,16 +256,15 @@ function serverStateOf(
 
 /** Loads gRPC only where it is enabled. */
 async function grpcListener(
-  state: ServerState,
+  context: HttpContext,
   { grpc, adminAt, features = [] }: OpenOptions,
   limits: ServerLimits,
-  connections: Connections,
 ): Promise<GrpcListener | undefined> {
   if (grpc === undefined) return undefined;
   const { openGrpc } = await import("./grpc/grpc.ts");
   const rpcs = await Promise.all(features.map((feature) => feature.rpcs?.() ?? []));
   const own = { ...grpc, servesAdmin: adminAt === undefined, rpcs: rpcs.flat() };
-  return openGrpc(state, own, limits, connections);
+  return openGrpc(context.state, own, limits, context);
 }
 
 function contextOf(

@@ -60,7 +60,7 @@ export const LIMITS = {
   maxInFlight: setting(
     bytes(),
     maxBytesInFlight,
-    "bytes of bodies and tensors of all unanswered requests",
+    "bytes of bodies, messages and tensors of all unanswered requests; per token half of it",
   ),
   maxRows: setting(
     count({ least: 1, most: 2 ** 20 }),

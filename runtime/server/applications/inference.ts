@@ -2,8 +2,9 @@
  * Steps of an inference request, for all protocols: read, classify, admit, submit, write. Features
  * and trials have hooks at fixed steps; a feature that is off costs one check.
  */
+import type { Socket } from "node:net";
 import { bucketSizes } from "../../bundle/schema.ts";
-import type { ByteHold } from "../bodies/body-memory.ts";
+import { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
 import type { EndpointModel } from "../requests/endpoint.ts";
@@ -53,6 +54,8 @@ export interface Inference {
   readonly record?: RequestRecord | undefined;
   /** Name of the client's token; undefined or empty without a token. */
   readonly client?: string | undefined;
+  /** Memory of the request so far, or the client's connection. */
+  readonly holder: ByteHold | Socket;
   /** Client's id of the request, once the request was read. Default: none. */
   readonly id?: () => string | undefined;
   /**
@@ -77,13 +80,13 @@ interface Arrival {
  * @throws HttpError, BadRequest, or what `write` throws; it is counted already.
  */
 export async function infer(state: ServerState, inference: Inference): Promise<void> {
-  const { hosted, modelName, record } = inference;
+  const { hosted, modelName, record, holder } = inference;
   const { application, model, latencies } = hosted;
   const { nowMs, trials, features } = state;
   const { metrics } = model;
   const lagMs = state.lag.onRequest();
   const arrival = { arrivalMs: nowMs() - lagMs, lagMs };
-  const hold = state.budget.hold();
+  const hold = holder instanceof ByteHold ? holder : state.budget.hold(holder, inference.client);
   let reason: FailureReason | undefined;
   let isAnswered = false;
   if (record !== undefined) noteArrival(record, hosted, modelName, lagMs);

@@ -4,6 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { MetricLine } from "../../base/exposition.ts";
 import { bufferedByteLines, refusedLines } from "../../base/metric-families.ts";
+import { NotesAt } from "../connections/connection.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { JsonLimits } from "../tensors/json-text.ts";
 import { largestRowShape } from "../tensors/padding.ts";
@@ -113,9 +114,15 @@ function limited(limit: BodyLimit, maxBodyBytes: number): BodyLimit {
   return { bytes: maxBodyBytes, why: "the limit of this server" };
 }
 
-/** Memory that all requests may hold together. */
+/** Share of the budget for the requests of one connection, and of one token. */
+const CONNECTION_SHARE = 1 / 4;
+const TOKEN_SHARE = 1 / 2;
+
+/** Memory that all requests may hold together, and those of a connection or a token. */
 export class ByteBudget {
   readonly maxBytes: number;
+  readonly #byConnection = new NotesAt<object, number>();
+  readonly #byToken = new Map<string, number>();
   #heldBytes = 0;
   #refusedCount = 0;
 
@@ -141,47 +148,79 @@ export class ByteBudget {
     ];
   }
 
-  /** Creates the hold of a request, which is empty. */
-  hold(): ByteHold {
-    return new ByteHold((bytes, isSure) => this.#take(bytes, isSure));
+  /**
+   * Creates the hold of a request, which is empty.
+   * @param connection of the client, a socket or a session. Default: only the sum is limited.
+   * @param token name of the client's token. Default: none.
+   */
+  hold(connection?: object, token?: string): ByteHold {
+    return new ByteHold(this, connection, token);
   }
 
-  /** @throws HttpError 503 */
-  #take(bytes: number, isSure: boolean): void {
-    if (!isSure && this.#heldBytes + bytes > this.maxBytes) {
-      this.#refusedCount++;
-      const expected = `expected at most the ${Math.max(0, this.maxBytes - this.#heldBytes)} bytes`;
-      const room = `that are free of ${this.maxBytes} for the requests of all clients`;
-      throw new HttpError(503, `request: ${expected} ${room}, got ${bytes} more`, RETRY_LATER);
+  /**
+   * Changes what a request holds. Of a connection or a token, the only request may hold anything.
+   * @param isSure whether the memory is in use already, and not refused.
+   * @throws HttpError 429 or 503
+   */
+  change({ bytes: before, connection, token }: ByteHold, bytes: number, isSure: boolean): void {
+    const change = bytes - before;
+    const ofConnection = connection === undefined ? 0 : (this.#byConnection.get(connection) ?? 0);
+    const ofToken = token === undefined ? 0 : (this.#byToken.get(token) ?? 0);
+    if (!isSure) {
+      const freeBytes = this.maxBytes - this.#heldBytes;
+      if (change > freeBytes)
+        throw this.#refusal(503, freeBytes, "the requests of all clients", change);
+      if (ofConnection > before) {
+        const left = this.maxBytes * CONNECTION_SHARE - ofConnection;
+        if (change > left) throw this.#refusal(429, left, "the requests of a connection", change);
+      }
+      if (ofToken > before) {
+        const left = this.maxBytes * TOKEN_SHARE - ofToken;
+        if (change > left) throw this.#refusal(429, left, "the requests of a token", change);
+      }
     }
-    this.#heldBytes += bytes;
+    this.#heldBytes += change;
+    if (connection !== undefined) this.#byConnection.set(connection, ofConnection + change);
+    if (token === undefined) return;
+    if (ofToken + change > 0) this.#byToken.set(token, ofToken + change);
+    else this.#byToken.delete(token);
+  }
+
+  #refusal(status: 429 | 503, freeBytes: number, whose: string, bytes: number): HttpError {
+    this.#refusedCount++;
+    const expected = `expected at most the ${Math.max(0, Math.floor(freeBytes))} bytes`;
+    const room = `that are free of ${this.maxBytes} for ${whose}`;
+    return new HttpError(status, `request: ${expected} ${room}, got ${bytes} more`, RETRY_LATER);
   }
 }
 
 /** Memory that one request holds. */
 export class ByteHold {
-  readonly #take: (bytes: number, isSure: boolean) => void;
+  readonly connection: object | undefined;
+  readonly token: string | undefined;
+  readonly #budget: Pick<ByteBudget, "change">;
   #bytes = 0;
 
-  /** @param take called with the change in bytes, and whether it must succeed. */
-  constructor(take: (bytes: number, isSure: boolean) => void) {
-    this.#take = take;
+  constructor(budget: Pick<ByteBudget, "change">, connection?: object, token?: string) {
+    this.#budget = budget;
+    this.connection = connection;
+    this.token = token;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Increases the hold to at least this size. @throws HttpError 503 if the budget is exhausted. */
+  /** Increases the hold to at least this size. @throws HttpError if the budget is exhausted. */
   growTo(bytes: number): void {
     if (bytes <= this.#bytes) return;
-    this.#take(bytes - this.#bytes, false);
+    this.#budget.change(this, bytes, false);
     this.#bytes = bytes;
   }
 
   /** Sets the hold to this size, even beyond the budget, since the memory is already in use. */
   settle(bytes: number): void {
-    this.#take(bytes - this.#bytes, true);
+    this.#budget.change(this, bytes, true);
     this.#bytes = bytes;
   }
 
@@ -191,11 +230,25 @@ export class ByteHold {
   }
 }
 
+/**
+ * Memory that grows in place. It has its own mapping, so it returns to the system with the body;
+ * the C heap may keep memory that was shared by many bodies.
+ */
+export interface Growing extends ArrayBuffer {
+  resize(bytes: number): void;
+}
+
+function isGrowing(memory: ArrayBuffer): memory is Growing {
+  return (memory as { readonly resizable?: boolean }).resizable === true;
+}
+
 /** Smaller bodies cost less to allocate than to keep; larger ones are rare, and mapped. */
 const LEAST_BYTES = 1 << 16;
 const MOST_BYTES = 1 << 20;
 /** Memory sizes are multiples of this, so that bodies of similar size can share memory. */
 const STEP_BYTES = 1 << 16;
+/** Memory that is returned to the system in one turn of the event loop. */
+const SHRUNK_BYTES = 1 << 23;
 /** Limit of the memory that is kept for reuse. */
 const MAX_KEPT_BYTES = 1 << 25;
 /** Unused memory is released after this time. */
@@ -211,6 +264,7 @@ export class BodyMemory {
   readonly #maxKeptBytes: number;
   readonly #keptBySize = new Map<number, ArrayBuffer[]>();
   readonly #lent = new WeakSet<ArrayBufferLike>();
+  readonly #shrinking: Growing[] = [];
   #keptBytes = 0;
   #timer: NodeJS.Timeout | undefined;
   #isUsed = false;
@@ -241,7 +295,9 @@ export class BodyMemory {
    * here is ignored.
    */
   giveBack(memory: ArrayBufferLike): void {
-    if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
+    if (!(memory instanceof ArrayBuffer)) return;
+    if (isGrowing(memory)) this.#shrink(memory);
+    if (!this.#lent.delete(memory)) return;
     const size = memory.byteLength;
     // Another thread may have received the memory.
     if (size === 0 || this.#keptBytes + size > this.#maxKeptBytes) return;
@@ -250,6 +306,23 @@ export class BodyMemory {
     else kept.push(memory);
     this.#keptBytes += size;
     this.#timer ??= setInterval(() => this.#look(), IDLE_MS).unref();
+  }
+
+  /**
+   * Returns memory to the system. V8 would keep it until its next major collection, which an idle
+   * server does not have. A MiB takes up to a millisecond.
+   */
+  #shrink(memory: Growing): void {
+    if (memory.byteLength === 0) return;
+    if (this.#shrinking.push(memory) > 1) return;
+    const next = () => {
+      const [first] = this.#shrinking;
+      if (first === undefined) return;
+      first.resize(Math.max(0, first.byteLength - SHRUNK_BYTES));
+      if (first.byteLength === 0) this.#shrinking.shift();
+      if (this.#shrinking.length > 0) setImmediate(next);
+    };
+    next();
   }
 
   #look(): void {

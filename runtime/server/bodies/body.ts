@@ -5,19 +5,28 @@
 import type { IncomingMessage } from "node:http";
 import { HttpError } from "../connections/http-error.ts";
 import { foundText } from "../tensors/json-text.ts";
-import { type BodyLimit, type ByteHold, bodyMemory, YoungMemory } from "./body-memory.ts";
+import {
+  type BodyLimit,
+  type ByteHold,
+  bodyMemory,
+  type Growing,
+  YoungMemory,
+} from "./body-memory.ts";
 import { type Inflater, inflaterOf, isCompressed } from "./inflater.ts";
 
 const youngMemory = new YoungMemory();
 
-export interface BodyReading {
+interface Taking {
   readonly limit: BodyLimit;
-  readonly pace: PaceLimits;
   /** Holds what is read, also if it is not read to its end. */
-  readonly hold: ByteHold;
+  readonly hold: Pick<ByteHold, "growTo">;
 }
 
-/** @throws HttpError 400, 408, 413, 415 or 503. */
+export interface BodyReading extends Taking {
+  readonly pace: PaceLimits;
+}
+
+/** @throws HttpError 400, 408, 413, 415, 429 or 503. */
 export async function readBody(request: IncomingMessage, reading: BodyReading): Promise<Buffer> {
   const { limit, hold } = reading;
   const encoding = request.headers["content-encoding"] ?? "identity";
@@ -47,6 +56,7 @@ function readPlain(
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
       stop();
+      sink.discard();
       reject(error);
     };
     const pace = new Pace(
@@ -115,14 +125,17 @@ function readCompressed(
         if (inflater === undefined) throw wrong("it is empty");
         inflater.end();
       },
-      onStop: () => inflater?.stop(),
+      onStop: () => {
+        inflater?.stop();
+        sink.discard();
+      },
       bytesRead: () => compressedBytes,
     };
   });
 }
 
-/** @throws HttpError 413 or 503 */
-function take(sink: ByteSink, chunk: Buffer, { limit, hold }: BodyReading): void {
+/** Adds a chunk to a body. @throws HttpError 413, 429 or 503 */
+export function take(sink: ByteSink, chunk: Buffer, { limit, hold }: Taking): void {
   const bytes = sink.length + chunk.length;
   if (bytes > limit.bytes) throw tooLarge(limit, "more");
   hold.growTo(bytes);
@@ -190,20 +203,13 @@ function read(
   });
 }
 
-function tooLarge({ bytes, why }: BodyLimit, found: string): HttpError {
+export function tooLarge({ bytes, why }: BodyLimit, found: string): HttpError {
   return new HttpError(
     413,
     `request: expected a body of at most ${bytes} bytes, ${why}, got ${found}`,
   );
 }
 
-/**
- * Memory that grows in place. It has its own mapping, so it returns to the system with the body;
- * the C heap may keep memory that was shared by many bodies.
- */
-interface Growing extends ArrayBuffer {
-  resize(bytes: number): void;
-}
 // The types of ES2023 do not have it; every Node from 20 on does.
 const GrowingBuffer = ArrayBuffer as unknown as new (
   bytes: number,
@@ -251,6 +257,12 @@ export class ByteSink {
 
   finish(): Buffer {
     return this.#only ?? this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0);
+  }
+
+  /** Releases the memory of a body that is not read to its end. */
+  discard(): void {
+    if (this.#buffer !== undefined) bodyMemory.giveBack(this.#buffer.buffer);
+    this.#buffer = undefined;
   }
 
   #bufferOf(bytes: number): Buffer {

@@ -7,8 +7,8 @@ import type {
   ServerUnaryCall,
   ServerWritableStream,
 } from "@grpc/grpc-js";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import type { CodeName } from "./codes.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { isPast } from "./deadline.ts";
 import { seenOf } from "./interceptor.ts";
@@ -28,16 +28,22 @@ export function registerUnary(
   server: Server,
   { counts, answers }: GrpcContext,
   path: string,
-  answer: (message: Uint8Array, client: Client, seen: Seen) => Uint8Array | Promise<Uint8Array>,
+  answer: (
+    message: Uint8Array,
+    client: Client,
+    seen: Seen,
+    hold: ByteHold,
+  ) => Uint8Array | Promise<Uint8Array>,
 ): void {
   const method = methodOf(path);
   const handle = async (call: UnaryCall, respond: (...of: never[]) => void) => {
     const tell = respond as (error: object | null, answer?: Uint8Array) => void;
     const seen = seenOf(call);
+    const hold = holdOf(call);
     seen.onMessage(call.request.length);
     counts.begin();
     try {
-      const bytes = await answer(call.request, clientOf(call), seen);
+      const bytes = await answer(call.request, clientOf(call), seen, hold);
       counts.end(method, call.cancelled ? "CANCELLED" : "OK");
       if (call.cancelled) return;
       seen.onAnswer(bytes.length);
@@ -47,6 +53,8 @@ export function registerUnary(
       const { name, ...refusal } = seen.refusal(error);
       counts.end(method, name);
       tell(refusal);
+    } finally {
+      hold.release();
     }
   };
   server.register(path, handle as never, asBuffer, asIs, "unary");
@@ -92,12 +100,11 @@ export function registerServerStream(
   server.register(path, counted as never, asBuffer, asIs, "serverStream");
 }
 
-const refusedStreams = new WeakMap<object, CodeName>();
-
 /** Ends a stream with a status. */
 export function refuseStream(call: DuplexCall | WritableCall, error: unknown): void {
-  const { name, ...refusal } = seenOf(call).refusal(error);
-  refusedStreams.set(call, name);
+  const seen = seenOf(call);
+  const { name, ...refusal } = seen.refusal(error);
+  seen.endedBy = name;
   call.emit("error", refusal);
 }
 
@@ -110,7 +117,7 @@ function countStream(
   // grpc-js emits this also after the last message was sent.
   call.once("cancelled", () => {
     const ended = call.writableEnded ? "OK" : "CANCELLED";
-    counts.end(method, refusedStreams.get(call) ?? ended);
+    counts.end(method, seenOf(call).endedBy ?? ended);
   });
 }
 
@@ -126,6 +133,13 @@ export function readMessage<I extends DescMessage>(
     const expected = `expected a message ${schema.typeName} (${reason})`;
     throw new BadRequest("request", expected, `${message.length} bytes`);
   }
+}
+
+/** Returns the memory of the next message of a call; the caller releases it. */
+export function holdOf(call: UnaryCall | DuplexCall): ByteHold {
+  const { messages } = seenOf(call);
+  if (messages === undefined) throw new Error("a call has no reader");
+  return messages.takeHold();
 }
 
 export function clientOf(call: UnaryCall | DuplexCall): Client {

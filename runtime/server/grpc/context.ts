@@ -1,6 +1,7 @@
 /** State that the calls of the gRPC listener share. */
 import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerState } from "../applications/server-state.ts";
+import type { JsonThread } from "../json/json-thread.ts";
 import type { GivenUp } from "../requests/request.ts";
 import type { Answers } from "./answers.ts";
 import type { CallCounts } from "./counts.ts";
@@ -11,6 +12,8 @@ export interface GrpcContext {
   readonly hostedOf: (name: string) => HostedModel | undefined;
   readonly counts: CallCounts;
   readonly answers: Answers;
+  /** Decodes and encodes long tensors. */
+  readonly thread: JsonThread;
   /** Maximum number of unanswered requests of one stream. */
   readonly maxPerStream: number;
 }

@@ -19,6 +19,12 @@ export class CallCounts {
     this.#calls.set(key, (this.#calls.get(key) ?? 0) + 1);
   }
 
+  /** Counts a call that ended before its message was whole. */
+  refuse(path: string, code: CodeName): void {
+    this.begin();
+    this.end(path.slice(path.lastIndexOf("/") + 1), code);
+  }
+
   /** Called when an inference request of a stream is over. */
   onMessage(code: CodeName): void {
     this.#messages.set(code, (this.#messages.get(code) ?? 0) + 1);

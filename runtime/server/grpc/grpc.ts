@@ -4,7 +4,7 @@ import type { HostedModel } from "../applications/hosted-model.ts";
 import type { ServerLimits } from "../applications/limits.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import { HEADER_BYTES } from "../bodies/body-memory.ts";
-import type { Connections } from "../connections/connections.ts";
+import type { HttpContext } from "../http/context.ts";
 import { largestRowShape } from "../tensors/padding.ts";
 import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
 import { Answers } from "./answers.ts";
@@ -28,11 +28,14 @@ export async function openGrpc(
   state: ServerState,
   { host, port, maxMessageBytes, maxStreams, servesAdmin = true, rpcs = [] }: GrpcOptions,
   limits: ServerLimits,
-  connections: Connections,
+  { connections, jsonThread: thread }: Pick<HttpContext, "connections" | "jsonThread">,
 ): Promise<GrpcListener> {
-  const maxBytes = maxMessageBytes ?? messageLimit(state.models, limits.maxBodyBytes);
+  const bytes = maxMessageBytes ?? messageLimit(state.models, limits.maxBodyBytes);
+  const limit = { bytes, why: "the limit of messages" };
+  const counts = new CallCounts();
   const server = new Server({
-    "grpc.max_receive_message_length": maxBytes,
+    // The reader of messages keeps the limit.
+    "grpc.max_receive_message_length": -1,
     "grpc.max_send_message_length": -1,
     "grpc.max_concurrent_streams": maxStreams,
     "grpc.max_connection_idle_ms": limits.idleTimeoutMs,
@@ -41,8 +44,9 @@ export async function openGrpc(
     interceptors: [
       interceptorOf(state, {
         servesAdmin,
-        bodyTimeoutMs: limits.bodyTimeoutMs,
         surplusAt: (peer) => sockets.surplusAt(peer),
+        messages: { budget: state.budget, limit, pace: limits, lingerMs: limits.lingerMs },
+        counts,
       }),
     ],
   });
@@ -50,7 +54,7 @@ export async function openGrpc(
   const sockets: Sockets = new Sockets(state.access, limits, connections, (socket) => {
     injector.injectConnection(socket);
   });
-  const context = contextOf(state, limits, (peer) => sockets.cut(peer));
+  const context = contextOf(state, limits, { counts, thread }, (peer) => sockets.cut(peer));
   const streams = new InferStreams(context);
   const health = new Health(state, [GRPCInferenceService.typeName]);
   const reflection = new Reflection(FILES);
@@ -84,12 +88,13 @@ export async function openGrpc(
 function contextOf(
   state: ServerState,
   limits: ServerLimits,
+  shared: Pick<GrpcContext, "counts" | "thread">,
   cut: (peer: string) => void,
 ): GrpcContext {
   return {
     state,
     hostedOf: hostedByName(state),
-    counts: new CallCounts(),
+    ...shared,
     answers: new Answers(limits, cut),
     maxPerStream: limits.maxPipelined,
   };

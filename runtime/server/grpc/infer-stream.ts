@@ -1,10 +1,11 @@
 /** Triton's stream of inference requests: answers in the order of requests, an error for each. */
 import { type Admitted, OPEN_ACCESS } from "../access/access.ts";
+import type { ByteHold } from "../bodies/body-memory.ts";
 import { HttpError } from "../connections/http-error.ts";
-import { clientOf, type DuplexCall, refuseStream } from "./calls.ts";
+import { clientOf, type DuplexCall, holdOf, refuseStream } from "./calls.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferMessage } from "./infer.ts";
-import { streamedAnswer, streamedError } from "./infer-response.ts";
+import { streamedError } from "./infer-response.ts";
 import { seenOf } from "./interceptor.ts";
 
 /** While the server stops, a stream without messages for this time is considered complete. */
@@ -90,16 +91,20 @@ class InferStream {
   }
 
   #take(message: Uint8Array): void {
-    if (this.#isOver) return;
+    const hold = holdOf(this.#call);
+    if (this.#isOver) {
+      hold.release();
+      return;
+    }
     this.#taken++;
     this.#waiting++;
     if (this.#waiting >= this.#context.maxPerStream) this.#call.pause();
-    const answer = this.#answer(message);
+    const answer = this.#answer(message, hold);
     this.#written = this.#written.then(async () => this.#write(await answer));
   }
 
   /** Never rejects. */
-  async #answer(message: Uint8Array): Promise<Uint8Array | Failed> {
+  async #answer(message: Uint8Array, hold: ByteHold): Promise<Uint8Array | Failed> {
     const { counts } = this.#context;
     const seen = seenOf(this.#call).ofMessage(message.length);
     let entered: Admitted = OPEN_ACCESS;
@@ -108,17 +113,18 @@ class InferStream {
       if (decision instanceof HttpError) throw decision;
       entered = decision;
       seen.clientName = decision.name;
-      const response = await inferMessage(this.#context, message, this.#client, seen, true);
+      const response = await inferMessage(this.#context, message, this.#client, seen, hold, true);
       counts.onMessage("OK");
       seen.onAnswer(response.length);
       seen.end("OK");
-      return streamedAnswer(response);
+      return response;
     } catch (error) {
       const { name, details } = seen.refusal(error);
       counts.onMessage(name);
       seen.end(name);
       return this.#isStrict ? { error } : streamedError(details, seen.messageId);
     } finally {
+      hold.release();
       entered.leave();
     }
   }

@@ -1,10 +1,9 @@
 /** Handles one inference request of the gRPC listener, from message bytes to response message. */
 import { type HostedModel, hostedModel } from "../applications/hosted-model.ts";
 import { earlyRejection, infer, onRejected } from "../applications/inference.ts";
-import type { ByteHold } from "../bodies/body-memory.ts";
+import { type ByteHold, bodyMemory } from "../bodies/body-memory.ts";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
 import type { InferRequest } from "../protocol/infer-request.ts";
-import type { ClientSignature } from "../tensors/signature.ts";
 import type { Client, GrpcContext } from "./context.ts";
 import { inferRequestOf } from "./infer-request.ts";
 import { inferResponseBytes } from "./infer-response.ts";
@@ -20,35 +19,57 @@ export async function inferMessage(
   message: Uint8Array,
   client: Client,
   seen: Seen,
+  holder: ByteHold,
   isStreamed: boolean,
 ): Promise<Uint8Array> {
-  const { state } = context;
-  expectRoom(context, message, seen);
-  context.answers.expectRoom();
-  const wire = readWireRequest(message);
-  seen.adoptId(wire.id);
-  const served = hostedModel(state.models, wire.modelName, wire.modelVersion);
-  const hosted = routed(context, served, seen);
-  const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
-  const { signature } = hosted.model;
-  let response: Uint8Array | undefined;
-  await infer(state, {
-    hosted,
-    modelName: wire.modelName,
-    record: seen.record,
-    client: seen.clientName,
-    id: () => seen.id,
-    read: async (hold) => checked(wire, message, signature, hosted.maxRows, hold, client),
-    onceGone: (act) => client.onceGone(act),
-    write: (request, answer, { name, bucket }) => {
-      const { hasTextParameters } = state;
-      const { modelName } = wire;
-      const head = { modelName, sloClass: name, bucket, revision, hasTextParameters, isStreamed };
-      response = inferResponseBytes(head, request, answer, signature);
-    },
-  });
-  if (response === undefined) throw new Error("an answer was not written");
-  return response;
+  let isFree = true;
+  let read: readonly Uint8Array[] = [message];
+  try {
+    const { state } = context;
+    expectRoom(context, message, seen);
+    context.answers.expectRoom();
+    const wire = readWireRequest(message);
+    seen.adoptId(wire.id);
+    const served = hostedModel(state.models, wire.modelName, wire.modelVersion);
+    const hosted = routed(context, served, seen);
+    const revision = state.trials.openCount === 0 ? undefined : state.trials.revisionOf(hosted);
+    const { signature } = hosted.model;
+    let response: Uint8Array | undefined;
+    await infer(state, {
+      hosted,
+      modelName: wire.modelName,
+      record: seen.record,
+      client: seen.clientName,
+      holder,
+      id: () => seen.id,
+      read: async (hold) => {
+        const request = await checked(context, wire, message, hosted, hold, client);
+        isFree = false;
+        read = request.inputs;
+        return request;
+      },
+      onceGone: (act) => client.onceGone(act),
+      write: (request, answer, { name, bucket }) => {
+        const { hasTextParameters } = state;
+        const { modelName } = wire;
+        const head = { modelName, sloClass: name, bucket, revision, hasTextParameters, isStreamed };
+        const written = inferResponseBytes(head, request, answer, signature, context.thread);
+        isFree = signature.answersByRow === true;
+        if (written instanceof Promise) {
+          return written.then((bytes) => {
+            response = bytes;
+          });
+        }
+        response = written;
+        return undefined;
+      },
+    });
+    if (response === undefined) throw new Error("an answer was not written");
+    return response;
+  } finally {
+    // No worker reads the message, or all have answered.
+    if (isFree) for (const { buffer } of read) bodyMemory.giveBack(buffer);
+  }
 }
 
 /**
@@ -72,19 +93,21 @@ function routed({ state: { trials } }: GrpcContext, served: HostedModel, seen: S
 }
 
 /** @throws HttpError, BadRequest */
-function checked(
+async function checked(
+  { thread }: GrpcContext,
   wire: WireRequest,
   message: Uint8Array,
-  signature: ClientSignature,
-  maxRows: number,
+  { model: { signature }, maxRows }: HostedModel,
   hold: ByteHold,
   { deadlineMs }: Client,
-): InferRequest {
-  hold.growTo(message.length);
-  const request = inferRequestOf(wire, signature, maxRows);
+): Promise<InferRequest> {
+  const messageBytes = message.length;
+  hold.growTo(messageBytes);
+  const read = inferRequestOf(wire, signature, maxRows, thread);
+  const request: InferRequest = read instanceof Promise ? await read : read;
   const tensorBytes = request.inputs.reduce((sum, { length }) => sum + length, 0);
   // Raw contents stay in the message.
-  const keptBytes = wire.raw.length > 0 ? message.length : tensorBytes;
+  const keptBytes = wire.raw.length > 0 ? messageBytes : tensorBytes;
   hold.growTo(keptBytes);
   hold.settle(keptBytes);
   if (deadlineMs === Number.POSITIVE_INFINITY) return request;

@@ -11,12 +11,13 @@ import {
 import type { Decision } from "../access/access.ts";
 import type { ServerState } from "../applications/server-state.ts";
 import { HttpError } from "../connections/http-error.ts";
-import type { CodeName } from "./codes.ts";
+import { type CodeName, refusalOf } from "./codes.ts";
+import type { CallCounts } from "./counts.ts";
 import { isPast } from "./deadline.ts";
+import { type MessageLimits, MessageReader } from "./message-reader.ts";
 import { Seen } from "./seen.ts";
 
-/** grpc-js does not report which of the two happened. */
-const BROKEN = "the client cancelled the call before its message was complete, or it was too long";
+const BROKEN = "the client cancelled the call before its message was complete";
 
 const NOT_HERE = new HttpError(501, "administrators are served by another listener");
 
@@ -33,38 +34,40 @@ export function seenOf({ metadata }: { readonly metadata: Metadata }): Seen {
 export interface InterceptorOptions {
   /** Whether this listener serves administrators. */
   readonly servesAdmin: boolean;
-  /** Time limit for the message of a unary call. */
-  readonly bodyTimeoutMs: number;
   /** Returns why calls of a connection are rejected, undefined if they are not. */
   readonly surplusAt: (peer: string) => HttpError | undefined;
+  readonly messages: MessageLimits;
+  readonly counts: CallCounts;
 }
 
 export function interceptorOf(
   state: ServerState,
-  { servesAdmin, bodyTimeoutMs, surplusAt }: InterceptorOptions,
+  { servesAdmin, surplusAt, messages, counts }: InterceptorOptions,
 ): ServerInterceptor {
   return ({ path, requestStream }, call) => {
     let seen: Seen | undefined;
     let ended: CodeName | undefined;
-    let timer: NodeJS.Timeout | undefined;
-    let isWhole = requestStream;
+    let isWhole = false;
     let isOver = false;
     let leave = () => {};
     const peer = call.getPeer();
+    const refuse = (error: HttpError) => {
+      const refusal = seen?.refusal(error) ?? refusalOf(error);
+      if (seen !== undefined) seen.endedBy = refusal.name;
+      // The code that handles a call with one message counts it once it has the message.
+      if (!requestStream && !isWhole) counts.refuse(path, refusal.name);
+      intercepting.sendStatus(refusal);
+    };
+    const reader = new MessageReader(call, !requestStream, messages, refuse);
     const intercepting: ServerInterceptingCall = new ServerInterceptingCall(call, {
       start: (next) => {
-        const refuse = () => {
-          const details = `request: expected a whole message within ${bodyTimeoutMs} ms`;
-          intercepting.sendStatus({ code: Code.DEADLINE_EXCEEDED, details });
-        };
-        if (!requestStream) timer = setTimeout(refuse, bodyTimeoutMs).unref();
         next({
           onReceiveMetadata: (metadata, pass) => {
             const own = begun(state, { path, metadata, peer });
+            own.messages = reader;
             seen = own;
             const settle = (decision: Decision) => {
               if (decision instanceof HttpError) {
-                clearTimeout(timer);
                 intercepting.sendStatus(own.refusal(decision));
                 return;
               }
@@ -72,6 +75,7 @@ export function interceptorOf(
               // On streams each message counts separately while it is processed.
               if (requestStream || isOver) decision.leave();
               else leave = decision.leave;
+              if (!isOver) reader.begin(decision.name);
               pass(metadata);
             };
             const isHere = servesAdmin || own.need !== "admin";
@@ -80,17 +84,16 @@ export function interceptorOf(
             else settle(decision);
           },
           onReceiveHalfClose: (pass) => {
-            clearTimeout(timer);
             isWhole = true;
             pass();
           },
           onCancel: () => {
-            clearTimeout(timer);
             isOver = true;
             leave();
+            if (!isWhole) reader.leave();
             if (ended !== undefined) seen?.end(ended);
             else {
-              if (!isWhole) seen?.onError(BROKEN);
+              if (!isWhole && !requestStream) seen?.onError(BROKEN);
               // The code that handles the call learns of the cancellation at the same time, and
               // reports it.
               const code = isPast(call.getDeadline()) ? "DEADLINE_EXCEEDED" : null;

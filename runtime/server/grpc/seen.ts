@@ -15,6 +15,7 @@ import {
   traceParentText,
 } from "../requests/trace-context.ts";
 import { type CodeName, type Refusal, refusalOf } from "./codes.ts";
+import type { MessageReader } from "./message-reader.ts";
 
 /** Source and method of a call. */
 interface CallHead {
@@ -30,6 +31,10 @@ export class Seen {
   readonly record: RequestRecord | undefined;
   /** Name of the client's token after admission; undefined without a token. */
   clientName: string | undefined;
+  /** Reader of the call's messages; undefined for a request on a stream. */
+  messages: MessageReader | undefined;
+  /** Code with which the call was refused. Default: it was not. */
+  endedBy: CodeName | undefined;
   readonly #state: ServerState;
   readonly #head: CallHead;
   readonly #parent: TraceParent | undefined;

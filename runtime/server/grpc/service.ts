@@ -33,8 +33,8 @@ export function registerInference(
   context: GrpcContext,
   streams: InferStreams,
 ): void {
-  registerUnary(server, context, `${INFERENCE_PATH}/ModelInfer`, (message, client, seen) =>
-    inferMessage(context, message, client, seen, false),
+  registerUnary(server, context, `${INFERENCE_PATH}/ModelInfer`, (message, client, seen, hold) =>
+    inferMessage(context, message, client, seen, hold, false),
   );
   registerDuplex(server, context, `${INFERENCE_PATH}/ModelStreamInfer`, (call) =>
     streams.serve(call),

@@ -2,7 +2,14 @@
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import type { Fields, StatedInput } from "../protocol/infer-request.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
-import { BYTES, eachField, VARINT, WireParameters } from "./wire.ts";
+import {
+  BYTES,
+  eachField,
+  type TakeField,
+  VARINT,
+  WireBudget,
+  WireParameters,
+} from "./contents/wire.ts";
 
 export interface WireRequest {
   readonly modelName: string;
@@ -48,24 +55,27 @@ export function namedFirst(message: Uint8Array): string {
 /** @throws BadRequest */
 export function readWireRequest(message: Uint8Array): WireRequest {
   let [modelName, modelVersion, id] = ["", "", ""];
-  const parameters = new WireParameters("parameters");
+  const budget = new WireBudget();
+  const parameters = new WireParameters("parameters", budget);
   const inputs: WireInput[] = [];
   const outputs: WireOutput[] = [];
   const raw: Uint8Array[] = [];
-  eachField(message, "request", (field, wire, reader) => {
+  const take: TakeField = (field, wire, reader) => {
     if (wire !== BYTES) return false;
-    if (field === 1) modelName = reader.string(true);
-    else if (field === 2) modelVersion = reader.string(true);
-    else if (field === 3) id = reader.string(true);
+    if (field === 1) modelName = budget.textOf(reader, "model_name");
+    else if (field === 2) modelVersion = budget.textOf(reader, "model_version");
+    else if (field === 3) id = budget.textOf(reader, "id");
     else if (field === 4) parameters.take(reader.bytes());
-    else if (field === 5) inputs.push(inputOf(reader.bytes(), pathOf("inputs", inputs)));
-    else if (field === 6) outputs.push(outputOf(reader.bytes(), pathOf("outputs", outputs)));
-    else if (field === 7) {
+    else if (field === 5) inputs.push(inputOf(reader.bytes(), pathOf("inputs", inputs), budget));
+    else if (field === 6) {
+      outputs.push(outputOf(reader.bytes(), pathOf("outputs", outputs), budget));
+    } else if (field === 7) {
       pathOf("raw_input_contents", raw);
       raw.push(reader.bytes());
     } else return false;
     return true;
-  });
+  };
+  eachField(message, "request", take, budget);
   return { modelName, modelVersion, id, parameters: parameters.fields, inputs, outputs, raw };
 }
 
@@ -75,10 +85,10 @@ function pathOf(list: string, { length }: readonly unknown[]): string {
   throw new BadRequest(list, `expected at most ${MAX_TENSORS}`, "more");
 }
 
-function inputOf(message: Uint8Array, path: string): WireInput {
+function inputOf(message: Uint8Array, path: string, budget: WireBudget): WireInput {
   let [name, datatype] = ["", ""];
   const shape: number[] = [];
-  const parameters = new WireParameters(`${path}.parameters`);
+  const parameters = new WireParameters(`${path}.parameters`, budget);
   const contents: Uint8Array[] = [];
   const takeAxis = (reader: BinaryReader) => {
     if (shape.length === MAX_AXES) {
@@ -86,11 +96,11 @@ function inputOf(message: Uint8Array, path: string): WireInput {
     }
     shape.push(Number(reader.int64()));
   };
-  eachField(message, path, (field, wire, reader) => {
+  const take: TakeField = (field, wire, reader) => {
     if (field === 3 && wire === VARINT) takeAxis(reader);
     else if (wire !== BYTES) return false;
-    else if (field === 1) name = reader.string(true);
-    else if (field === 2) datatype = reader.string(true);
+    else if (field === 1) name = budget.textOf(reader, `${path}.name`);
+    else if (field === 2) datatype = budget.textOf(reader, `${path}.datatype`);
     else if (field === 3) {
       const packed = new BinaryReader(reader.bytes());
       while (packed.pos < packed.len) takeAxis(packed);
@@ -98,22 +108,24 @@ function inputOf(message: Uint8Array, path: string): WireInput {
     else if (field === 5) contents.push(reader.bytes());
     else return false;
     return true;
-  });
+  };
+  eachField(message, path, take, budget);
   const [only] = contents;
   // Parts of a split message are concatenated, by protobuf's rules.
   const joined = contents.length > 1 ? Buffer.concat(contents) : (only ?? new Uint8Array());
   return { name, datatype, shape, parameters: parameters.fields, contents: joined };
 }
 
-function outputOf(message: Uint8Array, path: string): WireOutput {
+function outputOf(message: Uint8Array, path: string, budget: WireBudget): WireOutput {
   let name = "";
-  const parameters = new WireParameters(`${path}.parameters`);
-  eachField(message, path, (field, wire, reader) => {
+  const parameters = new WireParameters(`${path}.parameters`, budget);
+  const take: TakeField = (field, wire, reader) => {
     if (wire !== BYTES) return false;
-    if (field === 1) name = reader.string(true);
+    if (field === 1) name = budget.textOf(reader, `${path}.name`);
     else if (field === 2) parameters.take(reader.bytes());
     else return false;
     return true;
-  });
+  };
+  eachField(message, path, take, budget);
   return { name, parameters: parameters.fields };
 }

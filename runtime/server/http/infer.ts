@@ -19,11 +19,12 @@ import {
   predictionsJson,
 } from "../protocol/kserve-v1.ts";
 import { type InferRequest, isRaw } from "../protocol/protocol.ts";
-import { bytesOf, writeInferResponse } from "../protocol/response.ts";
+import { writeInferResponse } from "../protocol/response.ts";
 import type { Answer } from "../requests/request.ts";
 import type { RequestRecord } from "../requests/request-record.ts";
 import { REQUEST_ID, requestIdOf } from "../requests/trace-context.ts";
 import type { ClientSignature } from "../tensors/signature.ts";
+import { copied } from "../tensors/slices.ts";
 import { DATATYPES, elementCountOf, lengthOf } from "../tensors/tensors.ts";
 import type { HttpContext, JsonPlaces } from "./context.ts";
 
@@ -67,6 +68,7 @@ export function answerInfer(
     modelName,
     record,
     client: context.clients.get(response),
+    holder: request.socket,
     id: () => repeatedId(response),
     read: async (hold) => {
       const parsed = await parsedRequest(context, hosted, request, hold);
@@ -263,8 +265,7 @@ export async function jsonOutputs(
     const isLong = elements > MAX_LOOP_ELEMENTS || lengthOf(output.parts) > MAX_LOOP_BYTES;
     if (isLong) {
       // The outputs of a batch share memory, which stays here.
-      const bytes = new Uint8Array(bytesOf(output.parts));
-      texts.set(index, await jsonThread.write(tensor.datatype, bytes));
+      texts.set(index, await jsonThread.write(tensor.datatype, await copied(output.parts)));
     } else if (elements * ELEMENT_SHARE > FREE_BYTES) {
       await turnShare.take(elements * ELEMENT_SHARE);
     }

@@ -55,6 +55,7 @@ function answerPredict(
     hosted,
     modelName,
     client: context.clients.get(response),
+    holder: request.socket,
     id: () => repeatedId(response),
     read: (hold) => parsedRequest(context, hosted, request, hold, "kserve-v1"),
     onceGone: (act) => {

@@ -16,7 +16,7 @@ export async function smallJson(
   request: IncomingMessage,
   limit: BodyLimit = SMALL_LIMIT,
 ): Promise<Fields> {
-  const hold = state.budget.hold();
+  const hold = state.budget.hold(request.socket);
   const body = await readBody(request, { limit, pace, hold }).finally(() => hold.release());
   return body.length === 0 ? {} : jsonObjectOf(body);
 }

@@ -1,5 +1,7 @@
 /** Jobs on long JSON; they run the same way on the event loop and on the JSON thread. */
 import * as threads from "node:worker_threads";
+import { typedContentsOf } from "../grpc/contents/typed-answer.ts";
+import { type Contents, contentBytesOf } from "../grpc/contents/typed-contents.ts";
 import {
   type PredictedOutput,
   parsePredictRequest,
@@ -44,10 +46,24 @@ export interface PredictJob {
   readonly outputs: readonly PredictedOutput[];
 }
 
-export type JsonJob = ReadJob | WriteJob | PredictJob;
+/** Long inputs of a request over gRPC to decode. */
+export interface ContentsJob {
+  readonly kind: "contents";
+  readonly inputs: readonly Contents[];
+}
+
+/** A long output of a request over gRPC to encode as InferTensorContents. */
+export interface TypedJob {
+  readonly kind: "typed";
+  readonly datatype: Datatype;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+export type JsonJob = ReadJob | WriteJob | PredictJob | ContentsJob | TypedJob;
 
 export type JsonResult =
   | { readonly kind: "read"; readonly request: InferRequest }
+  | { readonly kind: "contents"; readonly inputs: readonly Uint8Array[] }
   /** UTF-8 text; null if JSON cannot express the values. */
   | { readonly kind: "written"; readonly text: Uint8Array<ArrayBuffer> | null }
   | { readonly kind: "refused"; readonly message: string }
@@ -62,6 +78,12 @@ export function doJob(job: JsonJob): JsonResult {
     if (job.kind === "predict") {
       const text = new TextEncoder().encode(predictionsJson(job.outputs));
       return { kind: "written", text };
+    }
+    if (job.kind === "contents") {
+      return { kind: "contents", inputs: job.inputs.map(contentBytesOf) };
+    }
+    if (job.kind === "typed") {
+      return { kind: "written", text: typedContentsOf(job.datatype, job.bytes) };
     }
     if (job.kind === "write") return { kind: "written", text: jsonBytesOf(job) };
     const { body, headerLength, model } = job;
@@ -88,8 +110,9 @@ const { isMarkedAsUntransferable: staysHere = () => false } = threads as {
 /** Memory of a result that can be handed over: each buffer once. */
 export function buffersOf(result: JsonResult): ArrayBuffer[] {
   if (result.kind === "written") return result.text === null ? [] : [result.text.buffer];
-  if (result.kind !== "read") return [];
-  const buffers = result.request.inputs.map(({ buffer }) => buffer as ArrayBuffer);
+  if (result.kind !== "read" && result.kind !== "contents") return [];
+  const { inputs } = result.kind === "read" ? result.request : result;
+  const buffers = inputs.map(({ buffer }) => buffer as ArrayBuffer);
   return [...new Set(buffers)].filter((buffer) => !staysHere(buffer));
 }
 

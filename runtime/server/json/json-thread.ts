@@ -1,10 +1,15 @@
-/** Runs jobs with long JSON on a separate thread, so that they do not block the event loop. */
+/**
+ * Runs jobs with long JSON, or long protobuf, on a separate thread, so that they do not block the
+ * event loop.
+ */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { HttpError, RETRY_LATER } from "../connections/http-error.ts";
+import type { Contents } from "../grpc/contents/typed-contents.ts";
 import type { PredictedOutput } from "../protocol/kserve-v1.ts";
 import type { InferRequest } from "../protocol/protocol.ts";
+import { copied } from "../tensors/slices.ts";
 import type { Datatype } from "../tensors/tensors.ts";
 import type { Dialect, JsonJob, JsonResult, ReadModel } from "./json-jobs.ts";
 
@@ -77,13 +82,31 @@ export class JsonThread {
     headerLength: string | undefined,
     dialect: Dialect = "v2",
   ): Promise<InferRequest> {
-    if (this.#toRead.length >= this.#limits.maxWaiting) {
-      const found = `${this.#toRead.length} long bodies wait to be read`;
-      throw new HttpError(503, `request: ${found}, try again later`, RETRY_LATER);
-    }
+    this.#expectRoom();
     const job = { kind: "read", model, body: owned(body), headerLength, dialect } as const;
     const result = await this.#done(this.#toRead, job);
     if (result.kind === "read") return result.request;
+    throw errorOf(result);
+  }
+
+  /**
+   * Decodes long inputs of a request over gRPC; their memory is handed over, and returned with
+   * views on it. @throws HttpError as those of `read`.
+   */
+  async contents(inputs: readonly Contents[]): Promise<readonly Uint8Array[]> {
+    this.#expectRoom();
+    const plain = inputs.map(({ datatype, shape, bytes, isRaw, path }) => {
+      return { datatype, shape, bytes, isRaw, path };
+    });
+    const result = await this.#done(this.#toRead, { kind: "contents", inputs: plain });
+    if (result.kind === "contents") return result.inputs;
+    throw errorOf(result);
+  }
+
+  /** Encodes a long output as InferTensorContents. @throws HttpError 500 */
+  async typed(datatype: Datatype, bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+    const result = await this.#done(this.#toWrite, { kind: "typed", datatype, bytes });
+    if (result.kind === "written" && result.text !== null) return result.text;
     throw errorOf(result);
   }
 
@@ -98,12 +121,13 @@ export class JsonThread {
     throw errorOf(result);
   }
 
-  /** Same as `predictionsJson`; the outputs' memory is copied. @throws HttpError 500 */
+  /** Same as `predictionsJson`; the outputs' memory is copied, in slices. @throws HttpError 500 */
   async predict(outputs: readonly PredictedOutput[]): Promise<Uint8Array> {
-    const job = {
-      kind: "predict",
-      outputs: outputs.map((output) => ({ ...output, parts: [Buffer.concat(output.parts)] })),
-    } as const;
+    const owned = outputs.map(async (output) => ({
+      ...output,
+      parts: [await copied(output.parts)],
+    }));
+    const job = { kind: "predict", outputs: await Promise.all(owned) } as const;
     const result = await this.#done(this.#toWrite, job);
     if (result.kind === "written" && result.text !== null) return result.text;
     throw errorOf(result);
@@ -116,6 +140,14 @@ export class JsonThread {
     for (const { reject } of this.#toRead.splice(0)) reject(closed);
     for (const { reject } of this.#toWrite.splice(0)) reject(closed);
     await this.#end(closed);
+  }
+
+  /** @throws HttpError 503 */
+  #expectRoom(): void {
+    const { length } = this.#toRead;
+    if (length < this.#limits.maxWaiting) return;
+    const found = `${length} long bodies wait to be read`;
+    throw new HttpError(503, `request: ${found}, try again later`, RETRY_LATER);
   }
 
   #done(queue: Waiting[], job: JsonJob): Promise<JsonResult> {
@@ -193,7 +225,13 @@ export class JsonThread {
 
 /** Memory that is transferred with a job instead of being copied. */
 function handedOver(job: JsonJob): ArrayBuffer[] {
-  if (job.kind === "predict") return [];
+  if (job.kind === "predict") {
+    return job.outputs.flatMap(({ parts }) => parts.map(({ buffer }) => buffer as ArrayBuffer));
+  }
+  if (job.kind === "contents") {
+    const buffers = job.inputs.map(({ bytes }) => bytes.buffer as ArrayBuffer);
+    return [...new Set(buffers)];
+  }
   return [job.kind === "read" ? job.body.buffer : job.bytes.buffer];
 }
 
@@ -215,7 +253,7 @@ function owned(body: Buffer): Uint8Array<ArrayBuffer> {
 }
 
 function jobError(running: Waiting | undefined, problem: string): HttpError {
-  if (running !== undefined && running.job.kind !== "read")
+  if (running !== undefined && running.job.kind !== "read" && running.job.kind !== "contents")
     return new HttpError(500, `writing the outputs ${problem}`);
   return new HttpError(413, `request: reading its JSON ${problem}`);
 }

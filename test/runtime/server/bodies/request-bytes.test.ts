@@ -157,6 +157,28 @@ describe("the bytes of all requests", () => {
   });
 });
 
+test("a connection holds a quarter of the memory, a token half, unless by one request", () => {
+  const budget = new ByteBudget(400);
+  const [one, other] = [{}, {}];
+  const first = budget.hold(one, "token");
+  first.growTo(150);
+  expect(() => budget.hold(one).growTo(1)).toThrow(
+    "0 bytes that are free of 400 for the requests of a connection",
+  );
+  first.settle(60);
+  const second = budget.hold(one, "token");
+  second.growTo(40);
+  expect(() => second.growTo(41)).toThrow(expect.objectContaining({ status: 429 }));
+  const third = budget.hold(other, "token");
+  third.growTo(100);
+  expect(() => budget.hold({}, "token").growTo(1)).toThrow("requests of a token");
+  budget.hold({}, "another").growTo(200);
+  expect(() => budget.hold({}).growTo(1)).toThrow(expect.objectContaining({ status: 503 }));
+  for (const hold of [first, second, third]) hold.release();
+  expect(budget.heldBytes).toBe(200);
+  budget.hold(one, "token").growTo(200);
+});
+
 test("chunks become the body, whatever their lengths and whether the sum was told", () => {
   const bytes = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 251));
   for (const step of [1, 7, 4096, 9999, 10_000]) {

@@ -93,6 +93,16 @@ const HOSTILE: readonly (readonly [string, Uint8Array, RegExp])[] = [
   ["many outputs", repeated(6, 20_000, EMPTY), /^outputs: expected at most 1024/],
   ["many raw contents", repeated(7, 20_000, EMPTY), /^raw_input_contents: expected at most 1024/],
   ["many parameters", repeated(4, 10_000, ENTRY), /^parameters: expected at most 256/],
+  [
+    "many unknown fields",
+    withFields((one) => one.raw(Buffer.alloc(40_000, Buffer.from([0x78, 0])))),
+    /^request: expected at most 16384 fields in a request, got "more"/,
+  ],
+  [
+    "many fields of inputs",
+    repeated(5, 600, Buffer.alloc(64, Buffer.from([0x78, 0]))),
+    /^inputs\[\d+\]: expected at most 16384 fields in a request/,
+  ],
   ["groups in groups", withFields((writer) => writer.raw(nested(2000))), /^request: expected a/],
   ["a group without its end", withFields((one) => one.raw(Buffer.from([0x7b]))), /^request: /],
   ["a name that is not UTF-8", Buffer.from([0x0a, 1, 0xff]), /^request: expected a protobuf/],
@@ -122,6 +132,19 @@ test.each(HOSTILE)("%s", async (_, message, details) => {
     details: expect.stringMatching(details),
   });
   expect(await answerOf(client, valid())).toBe(status.OK);
+});
+
+test("a name of a megabyte is not decoded", async () => {
+  const grpc = { host: "127.0.0.1", port: 0, maxStreams: 4, maxMessageBytes: 2 ** 21 };
+  const { client } = await serveGrpc({ grpc });
+  const message = new BinaryWriter()
+    .tag(1, 2)
+    .bytes(Buffer.alloc(2 ** 20 + 1))
+    .finish();
+  await expect(client.bytes(INFER, message)).rejects.toMatchObject({
+    code: status.INVALID_ARGUMENT,
+    details: 'model_name: expected at most 1048576 bytes of names and parameters, got "more"',
+  });
 });
 
 test("a parameter called __proto__ is one like others", async () => {

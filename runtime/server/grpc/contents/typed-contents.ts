@@ -1,7 +1,8 @@
 /** Elements in the fields of InferTensorContents, to and from row-major little-endian bytes. */
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { BadRequest } from "../tensors/bad-request.ts";
-import { DATATYPES, type Datatype, elementCountOf } from "../tensors/tensors.ts";
+import { binaryOf } from "../../protocol/infer-request.ts";
+import { BadRequest } from "../../tensors/bad-request.ts";
+import { DATATYPES, type Datatype, elementCountOf } from "../../tensors/tensors.ts";
 import { BITS_32, BITS_64, BYTES, eachField, VARINT } from "./wire.ts";
 
 const FIELD_NAMES = [
@@ -70,11 +71,27 @@ export function hasContents(datatype: Datatype): boolean {
   return datatype === "BYTES" || KINDS[datatype] !== undefined;
 }
 
+/** Elements of an input as a message has them. */
+export interface Contents {
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  /** Row-major bytes, or a message of InferTensorContents. */
+  readonly bytes: Uint8Array;
+  readonly isRaw: boolean;
+  readonly path: string;
+}
+
+/** Returns row-major bytes; a view where they are raw. @throws BadRequest */
+export function contentBytesOf({ datatype, shape, bytes, isRaw, path }: Contents): Uint8Array {
+  if (isRaw) return binaryOf(bytes, { datatype }, shape, path);
+  return bytesOfContents(datatype, shape, bytes, path);
+}
+
 /**
  * @param contents message of InferTensorContents. @param path of the contents.
  * @throws BadRequest if the number of elements does not match the shape, or their field the type.
  */
-export function bytesOfContents(
+function bytesOfContents(
   datatype: Datatype,
   shape: readonly number[],
   contents: Uint8Array,

@@ -1,15 +1,20 @@
 /** Elements of an output as fields of InferTensorContents. */
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { DATATYPES, type Datatype } from "../tensors/tensors.ts";
-import { type InferTensorContents, InferTensorContentsSchema } from "./pb/inference-pb.ts";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { DATATYPES, type Datatype } from "../../tensors/tensors.ts";
+import { type InferTensorContents, InferTensorContentsSchema } from "../pb/inference-pb.ts";
 
 type Init = MessageInitShape<typeof InferTensorContentsSchema>;
+
+/** Returns a message of InferTensorContents; arguments are those of `contentsOf`. */
+export function typedContentsOf(datatype: Datatype, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return toBinary(InferTensorContentsSchema, contentsOf(datatype, bytes));
+}
 
 /**
  * @param bytes row-major and little-endian; of BYTES each element after its length.
  * @throws Error for a type that has no field.
  */
-export function contentsOf(datatype: Datatype, bytes: Uint8Array): InferTensorContents {
+function contentsOf(datatype: Datatype, bytes: Uint8Array): InferTensorContents {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const init = datatype === "BYTES" ? { bytesContents: stringsOf(bytes, view) } : undefined;
   return create(InferTensorContentsSchema, init ?? numbersOf(datatype, view));
