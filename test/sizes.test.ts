@@ -18,13 +18,13 @@ const MOST_FILES = 25;
 const MOST_ROOT_FILES = 3;
 const MOST_OPTIONS = 20;
 /** Goal: 180. */
-const ALL_OPTIONS = 178;
+const ALL_OPTIONS = 179;
 /** Files of the server outside a feature's folder that name it. Goal: 3. */
 const MOST_NAMING = 3;
 /** Goal: 45 settings of serve, beside --config and --print-config. */
 const SERVE_OPTIONS = 40;
 /** Goal: 140,000. */
-const PRODUCT_LINES = 170_000;
+const PRODUCT_LINES = 168_332;
 /** Goal: 15. */
 const SLIVERS = 9;
 /** Lines of sources that open a comment without its subject, or use words that style forbids. */

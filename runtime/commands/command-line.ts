@@ -52,10 +52,8 @@ export async function runProgram(
     if (error.code !== "EPIPE") throw error;
   });
   const [name, ...words] = process.argv.slice(2);
-  process.on("uncaughtException", (error) => {
-    fail(error, null);
-    process.exit();
-  });
+  // Tests run several programs in one process.
+  process.off("uncaughtException", onUncaught).on("uncaughtException", onUncaught);
   const onPending = () => fail(`${name}: the process ended with work pending`, null);
   process.once("beforeExit", onPending);
   program
@@ -72,6 +70,11 @@ export async function runProgram(
   } finally {
     process.off("beforeExit", onPending);
   }
+}
+
+function onUncaught(error: Error): never {
+  fail(error, null);
+  process.exit();
 }
 
 /** In their order, those that the first argument needs: help, say, and mistakes need all. */

@@ -105,7 +105,7 @@ export class SharedMeans {
     const policies = [...this.#policies].join(" and ");
     const limits = new Set(this.#wanted.flatMap(({ serverLimit }) => serverLimit ?? []));
     const lower = limits.size === 0 ? "" : `lower ${[...limits].join(" or ")}, `;
-    const remedy = `raise the limit, ${lower}compile for fewer workers, or serve with --no-means-check`;
-    throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy}`);
+    const remedy = `raise the limit, ${lower}compile for fewer workers, or serve with`;
+    throw new RuntimeError("RUNTIME_MEANS", `${policies}: ${lack}; ${remedy} --no-means-check`);
   }
 }

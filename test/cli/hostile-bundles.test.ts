@@ -79,8 +79,8 @@ test.runIf(hasPrlimit)("workers beyond RLIMIT_NPROC are refused before one is st
   });
   expect(run.stderr).toBe(
     "RUNTIME_MEANS policies/letters/bundle.msgpack: 2 workers need 24 threads, but this " +
-      "machine has " +
-      "20 left (RLIMIT_NPROC); compile for fewer workers, or serve with --no-means-check\n",
+      "machine has 20 left (RLIMIT_NPROC); raise the limit, compile for fewer workers, or serve " +
+      "with --no-means-check\n",
   );
   expect(run.status).toBe(65);
 });

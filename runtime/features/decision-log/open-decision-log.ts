@@ -6,8 +6,7 @@ import { LineWriter } from "../../server/logs/line-writer.ts";
 import { DecisionLog, type DecisionLogOptions } from "./decision-log.ts";
 import { FileDestination } from "./file-destination.ts";
 import { HttpDestination } from "./http-destination.ts";
-import type { LogDestination } from "./log-destination.ts";
-import { StreamDestination } from "./stream-destination.ts";
+import { type LogDestination, StreamDestination } from "./log-destination.ts";
 
 interface DecisionLogSettings {
   /** A file, an http or https URL, or - for standard output. */

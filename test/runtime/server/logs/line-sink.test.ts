@@ -14,7 +14,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { StreamDestination } from "../../../../runtime/features/decision-log/stream-destination.ts";
+import { StreamDestination } from "../../../../runtime/features/decision-log/log-destination.ts";
 import { LineSink } from "../../../../runtime/server/logs/line-sink.ts";
 import { LineWriter, type WriteBytes } from "../../../../runtime/server/logs/line-writer.ts";
 
