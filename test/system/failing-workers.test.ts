@@ -1,9 +1,15 @@
 /** Servers one of whose workers fails its batches at once, by every method. */
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { compileEcho } from "../support/echo-bundle.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
 
+const folder = mkdtempSync(join(tmpdir(), "stratagem-failing-workers-"));
+afterAll(() => rmSync(folder, { recursive: true }));
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
@@ -85,14 +91,19 @@ async function bodyFor(url: string): Promise<{ readonly path: string; readonly b
   return { path: `${url}${path}/infer`, body: JSON.stringify({ inputs }) };
 }
 
-/** Statuses of requests, one after the other. */
+/** Statuses of requests, three at a time, so that each of two workers has some. */
 async function statusesOf(url: string, count: number): Promise<Map<number, number>> {
   const { path, body } = await bodyFor(url);
   const statuses = new Map<number, number>();
-  for (let sent = 0; sent < count; sent++) {
-    const { status } = await fetch(path, { method: "POST", body });
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
-  }
+  let left = count;
+  const ask = async () => {
+    while (left > 0) {
+      left--;
+      const { status } = await fetch(path, { method: "POST", body });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  await Promise.all([ask(), ask(), ask()]);
   return statuses;
 }
 
@@ -102,35 +113,39 @@ async function metric(url: string, start: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
-/** A front end over agents, the first of which fails on demand. */
-async function site(policy: string, workerCount: number, folder = `models/${policy}`) {
+/** A front end over agents, the first of which fails on demand. @param folder of the models. */
+async function site(bundle: string, folder: string, workerCount: number) {
   const models = ["--models", folder];
   const agent = ["worker", "--http", "127.0.0.1:0", "--json", ...models];
   const urls: string[] = [];
   for (let worker = 0; worker < workerCount; worker++) urls.push(await started(...agent));
   const failing = new Failing(urls[0] ?? "");
   urls[0] = await failing.listen();
-  const own = ["--policy", `policies/${policy}/bundle.msgpack`, "--http", "127.0.0.1:0", "--json"];
-  const rest = [...models, "--accept-other-hardware", "--no-means-check"];
-  const url = await started("serve", ...own, ...rest, "--workers", urls.join(","));
-  return { url, failing };
+  const own = ["--policy", bundle, "--http", "127.0.0.1:0", "--json", ...models];
+  const rest = ["--accept-other-hardware", "--no-means-check", "--workers", urls.join(",")];
+  return { url: await started("serve", ...own, ...rest), failing };
 }
 
 describe("a worker that fails its batches at once", () => {
   test("takes no traffic, whatever it answers, and serves again once it is mended", async () => {
-    const { url, failing } = await site("image-classification", 2);
+    const { url, failing } = await site(compileEcho(folder, 2), folder, 2);
+    await expect.poll(() => metric(url, READY), POLL).toBe(2);
     for (const [name, failure] of Object.entries(FAILURES)) {
       failing.failure = failure;
       failing.failed = 0;
       const statuses = await statusesOf(url, 100);
-      expect(statuses.get(200), `${name}: ${JSON.stringify([...statuses])}`).toBe(100);
+      // A busy machine may refuse a request that it cannot answer in time.
+      const late = (statuses.get(429) ?? 0) + (statuses.get(503) ?? 0);
+      const words = `${name}: ${JSON.stringify([...statuses])}`;
+      expect((statuses.get(200) ?? 0) + late, words).toBe(100);
+      expect(late, words).toBeLessThan(50);
       expect(failing.failed, name).toBeGreaterThan(0);
       expect(failing.failed, name).toBeLessThan(20);
       failing.failure = null;
-      await expect.poll(() => metric(url, 'stratagem_workers{state="ready"}'), POLL).toBe(2);
+      await expect.poll(() => metric(url, READY), POLL).toBe(2);
       await statusesOf(url, 20);
     }
-    expect(await metric(url, 'stratagem_workers_lost_total{reason="failing"}')).toBeGreaterThan(0);
+    expect(await metric(url, FAILING)).toBeGreaterThan(0);
     expect(await metric(url, "stratagem_queries_retried_total")).toBeGreaterThan(0);
   });
 
@@ -139,8 +154,9 @@ describe("a worker that fails its batches at once", () => {
     ["inferline", "cascade", 6],
     ["themis", "scaling", 2],
     ["accordion", "malleable", 4, "policies/malleable"],
-  ])("costs %s a few requests at most", async (_, policy, workerCount, folder?: string) => {
-    const { url, failing } = await site(policy, workerCount, folder);
+  ])("costs %s a few requests at most", async (_, policy, workerCount, models?: string) => {
+    const bundle = `policies/${policy}/bundle.msgpack`;
+    const { url, failing } = await site(bundle, models ?? `models/${policy}`, workerCount);
     await statusesOf(url, 20);
     failing.failure = FAILURES["with 500"] ?? null;
     const statuses = await statusesOf(url, 200);
@@ -153,4 +169,6 @@ describe("a worker that fails its batches at once", () => {
   });
 });
 
+const READY = 'stratagem_workers{model="echo",state="ready"}';
+const FAILING = 'stratagem_workers_lost_total{model="echo",reason="failing"}';
 const POLL = { timeout: 60_000, interval: 100 };
