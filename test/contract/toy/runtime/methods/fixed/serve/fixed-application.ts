@@ -105,7 +105,8 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
       onLost(worker, reason);
       onReady(worker);
     };
-    this.handlers = { onReady, onLost, onReplaced };
+    const onRetried = () => {};
+    this.handlers = { onReady, onLost, onReplaced, onRetried };
   }
 
   get bundle(): Bundle {
