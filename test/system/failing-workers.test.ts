@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { compileEcho } from "../support/echo-bundle.ts";
+import { metricSum, rowRequest } from "../support/live-server.ts";
 import { startStratagem, urlOf } from "../support/run-cli.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-failing-workers-"));
@@ -73,44 +74,20 @@ class Failing {
   }
 }
 
-interface Described {
-  readonly inputs: readonly { name: string; datatype: string; shape: readonly number[] }[];
-}
-
-async function bodyFor(url: string): Promise<{ readonly path: string; readonly body: string }> {
-  const index = await fetch(`${url}/v2/models`);
-  const { models }: { readonly models: readonly string[] } = JSON.parse(await index.text());
-  const path = `/v2/models/${models[0]}`;
-  const described: Described = JSON.parse(await (await fetch(`${url}${path}`)).text());
-  const inputs = described.inputs.map(({ name, datatype, shape }) => {
-    const sizes = shape.map((size) => (size < 0 ? 1 : size));
-    const count = sizes.reduce((product, size) => product * size, 1);
-    const half = datatype.startsWith("FP") ? 0.5 : 128;
-    return { name, datatype, shape: sizes, data: new Array<number>(count).fill(half) };
-  });
-  return { path: `${url}${path}/infer`, body: JSON.stringify({ inputs }) };
-}
-
 /** Statuses of requests, three at a time, so that each of two workers has some. */
 async function statusesOf(url: string, count: number): Promise<Map<number, number>> {
-  const { path, body } = await bodyFor(url);
+  const { inferUrl, body } = await rowRequest(url);
   const statuses = new Map<number, number>();
   let left = count;
   const ask = async () => {
     while (left > 0) {
       left--;
-      const { status } = await fetch(path, { method: "POST", body });
+      const { status } = await fetch(inferUrl, { method: "POST", body });
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
   };
   await Promise.all([ask(), ask(), ask()]);
   return statuses;
-}
-
-async function metric(url: string, start: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split("\n").filter((line) => line.startsWith(start));
-  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
 /** A front end over agents, the first of which fails on demand. @param folder of the models. */
@@ -129,7 +106,7 @@ async function site(bundle: string, folder: string, workerCount: number) {
 describe("a worker that fails its batches at once", () => {
   test("takes no traffic, whatever it answers, and serves again once it is mended", async () => {
     const { url, failing } = await site(compileEcho(folder, 2), folder, 2);
-    await expect.poll(() => metric(url, READY), POLL).toBe(2);
+    await expect.poll(() => metricSum(url, READY), POLL).toBe(2);
     for (const [name, failure] of Object.entries(FAILURES)) {
       failing.failure = failure;
       failing.failed = 0;
@@ -142,11 +119,11 @@ describe("a worker that fails its batches at once", () => {
       expect(failing.failed, name).toBeGreaterThan(0);
       expect(failing.failed, name).toBeLessThan(20);
       failing.failure = null;
-      await expect.poll(() => metric(url, READY), POLL).toBe(2);
+      await expect.poll(() => metricSum(url, READY), POLL).toBe(2);
       await statusesOf(url, 20);
     }
-    expect(await metric(url, FAILING)).toBeGreaterThan(0);
-    expect(await metric(url, "stratagem_queries_retried_total")).toBeGreaterThan(0);
+    expect(await metricSum(url, FAILING)).toBeGreaterThan(0);
+    expect(await metricSum(url, "stratagem_queries_retried_total")).toBeGreaterThan(0);
   });
 
   test.each([

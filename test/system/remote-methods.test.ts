@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, expect, test } from "vitest";
+import { metricSum, rowRequest } from "../support/live-server.ts";
 import { urlOf } from "../support/run-cli.ts";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -20,30 +21,10 @@ async function started(...args: string[]): Promise<string> {
   return urlOf(child);
 }
 
-interface Described {
-  readonly name: string;
-  readonly inputs: readonly { name: string; datatype: string; shape: readonly number[] }[];
-}
-
-/** A request of one row of what the application takes, half of what a byte may be. */
-async function bodyFor(url: string): Promise<{ readonly path: string; readonly body: string }> {
-  const index = await fetch(`${url}/v2/models`);
-  const { models }: { readonly models: readonly string[] } = JSON.parse(await index.text());
-  const path = `/v2/models/${models[0]}`;
-  const described: Described = JSON.parse(await (await fetch(`${url}${path}`)).text());
-  const inputs = described.inputs.map(({ name, datatype, shape }) => {
-    const sizes = shape.map((size) => (size < 0 ? 1 : size));
-    const count = sizes.reduce((product, size) => product * size, 1);
-    const half = datatype.startsWith("FP") ? 0.5 : 128;
-    return { name, datatype, shape: sizes, data: new Array<number>(count).fill(half) };
-  });
-  return { path: `${path}/infer`, body: JSON.stringify({ inputs }) };
-}
-
 async function answered(url: string): Promise<number[]> {
-  const { path, body } = await bodyFor(url);
+  const { inferUrl, body } = await rowRequest(url);
   for (;;) {
-    const reply = await fetch(`${url}${path}`, { method: "POST", body });
+    const reply = await fetch(inferUrl, { method: "POST", body });
     const text = await reply.text();
     if (reply.status === 200) {
       const { outputs }: { readonly outputs: readonly { data: number[] }[] } = JSON.parse(text);
@@ -52,12 +33,6 @@ async function answered(url: string): Promise<number[]> {
     // A busy machine may refuse one in whose time it cannot answer.
     expect([429, 503], text).toContain(reply.status);
   }
-}
-
-async function batchesOf(url: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split("\n").filter((line) => line.startsWith("nv_inference_exec_count{"));
-  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
 }
 
 test.each([
@@ -79,6 +54,6 @@ test.each([
   expect(elsewhere).toHaveLength(here.length);
   const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
   expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
-  const ran = await Promise.all(workers.map(batchesOf));
+  const ran = await Promise.all(workers.map((url) => metricSum(url, "nv_inference_exec_count{")));
   expect(ran.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(0);
 });

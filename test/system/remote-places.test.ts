@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, expect, test } from "vitest";
 import { drawImages } from "../../lab/models/image-classification/dataset.ts";
+import { metricSum } from "../support/live-server.ts";
 import { freePort } from "../support/nats-server.ts";
 import { urlOf } from "../support/run-cli.ts";
 
@@ -44,12 +45,6 @@ async function logits(url: string): Promise<number[]> {
   }
 }
 
-async function metric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  const lines = text.split("\n").filter((line) => line.startsWith(name));
-  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
-}
-
 test("answers are those of places of this machine, and stages hand their values on", async () => {
   const places = [await freePort(), await freePort()].map((port) => `127.0.0.1:${port}`);
   const peers = places.map((place) => `http://${place}`).join();
@@ -62,11 +57,11 @@ test("answers are those of places of this machine, and stages hand their values 
   const differences = elsewhere.map((value, at) => Math.abs(value - (here[at] ?? Number.NaN)));
   expect(Math.max(...differences)).toBeLessThanOrEqual(1e-4);
   const kept = await Promise.all(
-    workers.map((url) => metric(url, 'stratagem_buffered_bytes{what="kept_tensors"} ')),
+    workers.map((url) => metricSum(url, 'stratagem_buffered_bytes{what="kept_tensors"} ')),
   );
   expect(kept[0] ?? 0).not.toBe(kept[1] ?? 0);
   expect((kept[0] ?? 0) + (kept[1] ?? 0)).toBeGreaterThan(0);
-  const ran = await Promise.all(workers.map((url) => metric(url, "nv_inference_exec_count{")));
+  const ran = await Promise.all(workers.map((url) => metricSum(url, "nv_inference_exec_count{")));
   // Each row passes two stages, one on each worker.
   for (const count of ran) expect(count).toBeGreaterThanOrEqual(ROWS);
 });

@@ -437,7 +437,7 @@ describe("pages in browsers", () => {
     expect(await ask("http://localhost:8000/metrics")).toBe("200");
   });
 
-  test("of a name that is allowed are own, and any client of inference has any name", async () => {
+  test("of an allowed name are own, and clients of inference may use every name", async () => {
     const own = { host: "app.example", "sec-fetch-site": "same-origin" };
     const named = await served({ corsOrigins: [origin] });
     for (const path of READ) expect((await call(named, path, { headers: own })).status).toBe(200);
