@@ -3,10 +3,12 @@
  * behaves: what the server holds stays below its limit, every call is ended by it, and its memory
  * comes back.
  */
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { DEFAULT_LIMITS } from "stratagem-runtime/internal/server/applications/limits";
 import { startServe, withServer } from "../experiments/harness/live.ts";
-import { loopBuckets, loopDelays, residentMb } from "./bodies/server-figures.ts";
+import { residentMb } from "./bodies/server-figures.ts";
+import { HOLD_MS, LoopHolds } from "./load/loop-holds.ts";
 import type { Attack, Outcome, Part } from "./part.ts";
 import { HELD_KINDS, type HeldCall, HeldClient, type HeldKind } from "./wire/held-calls.ts";
 import { asked, INFER_BODY, MODEL } from "./wire/letters.ts";
@@ -31,17 +33,19 @@ export const CALLS: Part = {
   run,
 };
 
-async function run({ size, say }: Attack): Promise<Outcome> {
+async function run({ size, say, folder }: Attack): Promise<Outcome> {
   const args = ["--models", "models/image-classification", "--grpc", "127.0.0.1:0"];
   const limits = ["--limit", "grpcMaxMessage=64MiB"];
+  const holds = new LoopHolds(join(folder, "holds"));
   const starting = startServe("policies/letters/bundle.msgpack", [...args, ...limits], {
     isQuiet: true,
+    env: holds.env,
   });
   return withServer(starting, async (server) => {
     const lost: string[] = [];
     const figures: Record<string, string> = {};
     const before = residentMb(server.pid).now;
-    const delays = await loopBuckets(server.url);
+    holds.begin();
     let tried = 0;
     for (const kind of HELD_KINDS) {
       for (const connections of size < LEAST_WHOLE ? [1] : [1, size]) {
@@ -52,9 +56,9 @@ async function run({ size, say }: Attack): Promise<Outcome> {
         lost.push(...told.lost.map((one) => `${kind}, ${where}: ${one}`));
       }
     }
-    const { count, within50Ms, longest } = await loopDelays(server.url, delays);
-    if (size >= LEAST_WHOLE && within50Ms < count) {
-      lost.push(`${count - within50Ms} delays of the loop above 50 ms`);
+    const { alone: heldMs } = holds.end();
+    if (size >= LEAST_WHOLE && heldMs > HOLD_MS) {
+      lost.push(`the event loop was held for ${heldMs.toFixed(0)} ms`);
     }
     if (size >= LEAST_WHOLE) await pause(BACK_MS);
     const { now, peak } = residentMb(server.pid);
@@ -62,7 +66,7 @@ async function run({ size, say }: Attack): Promise<Outcome> {
       lost.push(`peak RSS ${peak.toFixed(0)} MB`);
     }
     if (now > before + OWN_MB) lost.push(`RSS a minute later ${now.toFixed(0)} MB`);
-    figures["longest loop delay"] = `<= ${longest} s of ${count} ticks`;
+    figures["loop held"] = `at most ${heldMs.toFixed(0)} ms of processor`;
     figures["RSS before, at most, a minute later"] =
       `${[before, peak, now].map((one) => one.toFixed(0)).join(", ")} MB`;
     return { tried, lost, figures };

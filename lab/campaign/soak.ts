@@ -3,7 +3,6 @@
  * reloads, workers that die, stand still, fail and are slow, and clients that do wrong. Memory and
  * descriptors stay, no request holds the event loop, and the books agree.
  */
-import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startServe, withServer } from "../experiments/harness/live.ts";
@@ -12,6 +11,7 @@ import { BAD_CLIENTS, BAD_GRPC_CLIENTS } from "./load/bad-clients.ts";
 import { findCapacityQps } from "./load/capacity.ts";
 import { DAY_SOURCE, dayPhases } from "./load/day.ts";
 import { grew, slopeText } from "./load/line-fit.ts";
+import { HOLD_MS, LoopHolds } from "./load/loop-holds.ts";
 import { memoryLimit } from "./load/memory-limit.ts";
 import { Generator, layoutText, pinServer } from "./load/pinned.ts";
 import { ProcessWatch, workersOf } from "./load/process-watch.ts";
@@ -36,11 +36,6 @@ const EVERY_SECONDS = {
 const STOPPED_MS = 2000;
 const FAULTY_MS = 1500;
 const SLOW_FACTOR = 3;
-/** The longest that one request may hold the event loop. */
-const HOLD_MS = 50;
-/** A hold so soon after a reload is the reload's. */
-const RELOAD_MS = 2000;
-const HOLDS = "lab/campaign/load/loop-hold.cjs";
 /** Of the day, before memory is looked at. */
 const WARM_UP = 1 / 3;
 /** After the load, until connections are closed. */
@@ -178,39 +173,6 @@ function reasonsText(reports: readonly PhaseReport[]): string {
   }
   const reasons = [...counts].map(([reason, count]) => `${count} x ${reason}`);
   return `refused: ${reasons.join(", ") || "none"}`;
-}
-
-/** Times that the event loop of a server was held, as its hook writes them. */
-class LoopHolds {
-  readonly env: NodeJS.ProcessEnv;
-  readonly #file: string;
-  #beganMs = Number.POSITIVE_INFINITY;
-
-  constructor(file: string) {
-    this.#file = file;
-    this.env = {
-      STRATAGEM_LOOP_HOLDS: file,
-      NODE_OPTIONS: `--require=${join(process.cwd(), HOLDS)}`,
-    };
-    writeFileSync(file, "");
-  }
-
-  begin(): void {
-    this.#beganMs = Date.now();
-  }
-
-  /** @param reloadedMs times of reloads. @returns the longest beside reloads, and of those, ms. */
-  end(reloadedMs: readonly number[]): { readonly alone: number; readonly reloading: number } {
-    const longest = { alone: 0, reloading: 0 };
-    for (const line of readFileSync(this.#file, "utf8").trim().split("\n")) {
-      const [atMs = 0, heldMs = 0] = line.split(" ").map(Number);
-      if (atMs < this.#beganMs) continue;
-      const isReload = reloadedMs.some((ms) => atMs >= ms && atMs < ms + RELOAD_MS);
-      const kind = isReload ? "reloading" : "alone";
-      longest[kind] = Math.max(longest[kind], heldMs);
-    }
-    return longest;
-  }
 }
 
 function fatesText({ byStatus, left }: SoakBooks): string {

@@ -65,9 +65,12 @@ export class PaceMonitor {
   readonly #lastRunMs: Float64Array;
   /** When a worker was last no slower than most. */
   readonly #evenMs: Float64Array;
-  /** Workers that are up by their index in the grid. */
+  /** Workers that are up by their index in the grid, and those of them that ran lately. */
   readonly #upByIndex = new Uint32Array(RATIO_GRID.length);
+  readonly #activeByIndex = new Uint32Array(RATIO_GRID.length);
+  readonly #isActive: Uint8Array;
   #upCount = 0;
+  #activeCount = 0;
   /** Workers that there should be. */
   #wanted: number;
   #median = UNIT;
@@ -97,6 +100,7 @@ export class PaceMonitor {
       isSlow: true,
     });
     this.#isUp = new Uint8Array(workerCount);
+    this.#isActive = new Uint8Array(workerCount);
     this.#lastRunMs = new Float64Array(workerCount);
     this.#evenMs = new Float64Array(workerCount);
   }
@@ -116,6 +120,7 @@ export class PaceMonitor {
     if (this.#isUp[worker] !== 1) return;
     this.#isUp[worker] = 0;
     this.#upCount--;
+    this.#setActive(worker, 0);
     this.#upByIndex[this.#workers.index[worker]!]!--;
     this.#refresh();
   }
@@ -150,10 +155,14 @@ export class PaceMonitor {
     if (this.#tail.add(ranMs / (rareMs * beyondMost), nowMs)) isChanged = true;
     const pool = this.#pool.valueOf(0);
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
+      if (this.#setActive(worker, 1)) isChanged = true;
       const before = this.#workers.index[worker]!;
       if (this.#workers.add(worker, ranMs, expectedMs * pool, variance, nowMs)) {
+        const after = this.#workers.index[worker]!;
         this.#upByIndex[before]!--;
-        this.#upByIndex[this.#workers.index[worker]!]!++;
+        this.#upByIndex[after]!++;
+        this.#activeByIndex[before]!--;
+        this.#activeByIndex[after]!++;
         isChanged = true;
       }
     }
@@ -174,10 +183,10 @@ export class PaceMonitor {
     for (let worker = 0; worker < this.#workerCount; worker++) {
       const lastMs = this.#lastRunMs[worker]!;
       newestMs = Math.max(newestMs, lastMs);
+      if (this.#isUp[worker] !== 1 || nowMs - lastMs < IDLE * this.#beatMs) continue;
+      this.#setActive(worker, 0);
       const index = this.#workers.index[worker]!;
       const median = this.#median;
-      if (this.#isUp[worker] !== 1 || index === median || nowMs - lastMs < IDLE * this.#beatMs)
-        continue;
       this.#upByIndex[index]!--;
       this.#upByIndex[median]!++;
       this.#workers.reset(worker, median);
@@ -186,12 +195,25 @@ export class PaceMonitor {
     this.#refresh();
   }
 
+  /** @returns whether this is a change. */
+  #setActive(worker: number, isActive: 0 | 1): boolean {
+    if (this.#isActive[worker] === isActive) return false;
+    this.#isActive[worker] = isActive;
+    const change = isActive === 1 ? 1 : -1;
+    this.#activeCount += change;
+    this.#activeByIndex[this.#workers.index[worker]!]! += change;
+    return true;
+  }
+
   /** Takes all workers to be as profiled. */
   #forget(): void {
     this.#pool.reset(0, UNIT);
     this.#tail.reset();
     this.#upByIndex.fill(0);
     this.#upByIndex[UNIT] = this.#upCount;
+    this.#activeByIndex.fill(0);
+    this.#isActive.fill(0);
+    this.#activeCount = 0;
     for (let worker = 0; worker < this.#workerCount; worker++) this.#workers.reset(worker, UNIT);
   }
 
@@ -251,8 +273,9 @@ export class PaceMonitor {
       if (count === 0) continue;
       used++;
       rate += count / RATIO_GRID[index]!;
-      if (2 * below < this.#upCount) this.#median = index;
-      below += count;
+      const active = this.#activeByIndex[index]!;
+      if (active > 0 && 2 * below < this.#activeCount) this.#median = index;
+      below += active;
     }
     const pool = this.#pool.valueOf(0);
     this.isEven = used <= 1;

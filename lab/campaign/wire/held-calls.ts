@@ -17,6 +17,7 @@ export const HELD_KINDS = [
   "a gzip bomb",
   "a deflate bomb",
   "thousands of empty messages",
+  "thousands of empty messages in gzip",
   "a whole message on a stream that stays open",
 ] as const;
 export type HeldKind = (typeof HELD_KINDS)[number];
@@ -73,11 +74,17 @@ async function statusOf(stream: ClientHttp2Stream): Promise<string> {
 }
 
 const zeros = Buffer.alloc(MIB);
+const empty = gzipSync("");
+const packedEmpty = Buffer.concat(
+  Array.from({ length: 20_000 }, () => [headOf(empty.length, 1), empty]).flat(),
+);
 const bombs = new Map<HeldKind, Buffer>();
 
 async function send(stream: ClientHttp2Stream, kind: HeldKind): Promise<void> {
   if (kind === "thousands of empty messages") {
     await write(stream, Buffer.alloc(MIB));
+  } else if (kind === "thousands of empty messages in gzip") {
+    await write(stream, packedEmpty);
   } else if (kind.endsWith("bomb")) {
     stream.end(bombOf(kind));
   } else if (kind.startsWith("only")) {

@@ -20,6 +20,8 @@ export interface Inflater {
 
 /** Maximum size of a piece of output. */
 const CHUNK_BYTES = 65_536;
+/** Memory of one beside what comes out: a piece of output, zlib's window and its state. */
+export const INFLATER_BYTES = CHUNK_BYTES + 49_152;
 
 export function isCompressed(encoding: string): encoding is Compression {
   return encoding === "gzip" || encoding === "deflate";

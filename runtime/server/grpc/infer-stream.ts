@@ -11,12 +11,16 @@ import { seenOf } from "./interceptor.ts";
 /** While the server stops, a stream without messages for this time is considered complete. */
 const QUIET_MS = 100;
 
+/** Messages that all streams take in one turn of the event loop; one read may bring thousands. */
+const PER_TURN = 64;
+
 /** Parameter by which a client of Triton requests that an error ends its stream with a status. */
 const STRICT_ERRORS = "triton_grpc_error";
 
 export class InferStreams {
   readonly #context: GrpcContext;
   readonly #open = new Set<InferStream>();
+  readonly #turns = new Turns();
 
   constructor(context: GrpcContext) {
     this.#context = context;
@@ -24,7 +28,7 @@ export class InferStreams {
 
   /** Serves a stream until its client ends it. */
   serve(call: DuplexCall): void {
-    const stream = new InferStream(this.#context, call);
+    const stream = new InferStream(this.#context, call, this.#turns);
     this.#open.add(stream);
     call.once("cancelled", () => this.#open.delete(stream));
     stream.start();
@@ -33,6 +37,26 @@ export class InferStreams {
   /** Answers the requests received so far, and ends the streams. */
   async finish(): Promise<void> {
     await Promise.all([...this.#open].map((stream) => stream.finish()));
+  }
+}
+
+/** Counts messages by turns of the event loop. */
+class Turns {
+  #taken = 0;
+  readonly #next: (() => void)[] = [];
+
+  /** @param goOn called in the next turn if this one has had its messages. @returns whether so. */
+  isSpentBy(goOn: () => void): boolean {
+    if (this.#taken === 0) setImmediate(() => this.#begin());
+    this.#taken++;
+    if (this.#taken < PER_TURN) return false;
+    this.#next.push(goOn);
+    return true;
+  }
+
+  #begin(): void {
+    this.#taken = 0;
+    for (const goOn of this.#next.splice(0)) goOn();
   }
 }
 
@@ -45,15 +69,18 @@ class InferStream {
   readonly #context: GrpcContext;
   readonly #call: DuplexCall;
   readonly #client: Client;
+  readonly #turns: Turns;
   readonly #isStrict: boolean;
   #taken = 0;
   #waiting = 0;
+  #waitsForTurn = false;
   /** Kept once the answers so far are written. */
   #written: Promise<void> = Promise.resolve();
   #isOver = false;
 
-  constructor(context: GrpcContext, call: DuplexCall) {
+  constructor(context: GrpcContext, call: DuplexCall, turns: Turns) {
     this.#context = context;
+    this.#turns = turns;
     this.#call = call;
     this.#client = clientOf(call);
     this.#isStrict = String(call.metadata.get(STRICT_ERRORS)[0]) === "true";
@@ -98,9 +125,20 @@ class InferStream {
     }
     this.#taken++;
     this.#waiting++;
-    if (this.#waiting >= this.#context.maxPerStream) this.#call.pause();
+    this.#waitsForTurn ||= this.#turns.isSpentBy(() => {
+      this.#waitsForTurn = false;
+      this.#flow();
+    });
+    this.#flow();
     const answer = this.#answer(message, hold);
     this.#written = this.#written.then(async () => this.#write(await answer));
+  }
+
+  /** Reads on, or not while too many messages wait. */
+  #flow(): void {
+    const isFull = this.#waitsForTurn || this.#waiting >= this.#context.maxPerStream;
+    if (isFull) this.#call.pause();
+    else this.#call.resume();
   }
 
   /** Never rejects. */
@@ -143,7 +181,7 @@ class InferStream {
         onGone();
         stayed();
         this.#waiting--;
-        if (this.#waiting < this.#context.maxPerStream) call.resume();
+        this.#flow();
         resolve();
       };
       const stayed = this.#client.onceGone(settle);

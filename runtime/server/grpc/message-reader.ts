@@ -11,7 +11,7 @@ import {
   type ByteHold,
   bodyMemory,
 } from "../bodies/body-memory.ts";
-import { inflaterOf, isCompressed } from "../bodies/inflater.ts";
+import { INFLATER_BYTES, type Inflater, inflaterOf, isCompressed } from "../bodies/inflater.ts";
 import { HttpError } from "../connections/http-error.ts";
 import { framed, HEAD_BYTES } from "./long-message.ts";
 
@@ -20,6 +20,13 @@ interface ReadingCall {
   readonly stream: ServerHttp2Stream;
   /** Returns the messages that end with the data, with their heads. */
   decoder: { write(data: Buffer): Buffer[] };
+  /** Writes data to the decoder, and queues the messages that come out. */
+  handleDataFrame(data: Buffer): void;
+  /** Queues the end of the messages. */
+  handleEndEvent(): void;
+  readonly readQueue: readonly unknown[];
+  /** Called when the handler wants a message. Without one in the queue, the stream is read. */
+  startRead(): void;
   decompressMessage(message: Buffer, encoding: string): Buffer | Promise<Buffer>;
   serializeMessage(message: Uint8Array): Buffer;
 }
@@ -35,6 +42,13 @@ export interface MessageLimits {
 /** Memory of a message beside its bytes, in grpc-js and here. */
 const OBJECT_BYTES = 512;
 
+/**
+ * Messages that are split off at once. A piece of data may hold thousands, and many streams may be
+ * read in one turn of the event loop.
+ */
+const SPLIT_MESSAGES = 64;
+const NOTHING = Buffer.alloc(0);
+
 export class MessageReader {
   readonly #stream: ServerHttp2Stream;
   readonly #limits: MessageLimits;
@@ -48,9 +62,13 @@ export class MessageReader {
   /** Memory of the whole messages that no handler has taken, in their order. */
   readonly #whole: ByteHold[] = [];
   readonly #holdOf = new WeakMap<Buffer, ByteHold>();
+  /** Kept once the compressed messages so far are decompressed. */
+  #lastPlain: Promise<unknown> = Promise.resolve();
   #token: string | undefined;
   #pace: Pace | undefined;
   #receivedBytes = 0;
+  /** Received data that is not split yet. */
+  #rest: Buffer = NOTHING;
   #isOver = false;
 
   /**
@@ -71,15 +89,34 @@ export class MessageReader {
     this.#isUnary = isUnary;
     const decompress = reading.decompressMessage.bind(call);
     const serialize = reading.serializeMessage.bind(call);
+    const startRead = reading.startRead.bind(call);
+    const handleEnd = reading.handleEndEvent.bind(call);
+    let hasEnded = false;
+    const endAfterRest = () => {
+      if (!hasEnded || this.#rest.length > 0) return;
+      hasEnded = false;
+      this.#onEnd();
+      handleEnd();
+    };
     reading.decoder = this;
+    reading.startRead = () => {
+      if (reading.readQueue.length === 0 && this.#rest.length > 0) {
+        reading.handleDataFrame(NOTHING);
+        endAfterRest();
+      }
+      startRead();
+    };
+    // The stream may end while it is paused.
+    reading.handleEndEvent = () => {
+      hasEnded = true;
+      endAfterRest();
+    };
     reading.serializeMessage = (message) => framed(message) ?? serialize(message);
     reading.decompressMessage = (message, encoding) =>
       isCompressed(encoding)
         ? this.#decompressed(message, encoding)
         : decompress(message, encoding);
     stream.on("resume", () => this.#time());
-    // Before grpc-js, which ignores the beginning of a message.
-    stream.prependOnceListener("end", () => this.#onEnd());
     stream.once("close", () => this.#close());
   }
 
@@ -105,16 +142,21 @@ export class MessageReader {
     this.#stream.once("close", () => clearTimeout(timer));
   }
 
-  write(data: Buffer): Buffer[] {
+  write(received: Buffer): Buffer[] {
     const messages: Buffer[] = [];
     if (this.#isOver) return messages;
-    this.#receivedBytes += data.length;
+    this.#receivedBytes += received.length;
+    const data = this.#rest.length === 0 ? received : Buffer.concat([this.#rest, received]);
+    let at = 0;
     try {
-      for (let at = 0; at < data.length; ) at = this.#read(data, at, messages);
+      while (at < data.length && messages.length < SPLIT_MESSAGES) {
+        at = this.#read(data, at, messages);
+      }
     } catch (error) {
       this.#end(error as HttpError);
       return [];
     }
+    this.#rest = data.subarray(at);
     // grpc-js pauses the stream after a message, and resumes it when the next one is wanted.
     if (messages.length > 0 && !this.#isUnary) this.#stopPace();
     else this.#time();
@@ -125,6 +167,8 @@ export class MessageReader {
   #read(data: Buffer, start: number, messages: Buffer[]): number {
     let at = start;
     if (this.#sink === undefined) {
+      const wholeEnd = this.#readWhole(data, at, messages);
+      if (wholeEnd > at) return wholeEnd;
       const headEnd = Math.min(data.length, at + HEAD_BYTES - this.#headBytes);
       data.copy(this.#head, this.#headBytes, at, headEnd);
       this.#headBytes += headEnd - at;
@@ -145,15 +189,31 @@ export class MessageReader {
     return end;
   }
 
+  /** Takes a message that the data has whole, as a client may send thousands at once. */
+  #readWhole(data: Buffer, start: number, messages: Buffer[]): number {
+    if (this.#headBytes > 0 || data.length < start + HEAD_BYTES) return start;
+    const length = data.readUInt32BE(start + 1);
+    const end = start + HEAD_BYTES + length;
+    if (end > data.length) return start;
+    this.#push(data.subarray(start, end), this.#holdFor(length), messages);
+    return end;
+  }
+
   /** @throws HttpError 413, 429 or 503 */
   #opened(): ByteSink {
-    const { limit } = this.#limits;
     const length = this.#head.readUInt32BE(1);
-    if (length > limit.bytes) throw tooLarge(limit, `${length}`);
+    this.#hold = this.#holdFor(length);
     this.#messageBytes = HEAD_BYTES + length;
-    this.#hold = this.#newHold();
-    this.#hold.growTo(OBJECT_BYTES + length);
     return new ByteSink(this.#messageBytes, this.#messageBytes);
+  }
+
+  /** @throws HttpError 413, 429 or 503 */
+  #holdFor(length: number): ByteHold {
+    const { limit } = this.#limits;
+    if (length > limit.bytes) throw tooLarge(limit, `${length}`);
+    const hold = this.#newHold();
+    hold.growTo(OBJECT_BYTES + length);
+    return hold;
   }
 
   #take(sink: ByteSink, data: Buffer): void {
@@ -162,52 +222,71 @@ export class MessageReader {
   }
 
   #finish(sink: ByteSink, messages: Buffer[]): void {
-    const message = sink.finish();
-    const hold = this.#hold ?? this.#newHold();
-    this.#whole.push(hold);
-    if (message[0] === 1) this.#holdOf.set(message, hold);
-    messages.push(message);
+    this.#push(sink.finish(), this.#hold ?? this.#newHold(), messages);
     this.#sink = undefined;
     this.#hold = undefined;
     this.#headBytes = 0;
   }
 
-  /** Resolves with the message without its head, or never if the call is refused. */
+  #push(message: Buffer, hold: ByteHold, messages: Buffer[]): void {
+    this.#whole.push(hold);
+    if (message[0] === 1) this.#holdOf.set(message, hold);
+    messages.push(message);
+  }
+
+  /**
+   * Resolves with the message without its head, or never if the call is refused. One message of a
+   * call is decompressed at a time, since each takes memory of its own meanwhile.
+   */
   #decompressed(message: Buffer, encoding: "gzip" | "deflate"): Promise<Buffer> {
+    const plain = this.#lastPlain.then(() => this.#inflated(message, encoding));
+    this.#lastPlain = plain;
+    return plain;
+  }
+
+  #inflated(message: Buffer, encoding: "gzip" | "deflate"): Promise<Buffer> {
     const packed = message.subarray(HEAD_BYTES);
     const hold = this.#holdOf.get(message) ?? this.#newHold();
     const { limit } = this.#limits;
     const sink = new ByteSink(undefined, limit.bytes);
+    const ownBytes = OBJECT_BYTES + packed.length;
     const taking = {
       limit,
-      hold: { growTo: (bytes: number) => hold.growTo(packed.length + bytes) },
+      hold: { growTo: (bytes: number) => hold.growTo(ownBytes + INFLATER_BYTES + bytes) },
     };
     return new Promise((resolve) => {
       const fail = (error: HttpError) => {
-        inflater.stop();
+        inflater?.stop();
         sink.discard();
         this.#end(error);
       };
-      const inflater = inflaterOf(encoding, packed, {
-        onData: (chunk) => {
-          try {
-            if (this.#isOver) throw new HttpError(499, "the call has ended");
-            take(sink, chunk, taking);
-          } catch (error) {
-            fail(error as HttpError);
-          }
-        },
-        onEnd: () => {
-          bodyMemory.giveBack(message.buffer);
-          resolve(sink.finish());
-        },
-        onError: (reason) => {
-          const expected = `expected a message compressed with ${encoding}`;
-          fail(new HttpError(400, `request: ${expected} (${reason})`));
-        },
+      const guarded = (act: () => void) => {
+        try {
+          if (this.#isOver) throw new HttpError(499, "the call has ended");
+          act();
+        } catch (error) {
+          fail(error as HttpError);
+        }
+      };
+      let inflater: Inflater | undefined;
+      guarded(() => {
+        taking.hold.growTo(0);
+        inflater = inflaterOf(encoding, packed, {
+          onData: (chunk) => guarded(() => take(sink, chunk, taking)),
+          onEnd: () =>
+            guarded(() => {
+              bodyMemory.giveBack(message.buffer);
+              hold.settle(ownBytes + sink.length);
+              resolve(sink.finish());
+            }),
+          onError: (reason) => {
+            const expected = `expected a message compressed with ${encoding}`;
+            fail(new HttpError(400, `request: ${expected} (${reason})`));
+          },
+        });
+        inflater.write(packed, () => {});
+        inflater.end();
       });
-      inflater.write(packed, () => {});
-      inflater.end();
     });
   }
 
@@ -236,6 +315,7 @@ export class MessageReader {
     this.#pace = undefined;
   }
 
+  /** grpc-js ignores the beginning of a message. */
   #onEnd(): void {
     this.#stopPace();
     if (this.#isBegun) this.#end(new HttpError(400, "request: the call ended before its message"));
@@ -250,6 +330,7 @@ export class MessageReader {
   #close(): void {
     this.#isOver = true;
     this.#stopPace();
+    this.#rest = NOTHING;
     this.#sink?.discard();
     this.#sink = undefined;
     this.#hold?.release();

@@ -306,8 +306,9 @@ class LokiDispatcher implements PipelineDispatcher {
     }
     this.#heartbeats = this.#demand.counts;
     this.#fanouts.heartbeat();
-    const isShort = this.#router.admittedShare < 1;
-    const areOthers = this.#stragglers.update(nowMs, isShort, this.#carries);
+    const { upCount, layout } = this.#cluster;
+    const mayReplace = this.#router.admittedShare < 1 || upCount > layout.servers;
+    const areOthers = this.#stragglers.update(nowMs, mayReplace, this.#carries);
     if (areOthers) this.#chosenPace = monitor.poolPace;
     if (this.#chooseLevel(nowMs, out)) return;
     if (areOthers) this.#followPlan(nowMs, out);

@@ -34,11 +34,11 @@ export class Stragglers {
   }
 
   /**
-   * @param isShort whether the current servers do not carry the demand.
+   * @param mayReplace whether the current servers do not carry the demand, or others are spare.
    * @param carries whether so many servers, as fast as most, carry the demand.
    * @returns whether the places of servers have changed.
    */
-  update(nowMs: number, isShort: boolean, carries: (servers: number) => boolean): boolean {
+  update(nowMs: number, mayReplace: boolean, carries: (servers: number) => boolean): boolean {
     let isChanged = false;
     for (let worker = 0; worker < this.#untilMs.length; worker++) {
       const { upCount } = this.#cluster;
@@ -48,7 +48,7 @@ export class Stragglers {
         this.#paces.onReady(worker);
       } else {
         const isStraggler =
-          isShort && this.#paces.isUp(worker) && this.#paces.isSteadyStraggler(worker, nowMs);
+          mayReplace && this.#paces.isUp(worker) && this.#paces.isSteadyStraggler(worker, nowMs);
         if (!isStraggler || upCount <= this.#taskCount || !carries(upCount - 1)) continue;
         this.#cluster.setAside(worker);
         this.#paces.onLost(worker);

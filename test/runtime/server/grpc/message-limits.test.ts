@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { status } from "@grpc/grpc-js";
 import { afterEach, expect, test, vi } from "vitest";
 import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
@@ -153,6 +153,54 @@ test("a compressed message counts as it is decompressed", async () => {
   stream.end(Buffer.concat([headOf(bomb.length, 1), bomb]));
   expect(await statusOf(stream)).toBe(status.UNAVAILABLE);
   await untilHeld(harness, 0);
+});
+
+function streamed(count: number, encoding?: "gzip"): Buffer {
+  const schema = pb.ModelInferRequestSchema;
+  const messages = Array.from({ length: count }, (_, at) => {
+    const plain = toBinary(schema, create(schema, rawRequest([[1, 2]], { id: `${at}` })));
+    const message = encoding === undefined ? plain : gzipSync(plain);
+    return [headOf(message.length, encoding === undefined ? 0 : 1), message];
+  });
+  return Buffer.concat(messages.flat());
+}
+
+/** Messages of a stream that has ended, without their heads. */
+async function messagesOf(stream: ClientHttp2Stream): Promise<Buffer[]> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  const bytes = Buffer.concat(chunks);
+  const messages: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const end = at + 5 + bytes.readUInt32BE(at + 1);
+    messages.push(bytes.subarray(at + 5, end));
+    at = end;
+  }
+  return messages;
+}
+
+test.each([undefined, "gzip"] as const)("a thousand messages at once: %s", async (encoding) => {
+  const harness = await serveLimited();
+  const headers = encoding === undefined ? {} : { "grpc-encoding": encoding };
+  const stream = streamOf(sessionOf(harness), "ModelStreamInfer", headers).pause();
+  stream.end(streamed(1000, encoding));
+  const answers = (await messagesOf(stream)).map((message) => {
+    return fromBinary(pb.ModelStreamInferResponseSchema, message).inferResponse?.id;
+  });
+  expect(answers).toEqual(Array.from({ length: 1000 }, (_, at) => `${at}`));
+  await untilHeld(harness, 0);
+});
+
+test("messages are split off as they are wanted", async () => {
+  const harness = await serveLimited({ maxBytesInFlight: 64 * MIB });
+  const session = sessionOf(harness);
+  const stream = streamOf(session, "ModelStreamInfer").pause();
+  const sent = new Promise<unknown>((resolve) => stream.write(Buffer.alloc(15_000), resolve));
+  await once(stream, "response");
+  await sent;
+  await new Promise<void>((resolve) => session.ping(() => resolve()));
+  // Each counts with 512 bytes, and a client that reads no answer is sent a few of them.
+  expect(await heldBytes(harness)).toBeLessThan(200 * 512);
 });
 
 test("what is not compressed as stated is refused", async () => {

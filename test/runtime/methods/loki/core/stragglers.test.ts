@@ -27,6 +27,11 @@ test.each([0, 1, 2])("one of three servers at pace 3, whatever it is for: %i", a
   expect(violationRate).toBeLessThan(0.01);
 });
 
+test.each([0, 1, 2])("a spare server takes the place of a slow one: %i", async (worker) => {
+  const { violationRate } = await settled(40, new Map([[worker, 5]]));
+  expect(violationRate).toBeLessThan(0.001);
+});
+
 test("a slow server that holds nobody up keeps its place", async () => {
   const { violationRate, modelLoads } = await settled(720, new Map([[1, 2]]));
   expect(violationRate).toBeLessThan(0.001);
