@@ -1,8 +1,9 @@
 /** A worker for front ends on other machines: holds models, and runs one batch at a time. */
 import { join } from "node:path";
+import { RuntimeError } from "../base/errors.ts";
 import type { Notice } from "../base/notice.ts";
 import { packageVersion } from "../base/version.ts";
-import { fileLimit } from "../exec/limits/means.ts";
+import { lackOfFiles, meansOf } from "../exec/limits/means.ts";
 import type { VariantModel } from "../exec/models/executor.ts";
 import type { CpuFallback } from "../exec/models/model-facts.ts";
 import type { WorkerDevice } from "../exec/models/worker-device.ts";
@@ -10,7 +11,7 @@ import { Access, type AccessOptions, exposureOf } from "../server/access/access.
 import { DEFAULT_LIMITS, type ServerLimits } from "../server/applications/limits.ts";
 import { ByteBudget } from "../server/bodies/body-memory.ts";
 import { Connections } from "../server/connections/connections.ts";
-import { Descriptors } from "../server/connections/descriptors.ts";
+import { Descriptors, SURPLUS_DESCRIPTORS } from "../server/connections/descriptors.ts";
 import { listen, urlOf } from "../server/connections/listen.ts";
 import { forceServer, stopServer } from "../server/http/stopping.ts";
 import { AgentCounts } from "./agent-counts.ts";
@@ -79,12 +80,14 @@ export interface Agent {
 
 /** Descriptors that connections leave to processes of models, model files and copied values. */
 const KEPT_FILES = 96;
+/** Front ends, their health checks, and metrics. */
+const LEAST_CONNECTIONS = 16;
 /** Bodies held at a time: the batch that computes, the one that waits, and one being answered. */
 const BODIES = 3;
 
 /**
  * Answers health and metadata at once, and batches of each model as soon as it is loaded.
- * @throws RuntimeError RUNTIME_LISTEN, RUNTIME_UNREADABLE, RUNTIME_ACCESS
+ * @throws RuntimeError RUNTIME_LISTEN, RUNTIME_UNREADABLE, RUNTIME_ACCESS, RUNTIME_MEANS
  */
 export async function startAgent(options: AgentOptions): Promise<Agent> {
   const { host, port, nowMs, onNotice, maxBodyBytes } = options;
@@ -135,8 +138,7 @@ function stateOf(
   const { name, pool, threads: cores, device, maxBodyBytes } = options;
   const { nowMs, epochOffsetMs, onNotice, onChange = () => {} } = options;
   const { standby, memoryBytes, cpuFallback } = options;
-  const descriptors = new Descriptors(fileLimit());
-  descriptors.keep(KEPT_FILES);
+  const descriptors = descriptorsOf();
   const devices = new DeviceChoice(device, onNotice);
   const holding = { devices, standby, memoryBytes, cpuFallback, onNotice, onChange };
   return {
@@ -161,6 +163,21 @@ function stateOf(
     isStarted: false,
     isStopping: false,
   };
+}
+
+/** @throws RuntimeError RUNTIME_MEANS */
+function descriptorsOf(): Descriptors {
+  const { files } = meansOf();
+  const parts = {
+    "processes of models, model files and copied values": KEPT_FILES,
+    connections: LEAST_CONNECTIONS,
+    "rejected connections": SURPLUS_DESCRIPTORS,
+  };
+  const lack = lackOfFiles(parts, files);
+  if (lack !== null) throw new RuntimeError("RUNTIME_MEANS", `worker: ${lack}; raise the limit`);
+  const descriptors = new Descriptors(files.most);
+  descriptors.keep(KEPT_FILES);
+  return descriptors;
 }
 
 /**

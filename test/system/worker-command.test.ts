@@ -1,5 +1,5 @@
 /** `stratagem-runtime worker` as it is started, and stopped. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
@@ -41,6 +41,15 @@ test.each(["runtime/dist/cli.js", "compiler/dist/cli.js"])(
     expect(await once(child, "exit")).toEqual([0, null]);
   },
 );
+
+test("a limit of open files that is too low is refused by name", () => {
+  const command = "runtime/dist/cli.js worker --http 127.0.0.1:0 --models .";
+  const shell = `ulimit -n 100; exec "$0" ${command}`;
+  const { status, stderr } = spawnSync("sh", ["-c", shell, process.execPath], { encoding: "utf8" });
+  expect(stderr).toMatch(/RUNTIME_MEANS worker: expected a limit of at least \d+ open files/);
+  expect(stderr).toContain("connections 16");
+  expect(status).toBe(65);
+});
 
 test("told to stop, it answers the batch that it has and ends", async () => {
   const { child, client } = await started("runtime/dist/cli.js", "--models", modelFolder("m"));

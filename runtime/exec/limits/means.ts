@@ -88,7 +88,7 @@ export function lackOf(
 }
 
 /** Names the parts that do not fit into a limit of open files, and the limit that they need. */
-function lackOfFiles(parts: FileParts, { left, most, of }: Means["files"]): string | null {
+export function lackOfFiles(parts: FileParts, { left, most, of }: Means["files"]): string | null {
   const needed = Object.values(parts).reduce((total, count) => total + count, 0);
   if (needed <= left) return null;
   const open = most - left;

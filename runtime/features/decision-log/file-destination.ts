@@ -20,6 +20,8 @@ const NEWLINE = 0x0a;
 export class FileDestination implements LogDestination {
   readonly name: string;
   readonly #isZipped: boolean;
+  /** Whether a part of a batch may be at the end. */
+  #isBroken = false;
 
   /** @param path a name that ends in `.jsonl` gets plain lines, any other name gzip. */
   constructor(path: string) {
@@ -46,7 +48,10 @@ export class FileDestination implements LogDestination {
   async send(text: string): Promise<Delivery> {
     try {
       const bytes = this.#isZipped ? await promisify(gzip)(text) : Buffer.from(text);
+      if (this.#isBroken) await this.prepare();
+      this.#isBroken = true;
       await append(this.name, bytes);
+      this.#isBroken = false;
       return TAKEN;
     } catch (error) {
       return { kind: "away", reason: causeOf(error) };

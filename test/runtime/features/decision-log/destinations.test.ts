@@ -2,8 +2,10 @@
 import { once } from "node:events";
 import {
   appendFileSync,
+  mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -48,6 +50,18 @@ test("a batch truncated by a crash is removed at the next start, at any length",
   writeFileSync(path, both);
   await new FileDestination(path).prepare();
   expect(readFileSync(path)).toEqual(both);
+});
+
+test("after a batch that failed, a part of one is removed before the next", async () => {
+  const path = join(folder, "failed.gz");
+  const destination = new FileDestination(path);
+  mkdirSync(path);
+  expect(await destination.send("one\n")).toMatchObject({ kind: "away" });
+  rmdirSync(path);
+  await new FileDestination(path).send("two\n");
+  appendFileSync(path, readFileSync(path).subarray(0, 15));
+  expect(await destination.send("three\n")).toEqual({ kind: "taken" });
+  expect(gunzipSync(readFileSync(path)).toString()).toBe("two\nthree\n");
 });
 
 test("a plain file has the lines unchanged, and a truncated line is ended", async () => {
