@@ -90,7 +90,8 @@ function section(title: string, keys: readonly Key[], path: string, method?: str
     const meaning = [own.description ?? "", choicesOf(own)].filter(Boolean).join(": ");
     return `| \`${name}\` | ${meaning} | ${usual} | ${example} |\n`.replaceAll("\n\n", "\n");
   });
-  return `## ${title}\n\n| key | meaning | default | example |\n| --- | --- | --- | --- |\n${rows.join("")}`;
+  const head = "| key | meaning | default | example |\n| --- | --- | --- | --- |\n";
+  return `## ${title}\n\n${head}${rows.join("")}`;
 }
 
 function keysOf(one: Schema | undefined): Key[] {
