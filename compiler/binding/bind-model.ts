@@ -11,6 +11,7 @@ import type {
   AdaptedOutput,
   BucketAxis,
   ModelFile,
+  Resize,
   TensorInfo,
 } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
@@ -134,7 +135,10 @@ function* nameMistakes(model: ModelFile, binding: Binding, at: KeyPath): Generat
     if (input === undefined) yield conflict(path, unknown(model, "input", outside, name));
     else if (input.shape.length < 2 || !hasNumbers(input.dtype)) {
       const found = `${input.dtype}[${input.shape.join(", ")}]`;
-      yield conflict(path, `expected an image, whose last axes are height and width, got ${found}`);
+      yield conflict(
+        path,
+        `expected an image, whose last axes are height and width (and channels), got ${found}`,
+      );
     }
   }
 }
@@ -189,7 +193,7 @@ function inputInfo(
   const name = inputs[info.name] ?? info.name;
   const row = shape.filter((_, axis) => axis !== batchAxis);
   const from = resize[name]?.size;
-  const outside = from === undefined ? row : [...row.slice(0, -2), ...from];
+  const outside = from === undefined ? row : imagesOf(row, from);
   return { name, dtype: info.dtype, shape: [maxRows ?? -1, ...outside] };
 }
 
@@ -209,9 +213,27 @@ function adaptedInputs(
       batchAxis,
       from: from < 0 ? null : from,
       constant: constants[info.name] ?? null,
-      resize: resized === undefined ? null : { fit: resized.fit, padding: resized.padding },
+      resize: resized === undefined ? null : resizeOf(input, resized),
     };
   });
+}
+
+function resizeOf({ shape, batchAxis }: InputAxes, { fit, padding }: Resize): Resize {
+  const row = shape.filter((_, axis) => axis !== batchAxis);
+  return { fit, padding, ...(isChannelsLast(row) ? { layout: "nhwc" } : {}) };
+}
+
+/** Returns the shape of a row with images of another size. */
+function imagesOf(row: readonly number[], size: readonly number[]): number[] {
+  return isChannelsLast(row) ? [...size, ...row.slice(2)] : [...row.slice(0, -2), ...size];
+}
+
+/** Channels of grey, colour, and colour with transparency. */
+const CHANNELS: readonly (number | undefined)[] = [1, 3, 4];
+
+/** Whether a row is an image whose last axis, and not its first, are channels. */
+export function isChannelsLast(row: readonly number[]): boolean {
+  return row.length === 3 && !CHANNELS.includes(row[0]) && CHANNELS.includes(row[2]);
 }
 
 function wantedOutputs(model: ModelFile, { outputs }: Binding): [string, BoundOutput][] {

@@ -1,7 +1,7 @@
 /** Fields about how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
 import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
-import { record } from "./record.ts";
+import { optional, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import {
   type AdaptedInput,
@@ -38,6 +38,10 @@ const resize = record<Resize>({
     "Stretched, or padded at the bottom and on the right to keep its aspect ratio.",
   ],
   padding: [anyNumber, "Value of the padding."],
+  layout: optional(
+    oneOf(["nhwc"]),
+    "If channels follow height and width; otherwise these are the last two axes.",
+  ),
 });
 
 const adaptedInput = record<AdaptedInput>({
@@ -49,7 +53,7 @@ const adaptedInput = record<AdaptedInput>({
   constant: [orNull(anyNumber), "Value of every element; nil unless it is a constant."],
   resize: [
     orNull(resize),
-    "How the last two axes are resized to the model's size; nil if they have it.",
+    "How images are resized to the model's height and width; nil if they have them.",
   ],
 });
 

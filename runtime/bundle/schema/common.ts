@@ -199,8 +199,10 @@ export interface AdaptedInput {
   readonly resize: Resize | null;
 }
 
-/** Resizing of the last two axes, height and width. */
+/** Resizing of an image's height and width. */
 export interface Resize {
+  /** Order of the axes if channels are last; otherwise height and width are the last two. */
+  readonly layout?: "nhwc";
   /** Stretch, or keep the aspect ratio and pad at the bottom and on the right. */
   readonly fit: "fill" | "pad";
   readonly padding: number;

@@ -1,5 +1,11 @@
 /** Converts between a variant's tensors and the model's own. */
-import type { AdaptedInput, AdaptedOutput, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
+import type {
+  AdaptedInput,
+  AdaptedOutput,
+  ModelAdapter,
+  Resize,
+  TensorInfo,
+} from "../../bundle/schema.ts";
 import { bucketSizes, rowShapeIn } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import type { VariantModel } from "../models/executor.ts";
@@ -9,7 +15,7 @@ import { tensorData } from "../tensors/tensor-data.ts";
 import { rowsMovedFrom, rowsMovedTo } from "./moved-rows.ts";
 import { numbersOf } from "./numbers.ts";
 import { type FormedOutput, inForm } from "./output-forms.ts";
-import { resized } from "./resized.ts";
+import { heightAxis, imageSize, resized } from "./resized.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -84,14 +90,14 @@ export class AdaptedModel {
       const allowed = `${expected}, ${rows} rows of [${row.join(", ")}]`;
       throw new RangeError(`input "${info.name}": expected ${allowed}, got ${found}`);
     }
-    const own = ownShape(row, shape, batchAxis, rows, resize !== null);
+    const own = ownShape(row, shape, batchAxis, rows, resize);
+    const rowOfModel = own.filter((_, axis) => axis !== batchAxis);
     let content = bytes;
     if (resize !== null) {
-      const [from, to] = [sizeOf(row), sizeOf(own)];
+      const [from, to] = [imageSize(row, resize), imageSize(rowOfModel, resize)];
       content = resized(content, dtype, from, to, resize);
     }
     if (batchAxis !== null && batchAxis > 0) {
-      const rowOfModel = own.filter((_, axis) => axis !== batchAxis);
       content = rowsMovedTo(batchAxis, content, rows, rowOfModel, data.elementBytes);
     }
     return data.tensor(content, own);
@@ -121,13 +127,14 @@ function ownShape(
   shape: readonly number[],
   batchAxis: number | null,
   rows: number,
-  isResized: boolean,
+  resize: Resize | null,
 ): number[] {
+  const height = resize === null ? Number.NaN : heightAxis(row.length, resize);
   let next = 0;
   return shape.map((size, axis) => {
     if (axis === batchAxis) return rows;
-    const given = row[next++] ?? 1;
-    return isResized && axis >= shape.length - 2 && size > 0 ? size : given;
+    const at = next++;
+    return (at === height || at === height + 1) && size > 0 ? size : (row[at] ?? 1);
   });
 }
 
@@ -152,10 +159,6 @@ function formedOutput(
       ? bytes
       : rowsMovedFrom(batchAxis, bytes, rows, row, bytes.length / Math.max(1, elementsOf(dims)));
   return inForm(output, type, shape, inFront);
-}
-
-function sizeOf(shape: readonly number[]) {
-  return { height: shape.at(-2) ?? 1, width: shape.at(-1) ?? 1 };
 }
 
 function constantBytes(dtype: string, shape: readonly number[], value: number): Bytes {

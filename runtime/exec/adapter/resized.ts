@@ -1,6 +1,6 @@
 /**
- * Resizes the images of rows: the last two axes, height and width, by linear interpolation between
- * pixel centres, like the ONNX operator Resize with "linear" and "half_pixel".
+ * Resizes the images of rows by linear interpolation between pixel centres, like the ONNX operator
+ * Resize with "linear" and "half_pixel".
  */
 import type { Resize } from "../../bundle/schema.ts";
 import { type Numbers, numbersOf } from "./numbers.ts";
@@ -15,6 +15,19 @@ interface Taps {
 interface Size {
   readonly height: number;
   readonly width: number;
+  /** Interleaved values of a pixel; 1 if each channel is an image of its own. */
+  readonly channels: number;
+}
+
+/** Returns the size of an image, by the shape of its row. */
+export function imageSize(row: readonly number[], { layout }: Resize): Size {
+  const [height = 1, width = 1, channels = 1] = layout === "nhwc" ? row.slice(-3) : row.slice(-2);
+  return { height, width, channels };
+}
+
+/** Returns the position of the height in a row's shape; the width follows it. */
+export function heightAxis(rank: number, { layout }: Pick<Resize, "layout">): number {
+  return rank - (layout === "nhwc" ? 3 : 2);
 }
 
 /** The size that an image takes of another one: with "pad" as much as its ratio allows. */
@@ -24,7 +37,11 @@ function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
   const within = (size: number, most: number) => {
     return Math.min(most, Math.max(1, Math.round(size * scale)));
   };
-  return { height: within(from.height, to.height), width: within(from.width, to.width) };
+  return {
+    ...to,
+    height: within(from.height, to.height),
+    width: within(from.width, to.width),
+  };
 }
 
 /**
@@ -40,16 +57,20 @@ export function resized(
 ): Uint8Array<ArrayBuffer> {
   if (from.height === to.height && from.width === to.width) return bytes;
   const source = numbersOf(dtype, bytes);
-  const pixels = from.height * from.width;
+  const { channels } = from;
+  const pixels = from.height * from.width * channels;
   const images = source.length / pixels;
-  const area = to.height * to.width;
+  const area = to.height * to.width * channels;
   const result = new Uint8Array((images * area * bytes.length) / source.length);
   const target = numbersOf(dtype, result);
   const inner = innerSize(from, to, fit);
   const [rows, columns] = [taps(from.height, inner.height), taps(from.width, inner.width)];
   for (let image = 0; image < images; image++) {
     if (fit === "pad") target.fill(padding, image * area, (image + 1) * area);
-    interpolate(source, image * pixels, from.width, target, image * area, to.width, rows, columns);
+    for (let channel = 0; channel < channels; channel++) {
+      const [sourceAt, targetAt] = [image * pixels + channel, image * area + channel];
+      interpolate(source, sourceAt, from, target, targetAt, to, rows, columns);
+    }
   }
   return result;
 }
@@ -57,23 +78,24 @@ export function resized(
 function interpolate(
   source: Numbers,
   sourceAt: number,
-  sourceWidth: number,
+  { width: sourceWidth, channels }: Size,
   target: Numbers,
   targetAt: number,
-  targetWidth: number,
+  { width: targetWidth }: Size,
   rows: Taps,
   columns: Taps,
 ): void {
   for (let y = 0; y < rows.first.length; y++) {
-    const top = sourceAt + (rows.first[y] ?? 0) * sourceWidth;
-    const bottom = sourceAt + (rows.second[y] ?? 0) * sourceWidth;
+    const top = sourceAt + (rows.first[y] ?? 0) * sourceWidth * channels;
+    const bottom = sourceAt + (rows.second[y] ?? 0) * sourceWidth * channels;
     const down = rows.weight[y] ?? 0;
     for (let x = 0; x < columns.first.length; x++) {
-      const [left, right] = [columns.first[x] ?? 0, columns.second[x] ?? 0];
+      const left = (columns.first[x] ?? 0) * channels;
+      const right = (columns.second[x] ?? 0) * channels;
       const along = columns.weight[x] ?? 0;
       const above = source.get(top + left) * (1 - along) + source.get(top + right) * along;
       const below = source.get(bottom + left) * (1 - along) + source.get(bottom + right) * along;
-      target.set(targetAt + y * targetWidth + x, above * (1 - down) + below * down);
+      target.set(targetAt + (y * targetWidth + x) * channels, above * (1 - down) + below * down);
     }
   }
 }
