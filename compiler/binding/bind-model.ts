@@ -232,8 +232,14 @@ function imagesOf(row: readonly number[], size: readonly number[]): number[] {
 const CHANNELS: readonly (number | undefined)[] = [1, 3, 4];
 
 /** Whether a row is an image whose last axis, and not its first, are channels. */
-export function isChannelsLast(row: readonly number[]): boolean {
+function isChannelsLast(row: readonly number[]): boolean {
   return row.length === 3 && !CHANNELS.includes(row[0]) && CHANNELS.includes(row[2]);
+}
+
+/** Returns the axis of a row that is the height of an image; null if it is no image. */
+export function imageHeightAxis(row: readonly number[]): number | null {
+  if (isChannelsLast(row)) return 0;
+  return row.length === 3 && CHANNELS.includes(row[0]) ? 1 : null;
 }
 
 function wantedOutputs(model: ModelFile, { outputs }: Binding): [string, BoundOutput][] {
