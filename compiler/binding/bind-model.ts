@@ -11,11 +11,11 @@ import type {
   AdaptedOutput,
   BucketAxis,
   ModelFile,
-  Resize,
   TensorInfo,
 } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
 import { formDtype, formShape } from "stratagem-runtime/internal/exec/adapter/output-forms";
+import { isChannelsLast } from "stratagem-runtime/internal/exec/adapter/resized";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { Binding, BoundOutput } from "../spec/binding.ts";
@@ -215,33 +215,14 @@ function adaptedInputs(
       batchAxis,
       from: from < 0 ? null : from,
       constant: constants[info.name] ?? null,
-      resize: resized === undefined ? null : resizeOf(input, resized),
+      resize: resized === undefined ? null : { fit: resized.fit, padding: resized.padding },
     };
   });
-}
-
-function resizeOf({ shape, batchAxis }: InputAxes, { fit, padding }: Resize): Resize {
-  const row = shape.filter((_, axis) => axis !== batchAxis);
-  return { fit, padding, ...(isChannelsLast(row) ? { layout: "nhwc" } : {}) };
 }
 
 /** Returns the shape of a row with images of another size. */
 function imagesOf(row: readonly number[], size: readonly number[]): number[] {
   return isChannelsLast(row) ? [...size, ...row.slice(2)] : [...row.slice(0, -2), ...size];
-}
-
-/** Channels of grey, colour, and colour with transparency. */
-const CHANNELS: readonly (number | undefined)[] = [1, 3, 4];
-
-/** Whether a row is an image whose last axis, and not its first, are channels. */
-function isChannelsLast(row: readonly number[]): boolean {
-  return row.length === 3 && !CHANNELS.includes(row[0]) && CHANNELS.includes(row[2]);
-}
-
-/** Returns the axis of a row that is the height of an image; null if it is no image. */
-export function imageHeightAxis(row: readonly number[]): number | null {
-  if (isChannelsLast(row)) return 0;
-  return row.length === 3 && CHANNELS.includes(row[0]) ? 1 : null;
 }
 
 function wantedOutputs(model: ModelFile, { outputs }: Binding): [string, BoundOutput][] {

@@ -1,6 +1,6 @@
 /** Checks whether models answer the same requests, so that they are variants of one task. */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
-import { imageHeightAxis } from "../binding/bind-model.ts";
+import { imageHeightAxis } from "stratagem-runtime/internal/exec/adapter/resized";
 
 /** Names of a model's tensors, by the names in the first model of its task. */
 export interface Renamed {

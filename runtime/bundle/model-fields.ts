@@ -1,7 +1,7 @@
 /** Fields about how a worker uses a model file. */
 import { integerIn, listOf, numberIn, oneOf, or, orNull, type Shape, text } from "./fields.ts";
 import { MAX_BATCH, MAX_BUCKETS } from "./limits.ts";
-import { optional, record } from "./record.ts";
+import { record } from "./record.ts";
 import { refuse } from "./refuse.ts";
 import {
   type AdaptedInput,
@@ -38,10 +38,6 @@ const resize = record<Resize>({
     "Stretched, or padded at the bottom and on the right to keep its aspect ratio.",
   ],
   padding: [anyNumber, "Value of the padding."],
-  layout: optional(
-    oneOf(["nhwc"]),
-    "If channels follow height and width; otherwise these are the last two axes.",
-  ),
 });
 
 const adaptedInput = record<AdaptedInput>({

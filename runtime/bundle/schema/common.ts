@@ -201,8 +201,6 @@ export interface AdaptedInput {
 
 /** Resizing of an image's height and width. */
 export interface Resize {
-  /** Order of the axes if channels are last; otherwise height and width are the last two. */
-  readonly layout?: "nhwc";
   /** Stretch, or keep the aspect ratio and pad at the bottom and on the right. */
   readonly fit: "fill" | "pad";
   readonly padding: number;

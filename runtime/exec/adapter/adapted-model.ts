@@ -1,11 +1,5 @@
 /** Converts between a variant's tensors and the model's own. */
-import type {
-  AdaptedInput,
-  AdaptedOutput,
-  ModelAdapter,
-  Resize,
-  TensorInfo,
-} from "../../bundle/schema.ts";
+import type { AdaptedInput, AdaptedOutput, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
 import { bucketSizes, rowShapeIn } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import type { VariantModel } from "../models/executor.ts";
@@ -15,7 +9,7 @@ import { tensorData } from "../tensors/tensor-data.ts";
 import { rowsMovedFrom, rowsMovedTo } from "./moved-rows.ts";
 import { numbersOf } from "./numbers.ts";
 import { type FormedOutput, inForm } from "./output-forms.ts";
-import { heightAxis, imageSize, resized } from "./resized.ts";
+import { imageSize, isChannelsLast, resized } from "./resized.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -90,11 +84,12 @@ export class AdaptedModel {
       const allowed = `${expected}, ${rows} rows of [${row.join(", ")}]`;
       throw new RangeError(`input "${info.name}": expected ${allowed}, got ${found}`);
     }
-    const own = ownShape(row, shape, batchAxis, rows, resize);
+    const isLast = isChannelsLast(shape.filter((_, axis) => axis !== batchAxis));
+    const own = ownShape(row, shape, batchAxis, rows, resize === null ? null : isLast);
     const rowOfModel = own.filter((_, axis) => axis !== batchAxis);
     let content = bytes;
     if (resize !== null) {
-      const [from, to] = [imageSize(row, resize), imageSize(rowOfModel, resize)];
+      const [from, to] = [imageSize(row, isLast), imageSize(rowOfModel, isLast)];
       content = resized(content, dtype, from, to, resize);
     }
     if (batchAxis !== null && batchAxis > 0) {
@@ -121,15 +116,18 @@ function settled(
   return rowShape.map((own) => (own < 0 ? size : own));
 }
 
-/** Returns the shape that the model is fed. */
+/**
+ * Returns the shape that the model is fed.
+ * @param isLast whether images have their channels last; null if they are not resized.
+ */
 function ownShape(
   row: readonly number[],
   shape: readonly number[],
   batchAxis: number | null,
   rows: number,
-  resize: Resize | null,
+  isLast: boolean | null,
 ): number[] {
-  const height = resize === null ? Number.NaN : heightAxis(row.length, resize);
+  const height = isLast === null ? Number.NaN : row.length - (isLast ? 3 : 2);
   let next = 0;
   return shape.map((size, axis) => {
     if (axis === batchAxis) return rows;

@@ -19,15 +19,27 @@ interface Size {
   readonly channels: number;
 }
 
-/** Returns the size of an image, by the shape of its row. */
-export function imageSize(row: readonly number[], { layout }: Resize): Size {
-  const [height = 1, width = 1, channels = 1] = layout === "nhwc" ? row.slice(-3) : row.slice(-2);
-  return { height, width, channels };
+/** Channels of grey, colour, and colour with transparency. */
+const CHANNELS: readonly (number | undefined)[] = [1, 3, 4];
+
+/** Whether a row is an image whose last axis, and not its first, are channels. */
+export function isChannelsLast(row: readonly number[]): boolean {
+  return row.length === 3 && !CHANNELS.includes(row[0]) && CHANNELS.includes(row[2]);
 }
 
-/** Returns the position of the height in a row's shape; the width follows it. */
-export function heightAxis(rank: number, { layout }: Pick<Resize, "layout">): number {
-  return rank - (layout === "nhwc" ? 3 : 2);
+/**
+ * Returns the axis of a row that is the height of an image, which the width follows; null if it is
+ * neither three axes with channels first nor last.
+ */
+export function imageHeightAxis(row: readonly number[]): number | null {
+  if (isChannelsLast(row)) return 0;
+  return row.length === 3 && CHANNELS.includes(row[0]) ? 1 : null;
+}
+
+/** Returns the size of a row's images. @param isLast whether channels are last. */
+export function imageSize(row: readonly number[], isLast: boolean): Size {
+  const [height = 1, width = 1, channels = 1] = row.slice(isLast ? -3 : -2);
+  return { height, width, channels };
 }
 
 /** The size that an image takes of another one: with "pad" as much as its ratio allows. */

@@ -85,7 +85,7 @@ test("resizes images with channels last", async () => {
   expect(bound.model).toMatchObject({
     inputs: [{ name: "image", shape: [-1, 9, 7, 3] }],
     outputs: [{ name: "same", shape: [-1, 5, 6, 3] }],
-    adapter: { inputs: [{ shape: [-1, 5, 6, 3], resize: { fit: "pad", layout: "nhwc" } }] },
+    adapter: { inputs: [{ shape: [-1, 5, 6, 3], resize: { fit: "pad" } }] },
   });
 });
 
