@@ -15,6 +15,7 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { hasNumbers } from "stratagem-runtime/internal/exec/adapter/numbers";
 import { formDtype, formShape } from "stratagem-runtime/internal/exec/adapter/output-forms";
+import { isChannelsLast } from "stratagem-runtime/internal/exec/adapter/resized";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import type { Binding, BoundOutput } from "../spec/binding.ts";
@@ -136,7 +137,10 @@ function* nameMistakes(model: ModelFile, binding: Binding, at: KeyPath): Generat
     if (input === undefined) yield conflict(path, unknown(model, "input", outside, name));
     else if (input.shape.length < 2 || !hasNumbers(input.dtype)) {
       const found = `${input.dtype}[${input.shape.join(", ")}]`;
-      yield conflict(path, `expected an image, whose last axes are height and width, got ${found}`);
+      yield conflict(
+        path,
+        `expected an image, whose last axes are height and width (and channels), got ${found}`,
+      );
     }
   }
 }
@@ -191,7 +195,7 @@ function inputInfo(
   const name = inputs[info.name] ?? info.name;
   const row = shape.filter((_, axis) => axis !== batchAxis);
   const from = resize[name]?.size;
-  const outside = from === undefined ? row : [...row.slice(0, -2), ...from];
+  const outside = from === undefined ? row : imagesOf(row, from);
   return { name, dtype: info.dtype, shape: [maxRows ?? -1, ...outside] };
 }
 
@@ -214,6 +218,11 @@ function adaptedInputs(
       resize: resized === undefined ? null : { fit: resized.fit, padding: resized.padding },
     };
   });
+}
+
+/** Returns the shape of a row with images of another size. */
+function imagesOf(row: readonly number[], size: readonly number[]): number[] {
+  return isChannelsLast(row) ? [...size, ...row.slice(2)] : [...row.slice(0, -2), ...size];
 }
 
 function wantedOutputs(model: ModelFile, { outputs }: Binding): [string, BoundOutput][] {

@@ -14,6 +14,8 @@ export interface InitVariant {
   /** Description of each axis of the use, by its key. */
   readonly places: Readonly<Record<string, string>>;
   readonly renamed: Renamed;
+  /** Height and width of the model's images, by the name of the input. */
+  readonly images: Readonly<Record<string, readonly number[]>>;
 }
 
 export interface InitSpec {
@@ -56,7 +58,7 @@ export function specText({
 }
 
 function variantLines(variant: InitVariant, profile: string): string[] {
-  const { name, file, tensors, accuracy, isGuess, use, places, renamed } = variant;
+  const { name, file, tensors, accuracy, isGuess, use, places, renamed, images } = variant;
   const isRenamed = Object.keys(renamed.outputs).length > 0;
   const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
   const guess = isGuess ? "    # a placeholder: replace it with the accuracy on held-out data" : "";
@@ -72,6 +74,7 @@ function variantLines(variant: InitVariant, profile: string): string[] {
       ? mapLines("outputs", renamed.outputs, "name in answers: name in the model")
       : mapLines("outputs", kept, "outputs with a row per input row; others are left out")),
     ...mapLines("constants", use.constants, "constant inputs"),
+    ...resizeLines(renamed.resize, images),
     ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];
 }
@@ -107,6 +110,18 @@ function mapLines(
   if (entries.length === 0) return [];
   const pairs = entries.map(([name, value]) => `${scalar(name)}: ${scalar(value)}`);
   return [`        ${key}: { ${pairs.join(", ")} }    # ${what}`];
+}
+
+/** A line that resizes images to the model's size, or a comment that offers to. */
+function resizeLines(resize: Renamed["resize"], images: InitVariant["images"]): string[] {
+  if (Object.keys(images).length === 0) return [];
+  const isGiven = Object.keys(resize).length > 0;
+  const sizes = Object.entries(isGiven ? resize : images).map(([name, size]) => {
+    const pixels = isGiven ? size : size.map((own) => 2 * own);
+    return `${scalar(name)}: { size: [${pixels.join(", ")}], fit: fill }`;
+  });
+  const what = "resizes images of this [height, width] to the model's; fit: pad keeps the ratio";
+  return [`        ${isGiven ? "" : "# "}resize: { ${onOneLine(sizes.join(", "))} }    # ${what}`];
 }
 
 /** Line breaks in names of tensors would end a comment. */

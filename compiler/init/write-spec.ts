@@ -14,7 +14,7 @@ import { defaultTargets, type Targets } from "./default-targets.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
-import { renamedAs, tensorsText } from "./same-task.ts";
+import { imageSizeOf, type Renamed, renamedAs, tensorsText } from "./same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
 
 export interface InitOptions {
@@ -159,11 +159,22 @@ function specOf(models: readonly ReadModel[], options: WholeOptions): InitSpec {
         Object.keys(model.use.axes).map((key) => [key, axisPlace(model.described, key)]),
       ),
       renamed,
+      images: imagesOf(model, renamed),
     };
   });
   const application = names[0] ?? "application";
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
   return { application, slo, loads, workers, profile, variants };
+}
+
+/** Returns the sizes of the model's images, by the names of inputs in requests. */
+function imagesOf({ model }: ReadModel, { inputs }: Renamed): InitVariant["images"] {
+  const outside = new Map(Object.entries(inputs).map(([name, own]) => [own, name]));
+  const sizes = model.inputs.flatMap((input) => {
+    const size = imageSizeOf(input);
+    return size === null ? [] : [[outside.get(input.name) ?? input.name, size] as const];
+  });
+  return Object.fromEntries(sizes);
 }
 
 function descriptionOf({ model, axisNames, others = [] }: DescribedModel): string {

@@ -1,13 +1,12 @@
 /**
  * A model as a chain of layers; any run of layers can become its own model. Source: Accordion §3.
  */
-import { dirname } from "node:path";
 import { fromBinary } from "@bufbuild/protobuf";
 import { openRegular } from "stratagem-runtime/internal/base/regular-file";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
+import { wholeModel } from "stratagem-runtime/internal/exec/files/whole-model";
 import { refuseDynamicControlFlow } from "./control-flow.ts";
-import { embedExternalData } from "./external-data.ts";
 import { refuseManyFields } from "./field-count.ts";
 import { type FlowNode, flowOf, type GraphFlow } from "./graph-flow.ts";
 import { layerStarts, type ValueUse, valueUses } from "./layer-cuts.ts";
@@ -90,9 +89,12 @@ export async function readModelProto(path: string): Promise<ModelProto> {
 }
 
 async function readModel(path: string): Promise<ModelProto> {
-  const model = await readModelProto(path);
-  await embedExternalData(model, dirname(path));
-  return model;
+  // Refuses other files by their names before the model is read whole.
+  await readModelProto(path);
+  const bytes = await wholeModel(path).catch((error: Error) => {
+    throw new OnnxModelError(error.message);
+  });
+  return decoded(bytes);
 }
 
 async function bytesOf(path: string): Promise<Uint8Array> {

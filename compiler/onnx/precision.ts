@@ -1,6 +1,7 @@
 /** The element type that a model computes with, as far as its weights show. */
-import { tensorsOf } from "./external-data.ts";
+
 import { readModelProto } from "./layered-model.ts";
+import { tensorsOf } from "./model-tensors.ts";
 import { OnnxModelError } from "./onnx-model-error.ts";
 import { type ModelProto, TensorProto_DataType } from "./onnx-pb.ts";
 import { ELEMENT_TYPES } from "./tensor-infos.ts";

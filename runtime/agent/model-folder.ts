@@ -46,12 +46,13 @@ export class ModelFolder {
   async open(name: string, path: string): Promise<FoundModel> {
     const files = new OpenedModels();
     try {
-      const { fd, bytes, sha256 } = await files.open(path);
+      const { axisNames: _, ...opened } = await files.open(path);
+      const { sha256 } = opened;
       const tensors = await this.#tensorsOf(path, sha256);
       const variant: VariantModel = {
         name,
         path,
-        opened: { fd, bytes, sha256 },
+        opened,
         ...tensors,
         warmBatches: [1],
         mayRefuseZeros: true,

@@ -49,7 +49,7 @@ const adaptedInput = record<AdaptedInput>({
   constant: [orNull(anyNumber), "Value of every element; nil unless it is a constant."],
   resize: [
     orNull(resize),
-    "How the last two axes are resized to the model's size; nil if they have it.",
+    "How images are resized to the model's height and width; nil if they have them.",
   ],
 });
 

@@ -2,7 +2,7 @@
 import { dirname, join } from "node:path";
 import { EXIT_CODE_BY_ERROR, EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { readBundleFile } from "../bundles/load-bundle.ts";
-import { digestOfFile } from "../bundles/shipping/file-digest.ts";
+import { partAt } from "../bundles/shipping/part-files.ts";
 import { sidecarOf } from "../bundles/shipping/sidecars.ts";
 import { readEnvelopeFile } from "../bundles/trust/envelope-file.ts";
 import { type Labels, labelsText } from "../bundles/trust/labels.ts";
@@ -74,7 +74,7 @@ async function signedFiles(files: readonly SignedFile[], folder: string) {
   const absent: string[] = [];
   for (const { file, sha256 } of files) {
     const path = join(folder, file);
-    const found = await digestAt(path);
+    const found = await digestAt(path, sha256);
     if (found === null) absent.push(file);
     else if (found === sha256) present.push(file);
     else {
@@ -86,9 +86,9 @@ async function signedFiles(files: readonly SignedFile[], folder: string) {
 }
 
 /** Returns null if the file does not exist. */
-async function digestAt(path: string): Promise<string | null> {
+async function digestAt(path: string, wanted: string): Promise<string | null> {
   try {
-    return (await digestOfFile(path)).sha256;
+    return (await partAt(path, wanted)).sha256;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return null;

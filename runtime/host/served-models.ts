@@ -159,15 +159,17 @@ async function checkedFile(
   wanted: string,
   files: OpenedModels,
 ): Promise<CheckedFile> {
-  const { fd, bytes, sha256, axisNames } = await openedModel(variant, path, wanted, files);
+  const { axisNames, ...opened } = await openedModel(variant, path, wanted, files);
+  const { sha256, data = [] } = opened;
   if (sha256 !== wanted) {
+    const place = [path, ...data.map(({ location }) => location)].join(" with ");
     throw new RuntimeError(
       "RUNTIME_MODEL",
-      `${path}: expected the model the bundle was compiled for, SHA-256 ${wanted}, ` +
+      `${place}: expected the model the bundle was compiled for, SHA-256 ${wanted}, ` +
         `got ${sha256}; compile again or bring the old file back`,
     );
   }
-  return { path, opened: { fd, bytes, sha256 }, axisNames };
+  return { path, opened, axisNames };
 }
 
 /** Returns the files that run after the first; undefined if there are no others. */

@@ -29,11 +29,11 @@ export function policyLayers({ bundle, parts, sidecars }: ShippedPolicy): Sent[]
 function fileLayer(
   mediaType: string,
   title: string,
-  { path, bytes, sha256 }: Pick<PartFile, "path" | "bytes" | "sha256">,
+  { path, bytes, sha256, content }: Pick<PartFile, "path" | "bytes" | "sha256" | "content">,
 ): Sent {
   const annotations = { [TITLE]: title };
   const descriptor = { mediaType, digest: `sha256:${sha256}`, size: bytes, annotations };
-  return { descriptor, body: { path, bytes } };
+  return { descriptor, body: content ?? { path, bytes } };
 }
 
 /** @param name file name of the bundle. */

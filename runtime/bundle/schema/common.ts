@@ -199,7 +199,7 @@ export interface AdaptedInput {
   readonly resize: Resize | null;
 }
 
-/** Resizing of the last two axes, height and width. */
+/** Resizing of an image's height and width. */
 export interface Resize {
   /** Stretch, or keep the aspect ratio and pad at the bottom and on the right. */
   readonly fit: "fill" | "pad";

@@ -9,7 +9,7 @@ import { tensorData } from "../tensors/tensor-data.ts";
 import { rowsMovedFrom, rowsMovedTo } from "./moved-rows.ts";
 import { numbersOf } from "./numbers.ts";
 import { type FormedOutput, inForm } from "./output-forms.ts";
-import { resized } from "./resized.ts";
+import { imageSize, isChannelsLast, resized } from "./resized.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -84,14 +84,15 @@ export class AdaptedModel {
       const allowed = `${expected}, ${rows} rows of [${row.join(", ")}]`;
       throw new RangeError(`input "${info.name}": expected ${allowed}, got ${found}`);
     }
-    const own = ownShape(row, shape, batchAxis, rows, resize !== null);
+    const isLast = isChannelsLast(shape.filter((_, axis) => axis !== batchAxis));
+    const own = ownShape(row, shape, batchAxis, rows, resize === null ? null : isLast);
+    const rowOfModel = own.filter((_, axis) => axis !== batchAxis);
     let content = bytes;
     if (resize !== null) {
-      const [from, to] = [sizeOf(row), sizeOf(own)];
+      const [from, to] = [imageSize(row, isLast), imageSize(rowOfModel, isLast)];
       content = resized(content, dtype, from, to, resize);
     }
     if (batchAxis !== null && batchAxis > 0) {
-      const rowOfModel = own.filter((_, axis) => axis !== batchAxis);
       content = rowsMovedTo(batchAxis, content, rows, rowOfModel, data.elementBytes);
     }
     return data.tensor(content, own);
@@ -115,19 +116,23 @@ function settled(
   return rowShape.map((own) => (own < 0 ? size : own));
 }
 
-/** Returns the shape that the model is fed. */
+/**
+ * Returns the shape that the model is fed.
+ * @param isLast whether images have their channels last; null if they are not resized.
+ */
 function ownShape(
   row: readonly number[],
   shape: readonly number[],
   batchAxis: number | null,
   rows: number,
-  isResized: boolean,
+  isLast: boolean | null,
 ): number[] {
+  const height = isLast === null ? Number.NaN : row.length - (isLast ? 3 : 2);
   let next = 0;
   return shape.map((size, axis) => {
     if (axis === batchAxis) return rows;
-    const given = row[next++] ?? 1;
-    return isResized && axis >= shape.length - 2 && size > 0 ? size : given;
+    const at = next++;
+    return (at === height || at === height + 1) && size > 0 ? size : (row[at] ?? 1);
   });
 }
 
@@ -152,10 +157,6 @@ function formedOutput(
       ? bytes
       : rowsMovedFrom(batchAxis, bytes, rows, row, bytes.length / Math.max(1, elementsOf(dims)));
   return inForm(output, type, shape, inFront);
-}
-
-function sizeOf(shape: readonly number[]) {
-  return { height: shape.at(-2) ?? 1, width: shape.at(-1) ?? 1 };
 }
 
 function constantBytes(dtype: string, shape: readonly number[], value: number): Bytes {

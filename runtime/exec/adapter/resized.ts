@@ -1,6 +1,6 @@
 /**
- * Resizes the images of rows: the last two axes, height and width, by linear interpolation between
- * pixel centres, like the ONNX operator Resize with "linear" and "half_pixel".
+ * Resizes the images of rows by linear interpolation between pixel centres, like the ONNX operator
+ * Resize with "linear" and "half_pixel".
  */
 import type { Resize } from "../../bundle/schema.ts";
 import { type Numbers, numbersOf } from "./numbers.ts";
@@ -15,6 +15,31 @@ interface Taps {
 interface Size {
   readonly height: number;
   readonly width: number;
+  /** Interleaved values of a pixel; 1 if each channel is an image of its own. */
+  readonly channels: number;
+}
+
+/** Channels of grey, colour, and colour with transparency. */
+const CHANNELS: readonly (number | undefined)[] = [1, 3, 4];
+
+/** Whether a row is an image whose last axis, and not its first, are channels. */
+export function isChannelsLast(row: readonly number[]): boolean {
+  return row.length === 3 && !CHANNELS.includes(row[0]) && CHANNELS.includes(row[2]);
+}
+
+/**
+ * Returns the axis of a row that is the height of an image, which the width follows; null if it is
+ * neither three axes with channels first nor last.
+ */
+export function imageHeightAxis(row: readonly number[]): number | null {
+  if (isChannelsLast(row)) return 0;
+  return row.length === 3 && CHANNELS.includes(row[0]) ? 1 : null;
+}
+
+/** Returns the size of a row's images. @param isLast whether channels are last. */
+export function imageSize(row: readonly number[], isLast: boolean): Size {
+  const [height = 1, width = 1, channels = 1] = row.slice(isLast ? -3 : -2);
+  return { height, width, channels };
 }
 
 /** The size that an image takes of another one: with "pad" as much as its ratio allows. */
@@ -24,7 +49,11 @@ function innerSize(from: Size, to: Size, fit: Resize["fit"]): Size {
   const within = (size: number, most: number) => {
     return Math.min(most, Math.max(1, Math.round(size * scale)));
   };
-  return { height: within(from.height, to.height), width: within(from.width, to.width) };
+  return {
+    ...to,
+    height: within(from.height, to.height),
+    width: within(from.width, to.width),
+  };
 }
 
 /**
@@ -40,16 +69,20 @@ export function resized(
 ): Uint8Array<ArrayBuffer> {
   if (from.height === to.height && from.width === to.width) return bytes;
   const source = numbersOf(dtype, bytes);
-  const pixels = from.height * from.width;
+  const { channels } = from;
+  const pixels = from.height * from.width * channels;
   const images = source.length / pixels;
-  const area = to.height * to.width;
+  const area = to.height * to.width * channels;
   const result = new Uint8Array((images * area * bytes.length) / source.length);
   const target = numbersOf(dtype, result);
   const inner = innerSize(from, to, fit);
   const [rows, columns] = [taps(from.height, inner.height), taps(from.width, inner.width)];
   for (let image = 0; image < images; image++) {
     if (fit === "pad") target.fill(padding, image * area, (image + 1) * area);
-    interpolate(source, image * pixels, from.width, target, image * area, to.width, rows, columns);
+    for (let channel = 0; channel < channels; channel++) {
+      const [sourceAt, targetAt] = [image * pixels + channel, image * area + channel];
+      interpolate(source, sourceAt, from, target, targetAt, to, rows, columns);
+    }
   }
   return result;
 }
@@ -57,23 +90,24 @@ export function resized(
 function interpolate(
   source: Numbers,
   sourceAt: number,
-  sourceWidth: number,
+  { width: sourceWidth, channels }: Size,
   target: Numbers,
   targetAt: number,
-  targetWidth: number,
+  { width: targetWidth }: Size,
   rows: Taps,
   columns: Taps,
 ): void {
   for (let y = 0; y < rows.first.length; y++) {
-    const top = sourceAt + (rows.first[y] ?? 0) * sourceWidth;
-    const bottom = sourceAt + (rows.second[y] ?? 0) * sourceWidth;
+    const top = sourceAt + (rows.first[y] ?? 0) * sourceWidth * channels;
+    const bottom = sourceAt + (rows.second[y] ?? 0) * sourceWidth * channels;
     const down = rows.weight[y] ?? 0;
     for (let x = 0; x < columns.first.length; x++) {
-      const [left, right] = [columns.first[x] ?? 0, columns.second[x] ?? 0];
+      const left = (columns.first[x] ?? 0) * channels;
+      const right = (columns.second[x] ?? 0) * channels;
       const along = columns.weight[x] ?? 0;
       const above = source.get(top + left) * (1 - along) + source.get(top + right) * along;
       const below = source.get(bottom + left) * (1 - along) + source.get(bottom + right) * along;
-      target.set(targetAt + y * targetWidth + x, above * (1 - down) + below * down);
+      target.set(targetAt + (y * targetWidth + x) * channels, above * (1 - down) + below * down);
     }
   }
 }

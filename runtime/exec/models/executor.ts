@@ -1,5 +1,6 @@
 /** The interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
+import type { DataFile } from "../files/whole-model.ts";
 import type { CpuFallback } from "./model-facts.ts";
 import type { LossCause, Scaler, ScalerHandlers } from "./scaler.ts";
 import type { WorkerDevice } from "./worker-device.ts";
@@ -9,8 +10,11 @@ import type { WorkerDevice } from "./worker-device.ts";
  */
 export interface OpenedModel {
   readonly fd: number;
+  /** Other files with weights of the model; left out if there are none. */
+  readonly data?: readonly DataFile[];
+  /** Size of the whole model. */
   readonly bytes: number;
-  /** Digest of the content when it was checked. */
+  /** Digest of the whole model when it was checked. */
   readonly sha256: string;
 }
 

@@ -1,10 +1,9 @@
 /** The bundle's entry of a model file: its digest, and the tensors it takes and gives. */
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import type { ModelFile, TensorInfo } from "../../bundle/schema.ts";
+import { wholeModel } from "../files/whole-model.ts";
 import { InferenceSession } from "../tensors/onnxruntime.ts";
-import { checkSelfContained } from "./onnx-tensors.ts";
 
 /** Limits of a tensor in a bundle. */
 const MAX_RANK = 16;
@@ -21,13 +20,10 @@ export interface DescribedModel {
 
 /**
  * Loads a model far enough to know its tensors.
- * @throws Error if the file cannot be read, onnxruntime does not accept it, or it refers to other
- * files.
+ * @throws Error if the model cannot be read or onnxruntime does not accept it.
  */
 export async function describeModel(path: string): Promise<DescribedModel> {
-  const bytes = await readFile(path);
-  checkFormat(bytes);
-  checkSelfContained(bytes);
+  const bytes = await wholeModel(path, checkFormat);
   const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
   try {
     const { inputMetadata, outputMetadata } = session;

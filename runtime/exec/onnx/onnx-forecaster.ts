@@ -1,6 +1,4 @@
 /** Runs a forecaster that is an ONNX model. */
-import { readFile } from "node:fs/promises";
-
 import { assert } from "../../core/assert.ts";
 import {
   HISTORY_BEATS,
@@ -8,8 +6,8 @@ import {
   WINDOW_COUNT,
   windowMaximum,
 } from "../../core/forecasters.ts";
+import { wholeModel } from "../files/whole-model.ts";
 import { InferenceSession as Sessions, Tensor } from "../tensors/onnxruntime.ts";
-import { checkSelfContained } from "./onnx-tensors.ts";
 
 const INPUT = "history";
 const OUTPUT = "forecast";
@@ -69,10 +67,8 @@ async function runOnce(session: Sessions, histories: Float64Array): Promise<Floa
 }
 
 async function sessionOf(path: string): Promise<Sessions> {
-  const bytes = await readFile(path);
   try {
-    checkSelfContained(bytes);
-    return await Sessions.create(bytes, {
+    return await Sessions.create(await wholeModel(path), {
       executionProviders: ["cpu"],
       intraOpNumThreads: 1,
       interOpNumThreads: 1,

@@ -28,7 +28,7 @@ export async function openSession(
 ): Promise<OpenedSession> {
   const profile = setup.on.provider === "cpu" ? null : PlacesProfile.begin(setup.scratch);
   try {
-    const bytes = modelBytes(file);
+    const bytes = await modelBytes(file);
     const options = { ...sessionOptions(setup, cores, bytes), ...own, ...profile?.options };
     const session = await Sessions.create(bytes, options);
     return { session, profile, openStrictly: () => openStrictly(file, setup, cores) };
@@ -38,8 +38,8 @@ export async function openSession(
   }
 }
 
-function openStrictly(file: VariantFile, setup: WorkerSetup, cores: number) {
-  const bytes = modelBytes(file);
+async function openStrictly(file: VariantFile, setup: WorkerSetup, cores: number) {
+  const bytes = await modelBytes(file);
   const options = sessionOptions(setup, cores, bytes, { disable_cpu_ep_fallback: "1" });
   return Sessions.create(bytes, { ...options, logSeverityLevel: LOG_LEVELS.fatal });
 }

@@ -2,7 +2,7 @@
  * Image layout of a model on WebGPU: onnxruntime 1.30 computes some convolutions wrong in its
  * default layout, channels last.
  */
-import { visitTensors } from "./onnx-tensors.ts";
+import { visitTensors } from "../files/onnx-tensors.ts";
 
 /** Channels that a kernel takes at once. */
 const FOUR = 4;

@@ -23,12 +23,21 @@ export function inheritanceOf(setup: WorkerSetup, first: number): Inheritance {
   return { fds, setup: { ...setup, variants } };
 }
 
-/** @param fds to which that of the file is added, if it is open and not among them. */
+/** @param fds to which those of the file are added, if it is open and they are not among them. */
 function inherited<File extends VariantFile>(file: File, fds: number[], first: number): File {
   const { opened } = file;
   // A worker runs in another folder.
   const path = resolve(file.path);
   if (opened === undefined) return { ...file, path };
-  if (!fds.includes(opened.fd)) fds.push(opened.fd);
-  return { ...file, path, opened: { ...opened, fd: first + fds.indexOf(opened.fd) } };
+  const inWorker = <Open extends { readonly fd: number }>(open: Open): Open => {
+    if (!fds.includes(open.fd)) fds.push(open.fd);
+    return { ...open, fd: first + fds.indexOf(open.fd) };
+  };
+  const { data } = opened;
+  const own = inWorker(opened);
+  return {
+    ...file,
+    path,
+    opened: data === undefined ? own : { ...own, data: data.map(inWorker) },
+  };
 }

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { openRegular } from "../../base/regular-file.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
+import { MAX_MODEL_BYTES, wholeBytesAt } from "../files/whole-model.ts";
 import { entryOf, type HostSource } from "../modules/host-source.ts";
 import type { DescribedModel } from "../onnx/model-file.ts";
 import type { ProbedTensors, ProbeOptions } from "../tensors/probe-tensors.ts";
@@ -42,8 +43,6 @@ const LEAST_BYTES = 4 * GIB;
 /** Copies of a model's file while a session is made from it, as for workers. */
 const COPIES = 6;
 const FILE_BYTES_PER_MS = 10_000;
-/** Largest size of a protobuf message. */
-const MAX_MODEL_BYTES = 2 ** 31 - 1;
 const PROCESS_PATH = fileURLToPath(new URL("./model-reader-process.js", import.meta.url));
 const CHANNEL = 3;
 
@@ -237,5 +236,5 @@ async function sizeOf(path: string): Promise<number> {
   const { file, size } = await openRegular(path);
   await file.close();
   if (size > MAX_MODEL_BYTES) throw new Error("it is larger than 2 GiB");
-  return size;
+  return wholeBytesAt(path);
 }

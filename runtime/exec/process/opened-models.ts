@@ -3,21 +3,11 @@
  * even if its name is reused.
  */
 import { createHash } from "node:crypto";
-import { close, fstat, open, read, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { promisify } from "node:util";
+import { closeModel, type OpenModel, openModel } from "../files/whole-model.ts";
 import type { OpenedModel } from "../models/executor.ts";
-import { MAX_MODEL_BYTES, OPEN_FLAGS } from "../onnx/model-bytes.ts";
 import { firstAxisNames } from "../onnx/onnx-axes.ts";
-
-// Numbers, because workers inherit numbers: an unreferenced file handle closes itself.
-const openFd = promisify(open);
-const closeFd = promisify(close);
-const readFd = promisify(read);
-const fstatFd = promisify<number, Stats>(fstat);
-
-/** Bytes of one read, between which others get their turn. */
-const READ_BYTES = 2 ** 22;
 
 /** An opened model, and what its file says of the first dimensions of its tensors. */
 export interface CheckedModel extends OpenedModel {
@@ -25,9 +15,9 @@ export interface CheckedModel extends OpenedModel {
   readonly axisNames: Readonly<Record<string, string>>;
 }
 
-interface OpenedFile extends CheckedModel {
-  /** When it was opened. */
-  readonly stats: Stats;
+interface OpenedFile {
+  readonly checked: CheckedModel;
+  readonly model: Pick<OpenModel, "fd" | "data" | "stats">;
   /** How many have it. */
   holders: number;
 }
@@ -49,34 +39,28 @@ export class OpenedModels {
    */
   async open(path: string, wantedSha256?: string): Promise<CheckedModel> {
     const known = this.#files.get(path);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.checked;
     const shared = this.#before === undefined ? undefined : this.#before.#files.get(path);
-    if (shared !== undefined && shared.sha256 === wantedSha256) {
+    if (shared !== undefined && shared.checked.sha256 === wantedSha256) {
       shared.holders++;
       this.#files.set(path, shared);
-      return shared;
+      return shared.checked;
     }
-    const fd = await openFd(path, OPEN_FLAGS);
-    try {
-      const stats = await fstatFd(fd);
-      const content = await contentOf(fd, stats);
-      const sha256 = digestOf(content);
-      const axisNames = firstAxisNames(content);
-      const file = { fd, bytes: content.length, sha256, axisNames, stats, holders: 1 };
-      this.#files.set(path, file);
-      return file;
-    } catch (error) {
-      await closeFd(fd);
-      throw error;
-    }
+    const { content, ...model } = await openModel(path, { mayBeCode: true });
+    const { fd, data } = model;
+    const sha256 = createHash("sha256").update(content).digest("hex");
+    const axisNames = firstAxisNames(content);
+    const opened = { fd, ...(data.length === 0 ? {} : { data }), bytes: content.length, sha256 };
+    const checked = { ...opened, axisNames };
+    this.#files.set(path, { checked, model, holders: 1 });
+    return checked;
   }
 
   /** Returns the paths whose content differs from the one that was opened, or that are gone. */
   async changed(): Promise<string[]> {
     const changed: string[] = [];
     for (const [path, file] of this.#files) {
-      const stats = await stat(path).catch(() => null);
-      if (stats === null || !(await isSame(path, stats, file))) changed.push(path);
+      if (!(await isSame(path, file))) changed.push(path);
     }
     return changed;
   }
@@ -87,20 +71,22 @@ export class OpenedModels {
     this.#files.clear();
     for (const file of files) file.holders--;
     const last = files.filter(({ holders }) => holders === 0);
-    await Promise.all(last.map(({ fd }) => closeFd(fd)));
+    await Promise.all(last.map(({ model }) => closeModel(model)));
   }
 }
 
-/** Reads a file again only if its metadata differ. */
-async function isSame(path: string, now: Stats, { stats, sha256 }: OpenedFile): Promise<boolean> {
-  const [is, was] = [now, stats].map(({ dev, ino, size, mtimeMs, ctimeMs }) =>
-    [dev, ino, size, mtimeMs, ctimeMs].join(),
-  );
-  if (is === was) return true;
-  if (now.size !== stats.size) return false;
+/** Reads a model again only if the metadata of one of its files differ. */
+async function isSame(path: string, { checked, model }: OpenedFile): Promise<boolean> {
+  let isSameFile = true;
+  for (const [place, was] of model.stats) {
+    const now = await stat(place).catch(() => null);
+    if (now === null || now.size !== was.size) return false;
+    isSameFile &&= metadataOf(now) === metadataOf(was);
+  }
+  if (isSameFile) return true;
   const other = new OpenedModels();
   try {
-    return (await other.open(path)).sha256 === sha256;
+    return (await other.open(path)).sha256 === checked.sha256;
   } catch {
     return false;
   } finally {
@@ -108,21 +94,6 @@ async function isSame(path: string, now: Stats, { stats, sha256 }: OpenedFile): 
   }
 }
 
-function digestOf(content: Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
-async function contentOf(fd: number, stats: Stats): Promise<Uint8Array> {
-  if (!stats.isFile()) throw new Error("not a file");
-  if (stats.size > MAX_MODEL_BYTES) {
-    throw new Error(`${stats.size} bytes, where ONNX files have at most ${MAX_MODEL_BYTES}`);
-  }
-  const content = Buffer.allocUnsafeSlow(stats.size);
-  for (let at = 0; at < content.length; ) {
-    const length = Math.min(READ_BYTES, content.length - at);
-    const { bytesRead } = await readFd(fd, content, at, length, at);
-    if (bytesRead === 0) throw new Error(`a file that ends while it is read, at byte ${at}`);
-    at += bytesRead;
-  }
-  return content;
+function metadataOf({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string {
+  return [dev, ino, size, mtimeMs, ctimeMs].join();
 }

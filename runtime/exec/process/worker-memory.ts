@@ -1,6 +1,6 @@
 /** Memory limits of workers, and how error messages mention them. */
-import { statSync } from "node:fs";
 import { totalmem } from "node:os";
+import { wholeBytesAt } from "../files/whole-model.ts";
 import { type VariantModel, warmCoresOf } from "../models/executor.ts";
 import { fileBytesOf } from "../models/variant-files.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
@@ -45,13 +45,8 @@ function needBytes(variant: VariantModel, threads: number): number {
     const elements = shape.slice(1).reduce((product, size) => product * Math.max(1, size), 1);
     return sum + elements * MAX_ELEMENT_BYTES;
   }, 0);
-  const fileBytes = fileBytesOf(variant, sizeOf);
+  const fileBytes = fileBytesOf(variant, wholeBytesAt);
   return sessions * (COPIES * fileBytes + BATCH_FACTOR * rows * rowBytes);
-}
-
-/** Returns 0 without a file: the worker reports that. */
-function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Errors of onnxruntime and V8 when memory is refused, and signals that end a process then. */

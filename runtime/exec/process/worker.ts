@@ -69,7 +69,9 @@ async function serve(channel: BlockingChannel): Promise<number> {
 }
 
 function inheritedFds({ variants }: WorkerSetup): number[] {
-  return variants.flatMap((variant) => openedOf(variant).map(({ fd }) => fd));
+  return variants.flatMap((variant) =>
+    openedOf(variant).flatMap(({ fd, data = [] }) => [fd, ...data.map((file) => file.fd)]),
+  );
 }
 
 function answer(

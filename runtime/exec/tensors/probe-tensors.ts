@@ -1,7 +1,6 @@
 /** Runs a model to find the types and shapes of its outputs. */
-
-import { readFile } from "node:fs/promises";
 import { assert } from "../../core/assert.ts";
+import { wholeModel } from "../files/whole-model.ts";
 import { InferenceSession, type Tensor } from "./onnxruntime.ts";
 import { tensorData } from "./tensor-data.ts";
 
@@ -75,7 +74,7 @@ export async function probeModelFile(
   path: string,
   options: ProbeOptions,
 ): Promise<readonly ProbedTensors[] | null> {
-  return probeTensors(await readFile(path), options);
+  return probeTensors(await wholeModel(path), options);
 }
 
 interface Wanted {

@@ -71,6 +71,24 @@ test("states sizes, constants, names and axes of rows that are not the first", a
   });
 });
 
+test("resizes images with channels last", async () => {
+  const path = fileOf("channels-last.onnx", {
+    nodes: [{ op: "Identity", inputs: ["image"], output: "same", attributes: {} }],
+    constants: [],
+    inputs: [{ name: "image", type: "float32", shape: ["n", 5, 6, 3] }],
+    outputs: [{ name: "same", type: "float32", shape: ["n", 5, 6, 3] }],
+  });
+  const bound = await boundTo(path, {
+    ...NOTHING,
+    resize: { image: { size: [9, 7], fit: "pad", padding: 0 } },
+  });
+  expect(bound.model).toMatchObject({
+    inputs: [{ name: "image", shape: [-1, 9, 7, 3] }],
+    outputs: [{ name: "same", shape: [-1, 5, 6, 3] }],
+    adapter: { inputs: [{ shape: [-1, 5, 6, 3], resize: { fit: "pad" } }] },
+  });
+});
+
 test("a list of sizes is an axis of buckets", async () => {
   const bound = await boundTo(PATH, {
     ...NOTHING,

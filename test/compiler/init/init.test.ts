@@ -131,6 +131,42 @@ test("models that differ in names only are variants, the larger guessed the bett
   ]);
 });
 
+/** The mean of each channel of images. */
+function imageModel(name: string, image: readonly number[], pixels: readonly number[]): string {
+  const model = onnxModel({
+    nodes: [
+      {
+        op: "ReduceMean",
+        inputs: ["image"],
+        output: "y",
+        attributes: { axes: pixels, keepdims: 0 },
+      },
+    ],
+    inputs: [{ name: "image", type: "float32", shape: ["n", ...image] }],
+    outputs: [{ name: "y", type: "float32", shape: ["n", 3] }],
+  });
+  return fileOf(name, model);
+}
+
+test.each([
+  ["first", [3, 8, 6], [3, 16, 12], [2, 3]],
+  ["last", [8, 6, 3], [16, 12, 3], [1, 2]],
+])("offers to resize images with channels %s", async (order, image, larger, pixels) => {
+  const small = imageModel(`small-${order}.onnx`, image, pixels);
+  const { out } = await made([small]);
+  const text = readFileSync(out, "utf8");
+  expect(text).toContain("# resize: { image: { size: [16, 12], fit: fill } }    # resizes");
+  writeFileSync(out, text.replace("# resize:", "resize:"));
+  const given = parseStructure(readDocument(out), applicationSchema).tasks[0]?.variants[0];
+  expect(given?.resize).toMatchObject({ image: { size: [16, 12], fit: "fill" } });
+
+  const { spec } = await made([imageModel(`large-${order}.onnx`, larger, pixels), small]);
+  expect(spec.tasks[0]?.variants.map(({ resize }) => resize)).toMatchObject([
+    undefined,
+    { image: { size: [16, 12] } },
+  ]);
+});
+
 test("asks for what no flag says, and again for an answer that says nothing", async () => {
   const answers = ["soon", "50 ms", "", "93%"];
   const asked: string[] = [];

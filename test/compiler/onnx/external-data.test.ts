@@ -1,15 +1,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { openLayeredModel } from "../../../compiler/onnx/layered-model.ts";
-import {
-  TensorProto_DataLocation as DataLocation,
-  TensorProto_DataType as DataType,
-  StringStringEntryProtoSchema,
-  type TensorProto,
-  TensorProtoSchema,
-} from "../../../compiler/onnx/onnx-pb.ts";
+import type { TensorProto } from "../../../compiler/onnx/onnx-pb.ts";
 import { probeTensors } from "../../../runtime/exec/tensors/probe-tensors.ts";
 import { floatTensor, GraphBuilder, modelOf, tensorOf } from "../../support/onnx-graphs.ts";
 import {
@@ -20,6 +13,7 @@ import {
   runStages,
   runWhole,
 } from "../../support/onnx-stages.ts";
+import { external as externalTensor } from "../../support/split-model.ts";
 
 const FEEDS = new Map([["x", randomTensor([1, 4], 9)]]);
 
@@ -33,16 +27,7 @@ function modelWith(first: TensorProto, second: TensorProto): Uint8Array {
 }
 
 function external(name: string, entries: Readonly<Record<string, string>>): TensorProto {
-  const externalData = Object.entries(entries).map(([key, value]) =>
-    create(StringStringEntryProtoSchema, { key, value }),
-  );
-  return create(TensorProtoSchema, {
-    name,
-    dataType: DataType.FLOAT,
-    dims: [4n],
-    dataLocation: DataLocation.EXTERNAL,
-    externalData,
-  });
+  return externalTensor(name, 4, entries);
 }
 
 const FIRST = floatTensor("first", [4], [1, 2, 3, 4]);
@@ -76,8 +61,8 @@ test.each([
 ])("refuses data at %s", async (_, location) => {
   const path = modelFile(modelWith(external("first", { location }), SECOND));
   const expected =
-    `${path}: tensor "first": external data at "${location}"; allowed: ` +
-    "a file inside the model's folder";
+    `${path}: tensor "first": external data at "${location}": leaves the folder; ` +
+    "allowed: a file inside the model's folder";
   await expect(openLayeredModel(path, probeTensors)).rejects.toThrow(expected);
 });
 
@@ -86,7 +71,7 @@ test("refuses data behind a link that leaves the folder", async () => {
   const path = modelFile(modelWith(FIRST, external("second", { location: "link.bin" })));
   symlinkSync(elsewhere, join(dirname(path), "link.bin"));
   await expect(openLayeredModel(path, probeTensors)).rejects.toThrow(
-    /tensor "second": external data at "link.bin" is a link to .*; allowed: a file inside/,
+    /tensor "second": external data at "link.bin": is a link to .*; allowed: a file inside/,
   );
 });
 
@@ -99,12 +84,15 @@ test.each([
   ],
   [
     "is for another shape",
-    { location: "short.bin" },
+    { location: "short.bin", length: "12" },
     /tensor "first": external data at "short.bin": expected 16 bytes .*, got 12$/,
   ],
   ["has no offset", { location: "short.bin", offset: "-4" }, /offset: expected an integer number/],
+  ["ends before its shape does", { location: "short.bin" }, /expected 16 bytes from 0 on; the f/],
+  ["is a folder", { location: "folder" }, /at "folder": (not a file|expected a readable file)/],
 ])("refuses data that %s", async (_, entries, expected) => {
   const path = modelFile(modelWith(external("first", entries), SECOND));
   writeFileSync(join(dirname(path), "short.bin"), new Uint8Array(12));
+  mkdirSync(join(dirname(path), "folder"));
   await expect(openLayeredModel(path, probeTensors)).rejects.toThrow(expected);
 });

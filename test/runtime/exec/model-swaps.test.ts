@@ -1,10 +1,12 @@
 /** A server runs the models that it checked at its start, whatever becomes of their files. */
+import { createHash } from "node:crypto";
 import {
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -14,9 +16,13 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { wholeBytesAt, wholeModel } from "../../../runtime/exec/files/whole-model.ts";
 import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
+import { modelBytes } from "../../../runtime/exec/onnx/model-bytes.ts";
+import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { OpenedModels } from "../../../runtime/exec/process/opened-models.ts";
 import { identityModel, meanModel } from "../../support/onnx-model.ts";
+import { splitModel, weightsOf } from "../../support/split-model.ts";
 import { countingRows, type StartedExecutor, startedExecutor, WIDTH } from "./built-executor.ts";
 
 const onLinux = test.runIf(process.platform === "linux");
@@ -56,10 +62,10 @@ async function openedVariant(at = path): Promise<VariantModel> {
   };
 }
 
-async function start(variant: VariantModel): Promise<StartedExecutor> {
+async function start(variant: VariantModel, served = SERVED): Promise<StartedExecutor> {
   executor = await startedExecutor({ variants: [variant] }, { backoffMs: 1, maxBackoffMs: 1 });
   expect(await executor.nextEvent()).toBe("ready 0");
-  expect(await answer(executor)).toEqual(SERVED);
+  expect(await answer(executor)).toEqual(served);
   return executor;
 }
 
@@ -131,6 +137,65 @@ describe("a file that is written over where it lies", () => {
     while (next.startsWith("failed")) next = await worker.nextEvent();
     expect(next).toBe("ready 0");
     expect(await answer(worker)).toEqual(SERVED);
+  });
+});
+
+describe("a model with its weights in other files", () => {
+  /** x + weights, with two tensors in one file and one in another. */
+  function split(): string {
+    const at = join(folder, "split.onnx");
+    writeFileSync(at, splitModel(WIDTH));
+    writeFileSync(join(folder, "split.onnx.data"), weightsOf(new Array(2 * WIDTH).fill(1)));
+    mkdirSync(join(folder, "more"));
+    writeFileSync(join(folder, "more", "third.bin"), weightsOf(new Array(WIDTH).fill(1)));
+    return at;
+  }
+
+  onLinux("runs after its files are gone", async () => {
+    const variant = await openedVariant(split());
+    rmSync(join(folder, "split.onnx.data"));
+    writeFileSync(join(folder, "split.onnx.data"), weightsOf(new Array(2 * WIDTH).fill(9)));
+    rmSync(join(folder, "more"), { recursive: true });
+    expect(await files.changed()).toEqual([variant.path]);
+    await start(
+      variant,
+      SERVED.map((value) => value + 3),
+    );
+  });
+
+  test("is refused by the names of its files if one changes in place", async () => {
+    const variant = await openedVariant(split());
+    expect(await files.changed()).toEqual([]);
+    writeFileSync(join(folder, "more", "third.bin"), weightsOf(new Array(WIDTH).fill(2)));
+    expect(await files.changed()).toEqual([variant.path]);
+    await expect(modelBytes(variant)).rejects.toThrow(
+      /^the file or split.onnx.data or more\/third.bin changed while it was served: expected SHA/,
+    );
+  });
+
+  test("has one digest, that of the model in one file", async () => {
+    const at = split();
+    const whole = await wholeModel(at);
+    const inOne = join(folder, "whole.onnx");
+    writeFileSync(inOne, whole);
+    const [one, several] = [await files.open(inOne), await files.open(at)];
+    expect(several.sha256).toBe(one.sha256);
+    expect(one.sha256).toBe(createHash("sha256").update(readFileSync(inOne)).digest("hex"));
+    expect([several.bytes, several.data?.length, one.data]).toEqual([whole.length, 2, undefined]);
+    expect((await describeModel(at)).model).toMatchObject({ sha256: one.sha256 });
+    expect(wholeBytesAt(at)).toBe(whole.length);
+  });
+
+  test("is found through links of a cache to files of one folder", async () => {
+    const at = split();
+    const cache = join(folder, "snapshot");
+    mkdirSync(cache);
+    mkdirSync(join(cache, "more"));
+    for (const file of ["split.onnx", "split.onnx.data", "more/third.bin"]) {
+      symlinkSync(join(folder, file), join(cache, file));
+    }
+    const [one, linked] = [await files.open(at), await files.open(join(cache, "split.onnx"))];
+    expect(linked.sha256).toBe(one.sha256);
   });
 });
 

@@ -10,6 +10,8 @@ import { digestOfFile } from "../../../../runtime/bundles/shipping/file-digest.t
 import { checkedParts, isFileOf } from "../../../../runtime/bundles/shipping/part-files.ts";
 import { partsOf } from "../../../../runtime/bundles/shipping/parts.ts";
 import { sidecarOf } from "../../../../runtime/bundles/shipping/sidecars.ts";
+import { wholeModel } from "../../../../runtime/exec/files/whole-model.ts";
+import { splitModel, weightsOf } from "../../../support/split-model.ts";
 import { tinyBundle } from "../../../support/tiny-bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-parts-"));
@@ -113,6 +115,27 @@ test("finds the files of a folder, and refuses one that is missing or another", 
   expect(await isFileOf(join(folder, "a.onnx"), digest("a.onnx"))).toBe(true);
   expect(await isFileOf(join(folder, "b.onnx"), digest("b.onnx"))).toBe(false);
   expect(await isFileOf(join(folder, "gone.onnx"), digest("b.onnx"))).toBe(false);
+});
+
+test("ships a model in several files as one, and refuses one that changed by name", async () => {
+  writeFileSync(join(folder, "split.onnx"), splitModel(2));
+  mkdirSync(join(folder, "more"));
+  writeFileSync(join(folder, "split.onnx.data"), weightsOf([1, 1, 1, 1]));
+  writeFileSync(join(folder, "more", "third.bin"), weightsOf([1, 1]));
+  const content = await wholeModel(join(folder, "split.onnx"));
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const parts = partsOf(bundleOf(model("split.onnx", { sha256 })));
+  const [found] = await checkedParts(parts, folder);
+  expect(found).toMatchObject({ sha256, bytes: content.length, content });
+  expect(await isFileOf(join(folder, "split.onnx"), sha256)).toBe(true);
+  writeFileSync(join(folder, "more", "third.bin"), weightsOf([1, 2]));
+  await expect(checkedParts(parts, folder)).rejects.toThrow(
+    /split.onnx with split.onnx.data with more\/third.bin: expected the file the bundle/,
+  );
+  rmSync(join(folder, "split.onnx.data"));
+  await expect(checkedParts(parts, folder)).rejects.toThrow(
+    /split.onnx: .* got: tensor "first": external data at "split.onnx.data": .*ENOENT/,
+  );
 });
 
 test("digests a file of several pieces, and no folder", async () => {

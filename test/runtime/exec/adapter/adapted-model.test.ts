@@ -98,9 +98,9 @@ test.each([
   const rng = new Rng(7, 1);
   const values = Array.from({ length: 2 * h * w }, () => Math.fround(rng.nextFloat()));
   const options = { fit, padding: -1 };
-  const size = { height: toH, width: toW };
+  const size = { height: toH, width: toW, channels: 1 };
   const found = numbersIn(
-    resized(bytesOf(values), "float32", { height: h, width: w }, size, options),
+    resized(bytesOf(values), "float32", { height: h, width: w, channels: 1 }, size, options),
   );
   const [inH, inW] = fit === "fill" ? [toH, toW] : [3, 6];
   const wanted = await resizedByOnnx(values, [1, 2, h, w], [1, 2, inH, inW]);
@@ -163,6 +163,33 @@ function input(
   from: number | null,
 ) {
   return { name, dtype: "float32", shape, batchAxis, from, constant: null, resize: null };
+}
+
+test.each(["fill", "pad"] as const)("resizes images with channels last (%s)", (fit) => {
+  const rng = new Rng(7, 1);
+  const planes = Array.from({ length: 2 * 3 * 5 * 7 }, () => Math.fround(rng.nextFloat()));
+  const feedsOf = (own: number[], row: number[], values: number[]) => {
+    const resize = { fit, padding: -1 };
+    const resized = { ...input("image", [-1, ...own], 0, 0), resize };
+    const inputs = [{ name: "x", dtype: "float32", shape: [-1, ...row] }];
+    const adapter = { maxRows: null, inputs: [resized], outputs: [] };
+    return adapted(adapter, inputs).feeds(2, [bytesOf(values)], 0)["image"];
+  };
+  const first = feedsOf([3, 6, 9], [3, 5, 7], planes);
+  const interleaved = channelsLast(planes, 5 * 7);
+  const last = feedsOf([6, 9, 3], [5, 7, 3], interleaved);
+  expect(last?.dims).toEqual([2, 6, 9, 3]);
+  const numbers = (tensor: Tensor | undefined) => Array.from(tensor?.data ?? [], Number);
+  expect(numbers(last)).toEqual(channelsLast(numbers(first), 6 * 9));
+});
+
+/** Moves the three channels of images behind their pixels. */
+function channelsLast(planes: readonly number[], pixels: number): number[] {
+  return planes.map((_, at) => {
+    const [image, inImage] = [Math.floor(at / (3 * pixels)), at % (3 * pixels)];
+    const place = image * 3 * pixels + (inImage % 3) * pixels + Math.floor(inImage / 3);
+    return planes[place] ?? Number.NaN;
+  });
 }
 
 async function resizedByOnnx(values: number[], from: number[], to: number[]): Promise<number[]> {

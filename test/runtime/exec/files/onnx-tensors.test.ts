@@ -1,5 +1,5 @@
-/** Models whose tensors lie in other files, however deep they are hidden, are refused. */
-import { create, toBinary } from "@bufbuild/protobuf";
+/** Tensors whose values lie in other files get them, however deep they are hidden. */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import {
   AttributeProtoSchema,
@@ -15,14 +15,28 @@ import {
   TensorProtoSchema,
   TrainingInfoProtoSchema,
 } from "../../../../compiler/onnx/onnx-pb.ts";
-import { checkSelfContained } from "../../../../runtime/exec/onnx/onnx-tensors.ts";
+import { type Piece, piecesOf, visitTensors } from "../../../../runtime/exec/files/onnx-tensors.ts";
 import { identityModel, meanModel } from "../../../support/onnx-model.ts";
 
 const away = create(TensorProtoSchema, {
   name: "weights",
+  dims: [2n, 300n],
   dataLocation: DataLocation.EXTERNAL,
   externalData: [{ key: "location", value: "weights.bin" }],
 });
+const DATA = new Uint8Array(600).fill(7);
+const here = create(TensorProtoSchema, { name: "weights", dims: [2n, 300n], rawData: DATA });
+
+/** Replaces every external tensor by its data. */
+function filled(bytes: Uint8Array): ModelProto {
+  const pieces = piecesOf(bytes, ({ name, external }) => {
+    const location = external?.get("location");
+    return location === undefined ? null : { tensor: name, location, offset: 0, length: 600 };
+  });
+  const own = (piece: Piece) => (piece instanceof Uint8Array ? piece : DATA);
+  const whole = Buffer.concat((pieces ?? [bytes]).map(own));
+  return fromBinary(ModelProtoSchema, new Uint8Array(whole));
+}
 
 const graphWith = (initializer: TensorProto[]): GraphProto =>
   create(GraphProtoSchema, { initializer });
@@ -30,21 +44,21 @@ const attributesWith = (attribute: Parameters<typeof create<typeof AttributeProt
   create(GraphProtoSchema, {
     node: [create(NodeProtoSchema, { attribute: [create(AttributeProtoSchema, attribute)] })],
   });
-const sparse = create(SparseTensorProtoSchema, { indices: away });
+const sparseOf = (indices: TensorProto) => create(SparseTensorProtoSchema, { indices });
 
-const graphs: [string, GraphProto][] = [
+const graphs = (away: TensorProto): [string, GraphProto][] => [
   ["an initializer", graphWith([away])],
-  ["a sparse initializer", create(GraphProtoSchema, { sparseInitializer: [sparse] })],
+  ["a sparse initializer", create(GraphProtoSchema, { sparseInitializer: [sparseOf(away)] })],
   ["an attribute", attributesWith({ t: away })],
   ["a list of an attribute", attributesWith({ tensors: [away] })],
-  ["a sparse attribute", attributesWith({ sparseTensor: sparse })],
-  ["a list of sparse ones", attributesWith({ sparseTensors: [sparse] })],
+  ["a sparse attribute", attributesWith({ sparseTensor: sparseOf(away) })],
+  ["a list of sparse ones", attributesWith({ sparseTensors: [sparseOf(away)] })],
   ["the body of a loop", attributesWith({ g: graphWith([away]) })],
   ["one of several bodies", attributesWith({ graphs: [graphWith([]), graphWith([away])] })],
 ];
 
-const models: [string, ModelProto][] = [
-  ...graphs.map(([name, graph]): [string, ModelProto] => [
+const models = (away: TensorProto): [string, ModelProto][] => [
+  ...graphs(away).map(([name, graph]): [string, ModelProto] => [
     name,
     create(ModelProtoSchema, { graph }),
   ]),
@@ -72,42 +86,43 @@ const models: [string, ModelProto][] = [
   ],
 ];
 
+const filledModels = new Map(models(here));
+
 describe("a tensor in another file", () => {
-  test.each(models)("in %s is refused by name", (_, model) => {
-    const bytes = toBinary(ModelProtoSchema, model);
-    expect(() => checkSelfContained(bytes)).toThrow(/^tensor "weights" lies in another file/);
+  test.each(models(away))("in %s gets its values", (name, model) => {
+    expect(filled(toBinary(ModelProtoSchema, model))).toEqual(filledModels.get(name));
   });
 
-  test("in the second part of a graph that is written in two is refused", () => {
-    const parts = [graphWith([]), graphWith([away])].map((graph) =>
+  test("in the second part of a graph that is written in two gets its values", () => {
+    const parts = [graphWith([here]), graphWith([away])].map((graph) =>
       toBinary(ModelProtoSchema, create(ModelProtoSchema, { graph })),
     );
-    expect(() => checkSelfContained(Buffer.concat(parts))).toThrow(/"weights" lies in another/);
+    expect(filled(Buffer.concat(parts)).graph).toEqual(graphWith([here, here]));
   });
 });
 
-test("models in one file are taken", () => {
+const visit = (bytes: Uint8Array) => visitTensors(bytes, () => {});
+
+test("models in one file stay as they are", () => {
   for (const model of [identityModel(3), meanModel(64, 8)]) {
-    expect(() => checkSelfContained(model)).not.toThrow();
+    expect(piecesOf(model, () => null)).toBeNull();
   }
 });
 
 test("what readers of protobuf may take for different things is refused", () => {
   const group = Uint8Array.of((7 << 3) | 3, (7 << 3) | 4);
-  expect(() => checkSelfContained(group)).toThrow(
+  expect(() => visit(group)).toThrow(
     "expected an ONNX model, found at byte 1 protobuf wire type 3",
   );
   const cut = meanModel(64, 8).subarray(0, -1);
-  expect(() => checkSelfContained(cut)).toThrow(
-    /expected an ONNX model, found at byte \d+ a field/,
-  );
+  expect(() => visit(cut)).toThrow(/expected an ONNX model, found at byte \d+ a field/);
   const endless = new Uint8Array(12).fill(0xff);
-  expect(() => checkSelfContained(endless)).toThrow("a number that does not end");
+  expect(() => visit(endless)).toThrow("a number that does not end");
 });
 
 test("graphs in graphs are followed only so deep", () => {
   let graph = graphWith([]);
   for (let depth = 0; depth < 60; depth++) graph = attributesWith({ g: graph });
   const bytes = toBinary(ModelProtoSchema, create(ModelProtoSchema, { graph }));
-  expect(() => checkSelfContained(bytes)).toThrow("messages nested deeper than 100");
+  expect(() => visit(bytes)).toThrow("messages nested deeper than 100");
 });
