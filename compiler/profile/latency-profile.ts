@@ -3,7 +3,9 @@ import {
   bucketNames,
   descriptionText,
   type MeasuredDevice,
+  type ModelFile,
 } from "stratagem-runtime/internal/bundle/schema";
+import { modelDigest } from "../model/model-files.ts";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type {
   LayersSpec,
@@ -120,6 +122,7 @@ export function latencyProfile(
           name,
           {
             ...(accuracy === null ? {} : { accuracy }),
+            ...modelPart(model),
             ...(precision === undefined ? {} : { precision }),
             latencyMs: rowsOf(own, cores[0]),
             ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
@@ -132,6 +135,11 @@ export function latencyProfile(
       }),
     ),
   };
+}
+
+function modelPart(model: ModelFile): Pick<VariantMeasurements, "modelSha256"> {
+  const modelSha256 = modelDigest(model);
+  return modelSha256 === null ? {} : { modelSha256 };
 }
 
 /** Formats `30 runs`, or `30 to 412 runs` if cells differ. */

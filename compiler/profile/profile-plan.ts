@@ -16,6 +16,7 @@ import {
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/worker-channel";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
+import { modelDigest } from "../model/model-files.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
@@ -27,9 +28,10 @@ import { conflict, fail, invalid, refuse, show } from "../spec/document/mistakes
 import { digest } from "../spec/document/source.ts";
 import { parseStructure } from "../spec/document/structure.ts";
 import { devicesOf } from "../spec/pool-profiles.ts";
+import type { ProfiledVariant } from "../spec/profile.ts";
 import { applicationSchema } from "../spec/schema/application-schema.ts";
 import type { Machine } from "./machine.ts";
-import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
+import { knownVariants, type NamedVariant, namedVariants, usesOf } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
 
@@ -38,7 +40,7 @@ export interface ProfileOptions {
   readonly app: string;
   /**
    * Path of the profile, or null to write none. Accuracies missing in the spec are kept from an
-   * existing profile.
+   * existing profile of the same model.
    */
   readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
@@ -174,8 +176,9 @@ export async function planProfile(
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
   const read: { use: PlannedUse; model: ModelFile }[] = [];
-  for (const variant of withKnownAccuracy(named, options.out)) {
-    const { name, accuracy, path, host, chain, binding, at, outputsAreRows } = variant;
+  const known = knownVariants(named, options.out);
+  for (const variant of named) {
+    const { name, path, host, chain, binding, at, outputsAreRows } = variant;
     const noLayers = (found: string) =>
       fail(document, invalid(at, "a model that can be cut into layers", found));
     if (host !== undefined && openLayers !== undefined) noLayers(`kind: ${host.kind}`);
@@ -205,7 +208,7 @@ export async function planProfile(
     const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
-      accuracy,
+      accuracy: variant.accuracy ?? knownAccuracy(known.get(name), model),
       path,
       model,
       ...hosted,
@@ -242,6 +245,12 @@ export async function planProfile(
     machine,
   };
   return withDigest(plan);
+}
+
+/** Returns the accuracy of the existing profile, unless it is that of another model. */
+function knownAccuracy(known: ProfiledVariant | undefined, model: ModelFile): number | null {
+  const of = known?.profile.modelSha256;
+  return of === undefined || of === modelDigest(model) ? (known?.accuracy ?? null) : null;
 }
 
 /** Returns the common element type of all files; null if they differ. */

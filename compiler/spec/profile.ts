@@ -70,6 +70,7 @@ function profiledVariant(
     profile: {
       ...origin,
       variant: name,
+      ...(measured.modelSha256 && { modelSha256: measured.modelSha256 }),
       hardware: spec.hardware,
       ...(spec.device && { device: deviceOf(spec.device) }),
       ...(measured.start && { start: measured.start }),

@@ -164,7 +164,8 @@ async function checkedFile(
     throw new RuntimeError(
       "RUNTIME_MODEL",
       `${path}: expected the model the bundle was compiled for, SHA-256 ${wanted}, ` +
-        `got ${sha256}; compile again or bring the old file back`,
+        `got ${sha256}; bring the old file back, or measure and compile the new one: ` +
+        "stratagem profile APP -o PROFILE, then stratagem compile APP -o BUNDLE",
     );
   }
   return { path, opened: { fd, bytes, sha256 }, axisNames };

@@ -168,6 +168,12 @@ const variant = mapping({
   precision: text("an element type such as float32")
     .optional()
     .describe("Element type of most weights; int8 if they are quantized"),
+  modelSha256: key(
+    /^[0-9a-f]{64}(\+[0-9a-f]{64})*$/,
+    "a SHA-256 in lower-case hexadecimal, those of several files joined by +",
+  )
+    .optional()
+    .describe("SHA-256 of the measured file, as in bundles; those of several files joined by +"),
   start: start.optional().describe("Start times of a worker for it, in ms"),
   fallback: fallback.optional().describe("Nodes that the device's provider left to CPUs"),
   latencyMs: rows.optional().describe("Latency of a batch, by batch size"),

@@ -4,9 +4,18 @@ import { InterruptedError } from "../../../compiler/base/errors.ts";
 import { parseBatches, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import type { ModelFile } from "../../../runtime/bundle/schema.ts";
 import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";
-import { commandFor, fakeMachine, type Timing, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
+import {
+  commandFor,
+  type FakeMachine,
+  fakeDigest,
+  fakeMachine,
+  type Timing,
+  TRANSPORT_MS,
+  UNPROFILED,
+} from "./fake-machine.ts";
 
 const FILES = { "app.yaml": UNPROFILED, "small.onnx": "small", "large.onnx": "large" };
 
@@ -38,7 +47,11 @@ test("writes a profile that the application then loads with", async () => {
     task: "classify",
     hardware: "Fake 9000",
     variants: {
-      small: { accuracy: 0.5, latencyMs: { "1": { p50: 2.125, samples: 20 } } },
+      small: {
+        accuracy: 0.5,
+        modelSha256: fakeDigest("small.onnx"),
+        latencyMs: { "1": { p50: 2.125, samples: 20 } },
+      },
       large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, p99: 16.125, mean: 16.125 } } },
     },
   });
@@ -167,7 +180,7 @@ test("says beside the profile on what and how it was measured", async () => {
     threads: 1,
     seed: 1,
     repeat: 20,
-    modelSha256ByVariant: { small: "digest of small.onnx", large: "digest of large.onnx" },
+    modelSha256ByVariant: { small: fakeDigest("small.onnx"), large: fakeDigest("large.onnx") },
     noise: { limit: 2, waitingLimit: 0.05, cellLimit: 0.2, noisyCells: [], mostNoisyCells: 0 },
     budgetMs: null,
     notMeasured: [],
@@ -343,6 +356,12 @@ test("keeps an accuracy that only the profile to be replaced has", async () => {
   expect(readJson(`${folder}/profile.json`)).toMatchObject({
     variants: { large: { accuracy: 0.75 } },
   });
+  const readModel: FakeMachine["readModel"] = async (path, ...use) => {
+    const bound = await fakeMachine(steady).readModel(path, ...use);
+    return { model: { ...bound.model, sha256: fakeDigest("trained again") } as ModelFile };
+  };
+  const { text } = await profileCommand(commandFor(folder), fakeMachine(steady, { readModel }));
+  expect(text).toContain("\nwithout accuracy: large\n");
 });
 
 test.each([
