@@ -21,7 +21,7 @@ export interface RoundSources
     Pick<BenchOptions, "nowMs">,
     Pick<RoundsOptions, "onProgress"> {}
 
-/** Changes to the default: every cell runs alone, on random numbers, as often as the plan says. */
+/** Changes to the default: every cell runs alone, in random order, on random numbers, as often as the plan says. */
 export interface RoundOptions {
   readonly turns?: readonly Turn[];
   /**
@@ -58,6 +58,7 @@ export async function measureRounds(
 ): Promise<readonly Cell[]> {
   const { nowMs, signal, onProgress } = surroundings;
   const { prepare, onOutputs, effort = NO_EFFORT, budgetMs = null } = options;
+  const isOrdered = options.turns !== undefined;
   const turns = options.turns ?? plannedCells(plan).map((_, cell) => turnOf(cell));
   signal.throwIfAborted();
   const held = heldBy(turns, plan);
@@ -80,7 +81,7 @@ export async function measureRounds(
     try {
       if (budgetMs === null) {
         const { onEstimate = () => {} } = options;
-        await measureInRounds(plan, bench, { turns, effort, onEstimate, ...watch });
+        await measureInRounds(plan, bench, { turns, isOrdered, effort, onEstimate, ...watch });
       } else {
         const { warmUpMs } = effort;
         await measureWithin(plan, bench, { budgetMs, spentMs, warmUpMs, ...watch });
