@@ -16,7 +16,7 @@ import { outlooksOf } from "./budget.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise, type MachineNoise, machineNoise, type P95Interval } from "./noise.ts";
-import type { ProfilePlan } from "./profile-plan.ts";
+import { inputsText, type ProfilePlan } from "./profile-plan.ts";
 
 export interface Quantiles {
   readonly p50: number;
@@ -97,7 +97,7 @@ export function latencyProfile(
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
     `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
-    `device ${deviceText(device, measuredOn)}${whereText(plan)}`;
+    `on ${inputsText(plan)}, device ${deviceText(device, measuredOn)}${whereText(plan)}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),

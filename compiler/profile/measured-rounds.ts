@@ -7,7 +7,7 @@ import {
   type Cell,
   type InputsOf,
   plannedCells,
-  randomInputsOf,
+  plannedInputsOf,
   type Turn,
   turnOf,
 } from "./measure.ts";
@@ -74,7 +74,7 @@ export async function measureRounds(
     if (nowMs() - savedMs >= SAVE_INTERVAL_MS) await save(cells);
   };
   try {
-    const inputsOf = (await prepare?.(anyOf(workers, held))) ?? randomInputsOf(plan);
+    const inputsOf = (await prepare?.(anyOf(workers, held))) ?? plannedInputsOf(plan);
     const open = { workers, earlier: earlier?.cells ?? null, inputsOf, signal, nowMs };
     const bench = new Bench(plan, onOutputs === undefined ? open : { ...open, onOutputs });
     const watch = { onRound, onProgress };

@@ -29,11 +29,12 @@ import { digest } from "../spec/document/source.ts";
 import { parseStructure } from "../spec/document/structure.ts";
 import { devicesOf } from "../spec/pool-profiles.ts";
 import type { ProfiledVariant } from "../spec/profile.ts";
-import { applicationSchema } from "../spec/schema/application-schema.ts";
+import { type ApplicationSpec, applicationSchema } from "../spec/schema/application-schema.ts";
 import type { Machine } from "./machine.ts";
 import { knownVariants, type NamedVariant, namedVariants, usesOf } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
+import { type RealRows, type RowsContent, readRows, realRows } from "./real-rows.ts";
 
 export interface ProfileOptions {
   /** Path of the application spec. */
@@ -62,6 +63,11 @@ export interface ProfileOptions {
   readonly on?: DeviceChoice;
   /** URLs of the workers to measure; null or left out for processes of this machine. */
   readonly urls?: readonly string[] | null;
+  /**
+   * File or folder of rows for the first task, or the selected one; null or left out for samples of
+   * modules and random numbers.
+   */
+  readonly inputs?: string | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   readonly seed: number;
@@ -96,6 +102,8 @@ export interface ProfilePlan {
   /** Providers that the pools of the spec name, each once; may be empty. */
   readonly poolProviders: readonly Provider[];
   readonly seed: number;
+  /** Digest of the rows that models are measured with; left out without. */
+  readonly rowsSha256?: string;
   readonly machine: Machine;
   /** Digest of everything that the measurements depend on. */
   readonly sha256: string;
@@ -121,6 +129,8 @@ export interface PlannedVariant {
   readonly chain?: readonly string[] | undefined;
   /** Inputs from a module for each batch; left out for random inputs. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
+  /** Rows in the largest size of the model; left out for samples or random inputs. */
+  readonly rows?: RealRows;
   /** Batches to measure, ascending, at least one. */
   readonly batches: readonly number[];
   /** Null if layers are not measured. */
@@ -176,6 +186,7 @@ export async function planProfile(
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
   const read: { use: PlannedUse; model: ModelFile }[] = [];
+  const fed = await fedTasks(options, spec);
   const known = knownVariants(named, options.out);
   for (const variant of named) {
     const { name, path, host, chain, binding, at, outputsAreRows } = variant;
@@ -200,9 +211,9 @@ export async function planProfile(
       host === undefined
         ? null
         : await samplesOf(host, { ...options, batches: own }, sources, noModel);
+    const sized = sizedInputs(model, bucketCount(model.buckets) - 1);
     if (samples === null) {
-      const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
-      checkRows(largest, own, (message) => fail(document, conflict(at, message)));
+      checkRows(sized, own, (message) => fail(document, conflict(at, message)));
     }
     const precision = host === undefined ? await precisionOf(chain ?? [path], sources) : undefined;
     const hosted = { host, samples: samples ?? undefined };
@@ -214,6 +225,7 @@ export async function planProfile(
       ...hosted,
       ...(chain === undefined ? {} : { chain }),
       precision: precision ?? undefined,
+      ...(fed?.names.has(variant.task) && { rows: realRows(sized, fed.content) }),
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
@@ -242,9 +254,37 @@ export async function planProfile(
     ...(options.urls && { urls: options.urls }),
     poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
     seed,
+    ...(fed && { rowsSha256: fed.content.sha256 }),
     machine,
   };
   return withDigest(plan);
+}
+
+/**
+ * Reads `--inputs`, and names the tasks that it has rows for: the selected one, else those whose
+ * inputs come from clients. Null without rows.
+ */
+async function fedTasks(
+  { inputs = null, task: selected }: ProfileOptions,
+  { tasks }: ApplicationSpec,
+): Promise<{ readonly content: RowsContent; readonly names: ReadonlySet<string> } | null> {
+  if (inputs === null) return null;
+  const before = tasks.filter(({ passThrough }) => !passThrough);
+  const inner = before.flatMap(({ to }) => to.map(({ task }) => task));
+  const own = tasks.filter(({ name }) => selected !== null || !inner.includes(name));
+  return { content: await readRows(inputs), names: new Set(own.map(({ name }) => name)) };
+}
+
+/** Describes what the variants are measured with. */
+export function inputsText({ variants }: Pick<ProfilePlan, "variants">): string {
+  const byKind = new Map<string, string[]>();
+  for (const { name, rows, samples } of variants) {
+    const own = rows && `${rows.count} ${rows.count === 1 ? "row" : "rows"} of ${rows.file}`;
+    const kind = own ?? (samples ? "samples of modules" : "random numbers");
+    byKind.set(kind, [...(byKind.get(kind) ?? []), name]);
+  }
+  if (byKind.size === 1) return [...byKind.keys()].join();
+  return [...byKind].map(([kind, names]) => `${kind} for ${names.join(", ")}`).join("; ");
 }
 
 /** Returns the accuracy of the existing profile, unless it is that of another model. */
@@ -406,7 +446,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
   const { batches, repeat, cores, isByCores, measuredOn, on, urls, seed, machine } = plan;
-  const where = urls === undefined ? [] : [urls];
+  const where = [urls, plan.rowsSha256].filter((one) => one !== undefined);
   const measured = [measuredOn, ...(on === undefined ? [] : [on]), ...where];
   const parts = [variants, batches, repeat, cores, isByCores, ...measured, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };

@@ -29,7 +29,7 @@ describe("by cores", () => {
     };
     const profile = readJson(`${folder}/profile.json`);
     expect(profile).toMatchObject({
-      source: expect.stringContaining("on 1, 2 cores, latencyMs on 1, device cpu"),
+      source: expect.stringContaining("on 1, 2 cores, latencyMs on 1, on random numbers, "),
       variants: {
         large: {
           latencyMs: large,
