@@ -20,8 +20,12 @@ import { inputsText, type ProfilePlan } from "./profile-plan.ts";
 
 export interface Quantiles {
   readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
+  /** Left out by fewer than 20 runs. */
+  readonly p95?: number;
+  /** Left out by fewer than 100 runs. */
+  readonly p99?: number;
+  /** Longest run; left out beside p99. */
+  readonly max?: number;
   readonly mean: number;
 }
 
@@ -250,12 +254,20 @@ function unmeasuredCells(plan: ProfilePlan, cells: readonly Cell[]): UnmeasuredC
     });
 }
 
-/** Nearest ranks; with fewer than 100 runs p99 is the longest. Rounded to a nanosecond. */
+/** Fewest runs of which the nearest rank of a percentile is not the longest by necessity. */
+const FEWEST_RUNS = { p95: 20, p99: 100 } as const;
+
+/** Nearest ranks, rounded to a nanosecond. */
 export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);
-  const { p50, p95, p99, mean } = sample.summary() ?? { p50: 0, p95: 0, p99: 0, mean: 0 };
-  return { p50: rounded(p50), p95: rounded(p95), p99: rounded(p99), mean: rounded(mean) };
+  const { p50 = 0, p95 = 0, p99 = 0, max = 0, mean = 0 } = sample.summary() ?? {};
+  return {
+    p50: rounded(p50),
+    ...(times.length < FEWEST_RUNS.p95 ? {} : { p95: rounded(p95) }),
+    ...(times.length < FEWEST_RUNS.p99 ? { max: rounded(max) } : { p99: rounded(p99) }),
+    mean: rounded(mean),
+  };
 }
 
 /** Rounds to a nanosecond. */

@@ -198,8 +198,7 @@ export async function planProfile(
       if (!(error instanceof OnnxModelError)) throw error;
       return noLayers(error.message);
     });
-    const noModel = (expected: string, found: string) =>
-      fail(document, invalid(at, expected, found));
+    const noModel = (wanted: string, got: string) => fail(document, invalid(at, wanted, got));
     const bound = await readPlanned({ path, host, chain, binding, at }, sources, noModel);
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
@@ -216,13 +215,12 @@ export async function planProfile(
       checkRows(sized, own, (message) => fail(document, conflict(at, message)));
     }
     const precision = host === undefined ? await precisionOf(chain ?? [path], sources) : undefined;
-    const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
       accuracy: variant.accuracy ?? knownAccuracy(known.get(name), model),
       path,
       model,
-      ...hosted,
+      ...{ host, samples: samples ?? undefined },
       ...(chain === undefined ? {} : { chain }),
       precision: precision ?? undefined,
       ...(fed?.names.has(variant.task) && { rows: realRows(sized, fed.content) }),
@@ -232,10 +230,8 @@ export async function planProfile(
     });
   }
   const feeds = (await sources.feedsOf?.(spec.policy)) ?? null;
-  if (feeds !== null) {
-    const useOf = usesOf(spec, document, options);
-    refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
-  }
+  const useOf = usesOf(spec, document, options);
+  if (feeds !== null) refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   const measuredOn = await measuredDevice(options, sources);
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {

@@ -88,7 +88,9 @@ export function report(
     ...(plan.isByCores ? [String(cores)] : []),
     String(batch),
     ...(fewest === most ? [] : [String(samples)]),
-    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
+    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map((value) => {
+      return value === undefined ? "-" : ms(value);
+    }),
   ]);
   const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
   const heading = [

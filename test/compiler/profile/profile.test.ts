@@ -4,6 +4,7 @@ import { InterruptedError } from "../../../compiler/base/errors.ts";
 import { parseBatches, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import type { ProfileSpec } from "../../../compiler/spec/schema/profile-schema.ts";
 import type { ModelFile } from "../../../runtime/bundle/schema.ts";
 import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";
@@ -52,7 +53,7 @@ test("writes a profile that the application then loads with", async () => {
         modelSha256: fakeDigest("small.onnx"),
         latencyMs: { "1": { p50: 2.125, samples: 20 } },
       },
-      large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, p99: 16.125, mean: 16.125 } } },
+      large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, max: 16.125, mean: 16.125 } } },
     },
   });
   const { application } = loadApplication(`${folder}/app.yaml`);
@@ -150,6 +151,28 @@ test("runs the cells in rounds after two of warm-up, in random order, and report
   }
   expect([progress[0], progress.at(-1)]).toEqual(["1/400", "400/400"]);
   expect(machine.closedCount).toBe(1);
+});
+
+test("leaves out percentiles of too few runs, and reads the longest run for them", async () => {
+  const rowAfter = async (repeat: number) => {
+    const folder = folderOf(FILES);
+    const ramp: Timing = (_, run) => ({ wallMs: 1 + run / 100, cpuMs: 1 + run / 100 });
+    await profileCommand(commandFor(folder, { repeat, force: true }), fakeMachine(ramp));
+    const { variants } = readJson(`${folder}/profile.json`) as ProfileSpec;
+    const { application } = loadApplication(`${folder}/app.yaml`);
+    const read = application.tasks[0]?.variants[0]?.profile.rows[0];
+    return { row: variants["small"]?.latencyMs?.["1"], read };
+  };
+  const keysOf = (row: unknown) => Object.keys(row as object);
+  const few = await rowAfter(2);
+  expect(keysOf(few.row)).toEqual(["p50", "max", "mean", "samples"]);
+  const { max } = few.row as { max: number };
+  expect(few.read).toMatchObject({ latencyMs: max, quantiles: { p95: max, p99: max } });
+  const more = await rowAfter(20);
+  expect(keysOf(more.row)).toEqual(["p50", "p95", "max", "mean", "samples"]);
+  expect(more.read?.latencyMs).toBe((more.row as { p95: number }).p95);
+  const many = await rowAfter(100);
+  expect(keysOf(many.row)).toEqual(["p50", "p95", "p99", "mean", "samples"]);
 });
 
 test("leaves the warm-up out, and gives nearest ranks of the rest", async () => {
@@ -305,7 +328,7 @@ test("goes on from the last run that an interrupted run finished", async () => {
   const { cells } = json as Measurement;
   expect(cells.map(({ samples }) => samples)).toEqual([20, 20, 20, 20]);
   // Of batch 1 of large 8 ms a run; the interrupted ones took 750.
-  expect(cells[2]?.workerMs.p99).toBe(750);
+  expect(cells[2]?.workerMs.max).toBe(750);
   expect(cells[2]?.workerMs.mean).toBeLessThan(0.56 * 750 + 8);
   expect(existsSync(`${folder}/profile.json.partial`)).toBe(false);
 });
