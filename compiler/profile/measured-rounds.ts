@@ -21,7 +21,7 @@ export interface RoundSources
     Pick<BenchOptions, "nowMs">,
     Pick<RoundsOptions, "onProgress"> {}
 
-/** Changes to the default: every cell runs alone, in random order, on random numbers, as often as the plan says. */
+/** Changes to the default: every cell runs alone, in random order, as often as the plan says. */
 export interface RoundOptions {
   readonly turns?: readonly Turn[];
   /**

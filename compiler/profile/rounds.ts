@@ -22,7 +22,7 @@ export interface Effort {
 export interface RoundsOptions {
   /** Turns of a round, which keep one run of each cell. */
   readonly turns: readonly Turn[];
-  /** Whether the order of the turns matters; otherwise each round has another one. */
+  /** True if the order of the turns matters; otherwise each round has another one. */
   readonly isOrdered: boolean;
   readonly effort: Effort;
   /** Called after each round. */

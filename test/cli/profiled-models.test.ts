@@ -16,7 +16,8 @@ slo: { latency: 100 ms }
 workload: { arrivals: { process: poisson }, loads: [50] }
 cluster: { workers: 1 }
 tasks: [{ name: t, variants: [VARIANT] }]
-policy: { method: ramsis, balancer: round-robin, maxQueue: 4, discretization: { kind: fixed, steps: 10 } }
+policy:
+  { method: ramsis, balancer: round-robin, maxQueue: 4, discretization: { kind: fixed, steps: 10 } }
 `;
 
 /** Two trainings of a model: the same tensors, other bytes. */
@@ -49,7 +50,7 @@ function written(name: string, model: string, measured: object): string {
 
 const compile = (app: string) => stratagemHere("compile", app, "-o", join(home, "out.msgpack"));
 
-test("compile refuses a model that was trained again, with the command that profiles it", async () => {
+test("compile refuses a model that was trained again and says how to profile it", async () => {
   writeFileSync(join(home, "one.onnx"), BEFORE);
   const app = written("one", ", model: one.onnx", { modelSha256: digestOf(BEFORE) });
   expect(await compile(app)).toMatchObject({ status: 0, stderr: "" });

@@ -55,7 +55,8 @@ test("a folder has a row in each file, by name", async () => {
 test("says that numbers are random where nothing else is given", async () => {
   const { text } = await profileCommand(commandFor(folderOf(FILES)), fakeMachine(constant));
   expect(text).toContain(
-    "\nmeasured on random numbers; if times depend on the input, measure with real rows: --inputs\n",
+    "\nmeasured on random numbers; if times depend on the input, measure with real rows: " +
+      "--inputs\n",
   );
 });
 
