@@ -132,7 +132,7 @@ test("a profile says with which options of its provider it was measured", async 
   expect(() => loadApplication(`${folder}/app.yaml`)).not.toThrow();
 });
 
-test("runs the cells in rounds of random order after the warm-up, and reports every run", async () => {
+test("runs the cells in rounds of random order after the warm-up, and reports all", async () => {
   const folder = folderOf(FILES);
   const progress: string[] = [];
   const onProgress = (done: number, total: number) => progress.push(`${done}/${total}`);
