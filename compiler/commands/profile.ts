@@ -104,7 +104,13 @@ function addWhat(command: Command): Command {
       "--into <file>",
       "with --serving, existing profile to add it to, without other measurements",
     )
-    .option("--inputs <file>", "with --serving, rows to send, raw bytes (default: random numbers)")
+    .addOption(
+      new Option(
+        "--inputs <place>",
+        "rows of the first task, or of --task, to measure with: a file of raw rows, or a folder " +
+          "with a file per row (default: samples of modules, or random numbers)",
+      ).conflicts("layers"),
+    )
     .option("--dry-run", "show the measurements without running them")
     .option(
       "--force",
@@ -196,12 +202,13 @@ async function profiled(
   // Stages of a cut are local files, so they cannot be measured on other machines.
   const elsewhere = layers ? null : measuredElsewhere(app, flags);
   const urls = elsewhere?.urls ?? null;
-  const options = { app, out, repeat, ...how, urls, task, hardware, dryRun, force };
+  const inputs = flags.inputs ?? null;
+  const options = { app, out, repeat, inputs, ...how, urls, task, hardware, dryRun, force };
   const reader = new ModelReader(watch.signal);
   const surroundings = await surroundingsOf(reader, elsewhere, watch, tools);
   const path = (into: string) => {
     const serveOptions = elsewhere?.serveOptions ?? [];
-    const asked = { ...options, into, inputs: flags.inputs ?? null, serveOptions };
+    const asked = { ...options, into, serveOptions };
     return servingPath(asked, watch, tools, { ...surroundings, modelReader: reader });
   };
   try {

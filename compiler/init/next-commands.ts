@@ -151,6 +151,7 @@ function sizeIn(model: ModelFile | undefined, input: number, axis: number, size:
 }
 
 /** Quotes text for a shell; plain words are kept. */
-function quoted(text: string): string {
+/** Quotes a word for a shell if it needs that. */
+export function quoted(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,6 +13,14 @@ export interface ModelledTask extends Pick<Task, "name" | "to"> {
 }
 
 /**
+ * Returns the SHA-256 of a model's file, as the bundle has it; those of several files joined by
+ * "+". Null for a model of a server, whose file is unknown.
+ */
+export function modelDigest({ sha256, parts = [], remote }: ModelFile): string | null {
+  return remote === undefined ? [sha256, ...parts.map((part) => part.sha256)].join("+") : null;
+}
+
+/**
  * Returns the same key for variants that use the same file in the same way; the path alone without
  * a binding.
  */

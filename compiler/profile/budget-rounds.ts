@@ -1,7 +1,9 @@
 /** Measures for a given time; `chooseRound` selects the cells of each round. */
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type Choice, chooseRound, FIRST_RUNS } from "./budget.ts";
 import { type Bench, type Cell, turnOf, WARM_UP_RUNS } from "./measure.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
+import { inRandomOrder, ORDER_STREAM } from "./rounds.ts";
 
 interface BudgetOptions {
   readonly budgetMs: number;
@@ -38,24 +40,25 @@ export async function measureWithin(
     }
     warm.add(cell);
   };
-  const measure = async ({ cell, isFirst }: Choice): Promise<void> => {
-    if (!warm.has(cell)) await warmUp(cell);
-    const runs = isFirst ? FIRST_RUNS : 1;
-    for (let run = 0; run < runs; run++) {
-      if (run > 0 && takenMs() >= budgetMs) return;
-      await bench.run(turnOf(cell), true);
+  const rng = new Rng(plan.seed, ORDER_STREAM);
+  // The runs that a cell begins with are in rounds of one run of every chosen cell.
+  const measure = async (round: readonly Choice[]): Promise<void> => {
+    for (let run = 0; run < FIRST_RUNS; run++) {
+      const own = round.filter(({ isFirst }) => run === 0 || isFirst);
+      for (const { cell } of inRandomOrder(own, (choice) => cells[choice.cell]?.cores, rng)) {
+        if (takenMs() >= budgetMs) return;
+        if (!warm.has(cell)) await warmUp(cell);
+        await bench.run(turnOf(cell), true);
+        const doneS = Math.floor(Math.min(takenMs(), budgetMs) / 1000);
+        onProgress(doneS, Math.ceil(budgetMs / 1000), "seconds of the budget");
+      }
     }
   };
   while (takenMs() < budgetMs) {
     const leftMs = budgetMs - takenMs();
     const round = chooseRound({ cells, repeat: plan.repeat, leftMs });
     if (round.length === 0) return;
-    for (const choice of round) {
-      if (takenMs() >= budgetMs) break;
-      await measure(choice);
-      const doneS = Math.floor(Math.min(takenMs(), budgetMs) / 1000);
-      onProgress(doneS, Math.ceil(budgetMs / 1000), "seconds of the budget");
-    }
+    await measure(round);
     await onRound(cells, takenMs());
   }
 }

@@ -64,7 +64,7 @@ export function chooseRound(state: BudgetState): Choice[] {
   const outlooks = outlooksOf(cells);
   const firsts = firstCells(cells).filter((index) => runsOf(cells[index]) === 0);
   if (firsts.length > 0) {
-    return firsts.slice(0, 1).map((cell) => ({ cell, isFirst: true }));
+    return firsts.map((cell) => ({ cell, isFirst: true }));
   }
   const candidates = [...cells.entries()]
     .filter(([, cell]) => isOpen(cell, repeat))

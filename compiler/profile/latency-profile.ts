@@ -3,7 +3,9 @@ import {
   bucketNames,
   descriptionText,
   type MeasuredDevice,
+  type ModelFile,
 } from "stratagem-runtime/internal/bundle/schema";
+import { modelDigest } from "../model/model-files.ts";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type {
   LayersSpec,
@@ -14,12 +16,16 @@ import { outlooksOf } from "./budget.ts";
 import type { Machine } from "./machine.ts";
 import { type Cell, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise, type MachineNoise, machineNoise, type P95Interval } from "./noise.ts";
-import type { ProfilePlan } from "./profile-plan.ts";
+import { inputsText, type ProfilePlan } from "./profile-plan.ts";
 
 export interface Quantiles {
   readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
+  /** Left out by fewer than 20 runs. */
+  readonly p95?: number;
+  /** Left out by fewer than 100 runs. */
+  readonly p99?: number;
+  /** Longest run; left out beside p99. */
+  readonly max?: number;
   readonly mean: number;
 }
 
@@ -95,7 +101,7 @@ export function latencyProfile(
   const source =
     `stratagem profile: wall time around a worker${scaled}, ` +
     `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
-    `device ${deviceText(device, measuredOn)}${whereText(plan)}`;
+    `on ${inputsText(plan)}, device ${deviceText(device, measuredOn)}${whereText(plan)}`;
   return {
     format: "latency-profile/1",
     ...(task === null ? {} : { task }),
@@ -120,6 +126,7 @@ export function latencyProfile(
           name,
           {
             ...(accuracy === null ? {} : { accuracy }),
+            ...modelPart(model),
             ...(precision === undefined ? {} : { precision }),
             latencyMs: rowsOf(own, cores[0]),
             ...(names.length === 0 ? {} : { byBucket: Object.fromEntries(byBucket) }),
@@ -132,6 +139,11 @@ export function latencyProfile(
       }),
     ),
   };
+}
+
+function modelPart(model: ModelFile): Pick<VariantMeasurements, "modelSha256"> {
+  const modelSha256 = modelDigest(model);
+  return modelSha256 === null ? {} : { modelSha256 };
 }
 
 /** Formats `30 runs`, or `30 to 412 runs` if cells differ. */
@@ -242,12 +254,20 @@ function unmeasuredCells(plan: ProfilePlan, cells: readonly Cell[]): UnmeasuredC
     });
 }
 
-/** Nearest ranks; with fewer than 100 runs p99 is the longest. Rounded to a nanosecond. */
+/** Fewest runs of which the nearest rank of a percentile is not the longest by necessity. */
+const FEWEST_RUNS = { p95: 20, p99: 100 } as const;
+
+/** Nearest ranks, rounded to a nanosecond. */
 export function quantilesOf(times: readonly number[]): Quantiles {
   const sample = new LatencySample();
   for (const time of times) sample.record(time);
-  const { p50, p95, p99, mean } = sample.summary() ?? { p50: 0, p95: 0, p99: 0, mean: 0 };
-  return { p50: rounded(p50), p95: rounded(p95), p99: rounded(p99), mean: rounded(mean) };
+  const { p50 = 0, p95 = 0, p99 = 0, max = 0, mean = 0 } = sample.summary() ?? {};
+  return {
+    p50: rounded(p50),
+    ...(times.length < FEWEST_RUNS.p95 ? {} : { p95: rounded(p95) }),
+    ...(times.length < FEWEST_RUNS.p99 ? { max: rounded(max) } : { p99: rounded(p99) }),
+    mean: rounded(mean),
+  };
 }
 
 /** Rounds to a nanosecond. */

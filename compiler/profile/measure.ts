@@ -31,8 +31,16 @@ export interface Cell {
   readonly cpuMs: readonly number[];
 }
 
-/** Returns the bytes of every input for a batch. @param variant index in the plan. */
-export type InputsOf = (variant: number, batch: number, bucket: number) => readonly Uint8Array[];
+/**
+ * Returns the bytes of every input for a batch.
+ * @param variant index in the plan. @param run of the cell, counted from 0.
+ */
+export type InputsOf = (
+  variant: number,
+  batch: number,
+  bucket: number,
+  run?: number,
+) => readonly Uint8Array[];
 
 /** Run of a cell, by index. */
 interface TurnRun {
@@ -146,7 +154,7 @@ export class Bench {
     );
     if (isKept) return;
     for (const [index, { outputs }] of results.entries()) {
-      this.#onOutputs(open[index]?.cell.run.variant ?? 0, outputs);
+      this.#onOutputs(open[index]?.cell.index ?? 0, outputs);
     }
   }
 
@@ -168,8 +176,9 @@ async function measureRun(
   isKept: boolean,
   nowMs: () => number,
 ): Promise<BatchResult> {
+  const batch = cell.next();
   const startMs = nowMs();
-  const result = await runBatch(worker, cell.variant, cell.run);
+  const result = await runBatch(worker, cell.variant, batch);
   const endMs = nowMs();
   const { wallMs, cpuMs, cores } = result;
   assert(cores === cell.cores, "a batch runs on the cores it is measured for");
@@ -181,17 +190,26 @@ async function measureRun(
 }
 
 interface OpenCell extends Cell {
-  readonly run: Batch;
+  /** Index of its variant. */
+  readonly index: number;
+  /** Returns the batch of its next run. */
+  readonly next: () => Batch;
   readonly wallMs: number[];
   readonly workerMs: number[];
   readonly cpuMs: number[];
 }
 
-/** Returns the inputs that modules provide, or random inputs from the plan's seed. */
-export function randomInputsOf({ variants, seed }: ProfilePlan): InputsOf {
-  return (variant, batch, bucket) => {
+/**
+ * Returns the plan's rows; else the inputs that modules provide, or random inputs from the seed.
+ * Rows have the largest size.
+ */
+export function plannedInputsOf({ variants, seed }: ProfilePlan): InputsOf {
+  return (variant, batch, bucket, run = 0) => {
     const model = variants[variant]?.model;
     assert(model !== undefined, "inputs are of a variant of the plan");
+    const rows = variants[variant]?.rows;
+    const isLargest = bucket === bucketCount(model.buckets) - 1;
+    if (rows !== undefined && isLargest) return rows.inputs(run, batch);
     const samples = variants[variant]?.samples?.get(batch);
     return samples ?? randomInputs(sizedInputs(model, bucket), batch, seed);
   };
@@ -202,22 +220,21 @@ function openCells(
   earlier: readonly Cell[] | null,
   inputsOf: InputsOf,
 ): OpenCell[] {
-  const runs = plan.variants.map(
-    ({ model, batches }, variant) =>
-      new Map(
-        bucketsOf(model).flatMap(({ bucket }) =>
-          batches.map((rows): [string, Batch] => {
-            const inputs = inputsOf(variant, rows, bucket ?? 0).map((bytes) => [bytes]);
-            const own = bucket === undefined ? {} : { bucket };
-            return [`${bucket ?? 0} ${rows}`, { variant, rows, inputs, ...own }];
-          }),
-        ),
-      ),
-  );
+  // Cells of a variant on several numbers of cores share inputs that do not change.
+  const shared = new Map<string, Batch>();
+  const batchOf = (variant: number, rows: number, bucket: number | undefined, run: number) => {
+    const inputs = inputsOf(variant, rows, bucket ?? 0, run).map((bytes) => [bytes]);
+    return { variant, rows, inputs, ...(bucket === undefined ? {} : { bucket }) };
+  };
   return plannedCells(plan).map(({ variant: index, batch, cores, bucket }): OpenCell => {
     const variant = plan.variants[index]?.name;
-    const run = runs[index]?.get(`${bucket ?? 0} ${batch}`);
-    assert(variant !== undefined && run !== undefined, "a cell is of a variant of the plan");
+    assert(variant !== undefined, "a cell is of a variant of the plan");
+    const key = `${index} ${bucket ?? 0} ${batch}`;
+    const first = shared.get(key) ?? batchOf(index, batch, bucket, 0);
+    shared.set(key, first);
+    let run = 0;
+    const changes = plan.variants[index]?.rows !== undefined;
+    const next = () => (changes ? batchOf(index, batch, bucket, run++) : first);
     const known = earlier?.find(
       (cell) =>
         cell.variant === variant &&
@@ -226,7 +243,7 @@ function openCells(
         cell.bucket === bucket,
     );
     return {
-      ...{ variant, batch, cores, run },
+      ...{ variant, batch, cores, index, next },
       ...(bucket === undefined ? {} : { bucket }),
       wallMs: [...(known?.wallMs ?? [])],
       workerMs: [...(known?.workerMs ?? [])],

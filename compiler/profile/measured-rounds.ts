@@ -7,7 +7,7 @@ import {
   type Cell,
   type InputsOf,
   plannedCells,
-  randomInputsOf,
+  plannedInputsOf,
   type Turn,
   turnOf,
 } from "./measure.ts";
@@ -21,7 +21,7 @@ export interface RoundSources
     Pick<BenchOptions, "nowMs">,
     Pick<RoundsOptions, "onProgress"> {}
 
-/** Changes to the default: every cell runs alone, on random numbers, as often as the plan says. */
+/** Changes to the default: every cell runs alone, in random order, as often as the plan says. */
 export interface RoundOptions {
   readonly turns?: readonly Turn[];
   /**
@@ -58,6 +58,7 @@ export async function measureRounds(
 ): Promise<readonly Cell[]> {
   const { nowMs, signal, onProgress } = surroundings;
   const { prepare, onOutputs, effort = NO_EFFORT, budgetMs = null } = options;
+  const isOrdered = options.turns !== undefined;
   const turns = options.turns ?? plannedCells(plan).map((_, cell) => turnOf(cell));
   signal.throwIfAborted();
   const held = heldBy(turns, plan);
@@ -73,14 +74,14 @@ export async function measureRounds(
     if (nowMs() - savedMs >= SAVE_INTERVAL_MS) await save(cells);
   };
   try {
-    const inputsOf = (await prepare?.(anyOf(workers, held))) ?? randomInputsOf(plan);
+    const inputsOf = (await prepare?.(anyOf(workers, held))) ?? plannedInputsOf(plan);
     const open = { workers, earlier: earlier?.cells ?? null, inputsOf, signal, nowMs };
     const bench = new Bench(plan, onOutputs === undefined ? open : { ...open, onOutputs });
     const watch = { onRound, onProgress };
     try {
       if (budgetMs === null) {
         const { onEstimate = () => {} } = options;
-        await measureInRounds(plan, bench, { turns, effort, onEstimate, ...watch });
+        await measureInRounds(plan, bench, { turns, isOrdered, effort, onEstimate, ...watch });
       } else {
         const { warmUpMs } = effort;
         await measureWithin(plan, bench, { budgetMs, spentMs, warmUpMs, ...watch });

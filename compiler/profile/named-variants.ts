@@ -9,7 +9,7 @@ import { conflict, fail, invalid, missing, refuse, show } from "../spec/document
 import { linesOf } from "../spec/document/source.ts";
 import { hostKey, hostVariantOf, kindMistakes } from "../spec/host-tasks.ts";
 import { chainKey, chainOf, oneModelOf } from "../spec/model-files.ts";
-import { readProfile } from "../spec/profile.ts";
+import { type ProfiledVariant, readProfile } from "../spec/profile.ts";
 import type { ApplicationSpec } from "../spec/schema/application-schema.ts";
 import type { PlannedUse } from "./planned-fit.ts";
 
@@ -156,16 +156,14 @@ function badReference(at: KeyPath, reference: string) {
   return invalid([...at, "profile"], "<file>#<variant>", show(reference));
 }
 
-/** Keeps accuracies that only the existing profile has. */
-export function withKnownAccuracy(
+/**
+ * Returns the variants of the existing profile by name, if it may have accuracies that the spec
+ * lacks; otherwise none.
+ */
+export function knownVariants(
   variants: readonly NamedVariant[],
   out: string | null,
-): NamedVariant[] {
+): ReadonlyMap<string, ProfiledVariant> {
   const isComplete = variants.every(({ accuracy }) => accuracy !== null);
-  if (isComplete || out === null || !existsSync(out)) return [...variants];
-  const known = readProfile(out).variants;
-  return variants.map((variant) => ({
-    ...variant,
-    accuracy: variant.accuracy ?? known.get(variant.name)?.accuracy ?? null,
-  }));
+  return isComplete || out === null || !existsSync(out) ? new Map() : readProfile(out).variants;
 }

@@ -84,7 +84,8 @@ function cellText(measured: MeasuredCell): string {
   const of = bucket === undefined ? "" : `of ${bucket} `;
   const on = cores === 1 ? "" : ` on ${cores} cores`;
   const cell = `${variant} ${of}batch ${batch}${on}`;
-  if (!isNoisy) return `${cell} (p95 ${wallMs.p95.toFixed(2)} ms, p50 ${wallMs.p50.toFixed(2)} ms)`;
+  const p95Ms = wallMs.p95 ?? wallMs.max ?? 0;
+  if (!isNoisy) return `${cell} (p95 ${p95Ms.toFixed(2)} ms, p50 ${wallMs.p50.toFixed(2)} ms)`;
   const { lowMs, highMs, halfWidth } = p95Interval;
   if (drift > halfWidth) return `${cell} (its median drifted by ${percentText(drift)})`;
   const runs = samples === 1 ? "1 run" : `${samples} runs`;

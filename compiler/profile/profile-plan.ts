@@ -16,6 +16,7 @@ import {
 import { MAX_PAYLOAD_BYTES } from "stratagem-runtime/internal/exec/process/worker-channel";
 import type { Bound } from "../binding/bind-model.ts";
 import type { FeedKind } from "../model/model-feeds.ts";
+import { modelDigest } from "../model/model-files.ts";
 import { rowBytesOf, sizedInputs } from "../onnx/batch-inputs.ts";
 import type { LayeredModel } from "../onnx/layered-model.ts";
 import { OnnxModelError } from "../onnx/onnx-model-error.ts";
@@ -27,18 +28,20 @@ import { conflict, fail, invalid, refuse, show } from "../spec/document/mistakes
 import { digest } from "../spec/document/source.ts";
 import { parseStructure } from "../spec/document/structure.ts";
 import { devicesOf } from "../spec/pool-profiles.ts";
-import { applicationSchema } from "../spec/schema/application-schema.ts";
+import type { ProfiledVariant } from "../spec/profile.ts";
+import { type ApplicationSpec, applicationSchema } from "../spec/schema/application-schema.ts";
 import type { Machine } from "./machine.ts";
-import { type NamedVariant, namedVariants, usesOf, withKnownAccuracy } from "./named-variants.ts";
+import { knownVariants, type NamedVariant, namedVariants, usesOf } from "./named-variants.ts";
 import { type PlannedUse, plannedFitMistakes } from "./planned-fit.ts";
 import { profiledBatches } from "./profiled-batches.ts";
+import { type RealRows, type RowsContent, readRows, realRows } from "./real-rows.ts";
 
 export interface ProfileOptions {
   /** Path of the application spec. */
   readonly app: string;
   /**
    * Path of the profile, or null to write none. Accuracies missing in the spec are kept from an
-   * existing profile.
+   * existing profile of the same model.
    */
   readonly out: string | null;
   /** Measures the variants of this task only; null for all. */
@@ -60,6 +63,11 @@ export interface ProfileOptions {
   readonly on?: DeviceChoice;
   /** URLs of the workers to measure; null or left out for processes of this machine. */
   readonly urls?: readonly string[] | null;
+  /**
+   * File or folder of rows for the first task, or the selected one; null or left out for samples of
+   * modules and random numbers.
+   */
+  readonly inputs?: string | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   readonly seed: number;
@@ -94,6 +102,8 @@ export interface ProfilePlan {
   /** Providers that the pools of the spec name, each once; may be empty. */
   readonly poolProviders: readonly Provider[];
   readonly seed: number;
+  /** Digest of the rows that models are measured with; left out without. */
+  readonly rowsSha256?: string;
   readonly machine: Machine;
   /** Digest of everything that the measurements depend on. */
   readonly sha256: string;
@@ -119,6 +129,8 @@ export interface PlannedVariant {
   readonly chain?: readonly string[] | undefined;
   /** Inputs from a module for each batch; left out for random inputs. */
   readonly samples?: ReadonlyMap<number, readonly Uint8Array[]> | undefined;
+  /** Rows in the largest size of the model; left out for samples or random inputs. */
+  readonly rows?: RealRows;
   /** Batches to measure, ascending, at least one. */
   readonly batches: readonly number[];
   /** Null if layers are not measured. */
@@ -174,8 +186,10 @@ export async function planProfile(
   const named = namedVariants(spec, document, options);
   const variants: PlannedVariant[] = [];
   const read: { use: PlannedUse; model: ModelFile }[] = [];
-  for (const variant of withKnownAccuracy(named, options.out)) {
-    const { name, accuracy, path, host, chain, binding, at, outputsAreRows } = variant;
+  const fed = await fedTasks(options, spec);
+  const known = knownVariants(named, options.out);
+  for (const variant of named) {
+    const { name, path, host, chain, binding, at, outputsAreRows } = variant;
     const noLayers = (found: string) =>
       fail(document, invalid(at, "a model that can be cut into layers", found));
     if (host !== undefined && openLayers !== undefined) noLayers(`kind: ${host.kind}`);
@@ -184,8 +198,7 @@ export async function planProfile(
       if (!(error instanceof OnnxModelError)) throw error;
       return noLayers(error.message);
     });
-    const noModel = (expected: string, found: string) =>
-      fail(document, invalid(at, expected, found));
+    const noModel = (wanted: string, got: string) => fail(document, invalid(at, wanted, got));
     const bound = await readPlanned({ path, host, chain, binding, at }, sources, noModel);
     refuse(document, bound.mistakes ?? []);
     if (bound.mistakes !== undefined) continue;
@@ -197,30 +210,28 @@ export async function planProfile(
       host === undefined
         ? null
         : await samplesOf(host, { ...options, batches: own }, sources, noModel);
+    const sized = sizedInputs(model, bucketCount(model.buckets) - 1);
     if (samples === null) {
-      const largest = sizedInputs(model, bucketCount(model.buckets) - 1);
-      checkRows(largest, own, (message) => fail(document, conflict(at, message)));
+      checkRows(sized, own, (message) => fail(document, conflict(at, message)));
     }
     const precision = host === undefined ? await precisionOf(chain ?? [path], sources) : undefined;
-    const hosted = { host, samples: samples ?? undefined };
     variants.push({
       name,
-      accuracy,
+      accuracy: variant.accuracy ?? knownAccuracy(known.get(name), model),
       path,
       model,
-      ...hosted,
+      ...{ host, samples: samples ?? undefined },
       ...(chain === undefined ? {} : { chain }),
       precision: precision ?? undefined,
+      ...(fed?.names.has(variant.task) && { rows: realRows(sized, fed.content) }),
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
     });
   }
   const feeds = (await sources.feedsOf?.(spec.policy)) ?? null;
-  if (feeds !== null) {
-    const useOf = usesOf(spec, document, options);
-    refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
-  }
+  const useOf = usesOf(spec, document, options);
+  if (feeds !== null) refuse(document, plannedFitMistakes(spec, feeds, useOf, read));
   const measuredOn = await measuredDevice(options, sources);
   const tasks = new Set(named.map((variant) => variant.task));
   const plan = {
@@ -239,9 +250,43 @@ export async function planProfile(
     ...(options.urls && { urls: options.urls }),
     poolProviders: poolProvidersOf(spec.cluster.pools ?? []),
     seed,
+    ...(fed && { rowsSha256: fed.content.sha256 }),
     machine,
   };
   return withDigest(plan);
+}
+
+/**
+ * Reads `--inputs`, and names the tasks that it has rows for: the selected one, else those whose
+ * inputs come from clients. Null without rows.
+ */
+async function fedTasks(
+  { inputs = null, task: selected }: ProfileOptions,
+  { tasks }: ApplicationSpec,
+): Promise<{ readonly content: RowsContent; readonly names: ReadonlySet<string> } | null> {
+  if (inputs === null) return null;
+  const before = tasks.filter(({ passThrough }) => !passThrough);
+  const inner = before.flatMap(({ to }) => to.map(({ task }) => task));
+  const own = tasks.filter(({ name }) => selected !== null || !inner.includes(name));
+  return { content: await readRows(inputs), names: new Set(own.map(({ name }) => name)) };
+}
+
+/** Describes what the variants are measured with. */
+export function inputsText({ variants }: Pick<ProfilePlan, "variants">): string {
+  const byKind = new Map<string, string[]>();
+  for (const { name, rows, samples } of variants) {
+    const own = rows && `${rows.count} ${rows.count === 1 ? "row" : "rows"} of ${rows.file}`;
+    const kind = own ?? (samples ? "samples of modules" : "random numbers");
+    byKind.set(kind, [...(byKind.get(kind) ?? []), name]);
+  }
+  if (byKind.size === 1) return [...byKind.keys()].join();
+  return [...byKind].map(([kind, names]) => `${kind} for ${names.join(", ")}`).join("; ");
+}
+
+/** Returns the accuracy of the existing profile, unless it is that of another model. */
+function knownAccuracy(known: ProfiledVariant | undefined, model: ModelFile): number | null {
+  const of = known?.profile.modelSha256;
+  return of === undefined || of === modelDigest(model) ? (known?.accuracy ?? null) : null;
 }
 
 /** Returns the common element type of all files; null if they differ. */
@@ -397,7 +442,7 @@ export function withDigest(plan: Omit<ProfilePlan, "sha256">): ProfilePlan {
     ...(model.module === undefined ? [] : [model.module.options]),
   ]);
   const { batches, repeat, cores, isByCores, measuredOn, on, urls, seed, machine } = plan;
-  const where = urls === undefined ? [] : [urls];
+  const where = [urls, plan.rowsSha256].filter((one) => one !== undefined);
   const measured = [measuredOn, ...(on === undefined ? [] : [on]), ...where];
   const parts = [variants, batches, repeat, cores, isByCores, ...measured, seed, machine];
   return { ...plan, sha256: digest(Buffer.from(JSON.stringify(parts))) };

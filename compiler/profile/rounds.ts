@@ -1,7 +1,9 @@
 /**
- * Measures in rounds of one run of every cell, so that drift affects all cells alike; then adds
- * rounds for cells with uncertain results.
+ * Measures in rounds of one run of every cell, so that drift affects all cells alike, each in an
+ * order of its own, so that a cell has no fixed predecessor; then adds rounds for cells with
+ * uncertain results.
  */
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type Bench, type Cell, type Turn, WARM_UP_RUNS } from "./measure.ts";
 import { cellNoise } from "./noise.ts";
 import type { ProfilePlan } from "./profile-plan.ts";
@@ -20,6 +22,8 @@ export interface Effort {
 export interface RoundsOptions {
   /** Turns of a round, which keep one run of each cell. */
   readonly turns: readonly Turn[];
+  /** True if the order of the turns matters; otherwise each round has another one. */
+  readonly isOrdered: boolean;
   readonly effort: Effort;
   /** Called after each round. */
   readonly onRound: (cells: readonly Cell[]) => Promise<void>;
@@ -38,6 +42,8 @@ const MOST_RUNS = 5000;
 const SHORT_ROUND_MS = 1000;
 /** Rounds after which uncertain cells are selected again. */
 const EXTRA_ROUNDS = 10;
+/** Stream of the seed for the order of turns; inputs have those from 0 on. */
+export const ORDER_STREAM = 1_000_000;
 /** Confidence of a 95th percentile, reached from 59 runs on. */
 const CONFIDENCE = 0.9;
 
@@ -48,9 +54,14 @@ const CONFIDENCE = 0.9;
 export async function measureInRounds(
   plan: ProfilePlan,
   bench: Bench,
-  { turns, effort, onRound, onProgress, onEstimate = () => {} }: RoundsOptions,
+  { turns, isOrdered, effort, onRound, onProgress, onEstimate = () => {} }: RoundsOptions,
 ): Promise<void> {
   const { cells, nowMs } = bench;
+  const rng = new Rng(plan.seed, ORDER_STREAM);
+  const coresOf = ([run]: Turn) => (run === undefined ? undefined : cells[run.cell]?.cores);
+  const ordered = (some: readonly Turn[]) => {
+    return isOrdered ? some : inRandomOrder(some, coresOf, rng);
+  };
   const missing = (turn: Turn): number => missingRuns(turn, cells, plan.repeat);
   const size = turns.reduce((sum, turn) => sum + turn.length, 0);
   // Excludes runs of earlier invocations, so that the remaining time can be estimated.
@@ -71,14 +82,32 @@ export async function measureInRounds(
   for (;;) {
     const left = turns.filter((turn) => missing(turn) > 0);
     if (left.length === 0) break;
-    for (const turn of left) {
+    for (const turn of ordered(left)) {
       await bench.run(turn, true);
       done += turn.length;
       onProgress(done, total);
     }
     await onRound(cells);
   }
-  await measureExtra(bench, { turns, extraMs: effort.extraMs, onRound, onProgress, done });
+  const { extraMs } = effort;
+  await measureExtra(bench, { turns, ordered, extraMs, onRound, onProgress, done });
+}
+
+/**
+ * Shuffles items; those on the same number of cores stay together, since changing it takes time.
+ */
+export function inRandomOrder<T>(
+  items: readonly T[],
+  coresOf: (item: T) => number | undefined,
+  rng: Rng,
+): T[] {
+  const shuffled = [...items];
+  for (let left = shuffled.length; left > 1; left--) {
+    const [item] = shuffled.splice(Math.floor(rng.nextFloat() * left), 1);
+    if (item !== undefined) shuffled.push(item);
+  }
+  const cores = [...new Set(shuffled.map(coresOf))];
+  return cores.flatMap((count) => shuffled.filter((item) => coresOf(item) === count));
 }
 
 /**
@@ -92,6 +121,7 @@ function missingRuns(turn: Turn, cells: readonly Cell[], repeat: number): number
 }
 
 interface ExtraOptions extends Pick<RoundsOptions, "turns" | "onRound" | "onProgress"> {
+  readonly ordered: (turns: readonly Turn[]) => readonly Turn[];
   readonly extraMs: number;
   readonly done: number;
 }
@@ -101,7 +131,7 @@ interface ExtraOptions extends Pick<RoundsOptions, "turns" | "onRound" | "onProg
  * interval.
  */
 async function measureExtra(bench: Bench, options: ExtraOptions): Promise<void> {
-  const { turns, extraMs, onRound, onProgress } = options;
+  const { turns, ordered, extraMs, onRound, onProgress } = options;
   const { cells, nowMs } = bench;
   const endMs = nowMs() + extraMs;
   let { done } = options;
@@ -111,7 +141,7 @@ async function measureExtra(bench: Bench, options: ExtraOptions): Promise<void> 
     if (wanting.size === 0) return;
     const chosen = turns.filter((turn) => isShort || turn.some(({ cell }) => wanting.has(cell)));
     for (let round = 0; round < EXTRA_ROUNDS && nowMs() < endMs; round++) {
-      for (const turn of chosen) {
+      for (const turn of ordered(chosen)) {
         if (!isShort && nowMs() >= endMs) break;
         await bench.run(turn, true);
         done += turn.length;

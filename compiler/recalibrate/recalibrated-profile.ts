@@ -1,5 +1,10 @@
 /** Merges the times that a server measured into a latency profile. */
-import type { ProfileSpec, RowsSpec, VariantMeasurements } from "../spec/schema/profile-schema.ts";
+import {
+  type ProfileSpec,
+  quantilesOf,
+  type RowsSpec,
+  type VariantMeasurements,
+} from "../spec/schema/profile-schema.ts";
 import type { ObservedTimes, Quantiles } from "./observed-times.ts";
 
 type Row = RowsSpec[string];
@@ -180,12 +185,18 @@ class VariantTimes {
     const ratios = this.#ratios;
     if (ratios === null) return row;
     if (typeof row === "number") return rounded(row * ratios[this.#bareName()]);
-    const { p50, p95, p99, mean } = row;
+    const { p50, p95, p99, mean } = quantilesOf(row);
     const scaled = {
       ...{ p50: p50 * ratios.p50, p95: p95 * ratios.p95 },
       ...{ p99: p99 * ratios.p99, mean: mean * ratios.mean },
     };
-    return { ...ordered(scaled), samples: 0 };
+    const { p95: higher, p99: highest, ...others } = ordered(scaled);
+    // Percentiles of too few runs stay left out.
+    const part = {
+      ...(row.p95 === undefined ? {} : { p95: higher }),
+      ...(row.p99 === undefined ? { max: highest } : { p99: highest }),
+    };
+    return { ...others, ...part, samples: 0 };
   }
 
   /** Returns the quantile nearest to the percentile of the profile's bare numbers. */
@@ -209,7 +220,7 @@ function ordered({ p50, p95, p99, mean }: Quantiles): Quantiles {
 
 /** A bare number stands for each of them. */
 export function quantileOf(row: Row, name: (typeof NAMES)[number]): number {
-  return typeof row === "number" ? row : row[name];
+  return typeof row === "number" ? row : quantilesOf(row)[name];
 }
 
 /** Rounds to a nanosecond. */

@@ -24,6 +24,8 @@ import { stagesOfParts } from "./part-stages.ts";
 type MergeOptions = Pick<CompileOptions, "compiler" | "openLevelSolver">;
 
 export interface Merged extends Compiled {
+  /** Models as variants use them, by `modelKey`. */
+  readonly models: PartHeader["source"]["models"];
   readonly files: readonly BundleFile[];
   /** Levels that no part had. */
   readonly solvedHere: number;
@@ -41,6 +43,7 @@ export function loadedOf({ app, source }: PartHeader): LoadedApplication {
   };
   return {
     application,
+    path: app,
     inputs,
     fail,
     refuse(mistakes) {
@@ -87,7 +90,7 @@ export async function mergeParts(
   });
   const { bundle } = compiled;
   const cut = opened?.cut(bundle) ?? { bundle, files: [] };
-  return { ...compiled, ...cut, solvedHere, searchedHere, differing: known.differing };
+  return { ...compiled, models, ...cut, solvedHere, searchedHere, differing: known.differing };
 }
 
 /** In the order of the shards. */

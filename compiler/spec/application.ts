@@ -193,6 +193,8 @@ export interface VariantProfile {
   /** Name of the variant inside the profile. */
   readonly variant: string;
   readonly sha256: string;
+  /** `modelDigest` of the measured model; left out if the profile does not name it. */
+  readonly modelSha256?: string;
   readonly hardware: string;
   /** Measured device; left out if the profile does not name it. */
   readonly device?: ProfiledDevice;

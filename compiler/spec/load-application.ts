@@ -36,6 +36,8 @@ const MAX_MODEL_BYTES = 2 ** 31 - 1;
 
 export interface LoadedApplication<P extends Policy = Policy> {
   readonly application: Application<P>;
+  /** Path of the spec, as given. */
+  readonly path: string;
   /** Every file that the application was read from, sorted by path, each once. */
   readonly inputs: readonly InputFile[];
   /**
@@ -90,6 +92,7 @@ export function loadApplication(
   refuse(document, wayMistakes(application));
   return deepFreeze({
     application,
+    path,
     inputs: files.inputs(),
     fail: (mistake: Mistake): never => fail(document, mistake),
     refuse: (mistakes: Iterable<Mistake>): void => refuse(document, mistakes),

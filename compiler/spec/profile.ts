@@ -15,6 +15,7 @@ import {
   type LayersSpec,
   type ProfileSpec,
   profileSchema,
+  quantilesOf,
   type RowsSpec,
   type VariantMeasurements,
 } from "./schema/profile-schema.ts";
@@ -70,6 +71,7 @@ function profiledVariant(
     profile: {
       ...origin,
       variant: name,
+      ...(measured.modelSha256 && { modelSha256: measured.modelSha256 }),
       hardware: spec.hardware,
       ...(spec.device && { device: deviceOf(spec.device) }),
       ...(measured.start && { start: measured.start }),
@@ -96,9 +98,7 @@ function layerProfile({ ms, overheadMs, stages }: LayersSpec): LayerProfile {
     layerMs: ms,
     overheadMs,
     stages: Object.entries(stages)
-      .map(([range, { p50, p95, p99, mean }]) => {
-        return { ...layerRange(range), quantiles: { p50, p95, p99, mean } };
-      })
+      .map(([range, row]) => ({ ...layerRange(range), quantiles: quantilesOf(row) }))
       .sort((a, b) => a.from - b.from || a.to - b.to),
   };
 }
@@ -143,8 +143,8 @@ function sortedRows(rows: RowsSpec): ProfileRow[] {
   return Object.entries(rows)
     .map(([batch, row]): ProfileRow => {
       if (typeof row === "number") return { batch: Number(batch), latencyMs: row, quantiles: null };
-      const { p50, p95, p99, mean } = row;
-      return { batch: Number(batch), latencyMs: p95, quantiles: { p50, p95, p99, mean } };
+      const quantiles = quantilesOf(row);
+      return { batch: Number(batch), latencyMs: quantiles.p95, quantiles };
     })
     .sort((a, b) => a.batch - b.batch);
 }
@@ -231,8 +231,14 @@ function* rowMistakes(rows: RowsSpec, path: KeyPath): Generator<Mistake> {
 
 function* quantileMistakes(rows: RowsSpec, path: KeyPath): Generator<Mistake> {
   for (const [key, row] of Object.entries(rows)) {
-    if (typeof row === "number" || (row.p50 <= row.p95 && row.p95 <= row.p99)) continue;
-    const found = `p50 = ${row.p50}, p95 = ${row.p95}, p99 = ${row.p99}`;
+    if (typeof row === "number") continue;
+    if (row.max === undefined && (row.p95 === undefined || row.p99 === undefined)) {
+      yield conflict([...path, key], "expected p95 and p99, or max in place of one, got neither");
+      continue;
+    }
+    const { p50, p95, p99 } = quantilesOf(row);
+    if (p50 <= p95 && p95 <= p99 && p99 <= (row.max ?? p99)) continue;
+    const found = `p50 = ${p50}, p95 = ${p95}, p99 = ${p99}`;
     yield conflict([...path, key], `expected p50 ≤ p95 ≤ p99, got ${found}`);
   }
 }

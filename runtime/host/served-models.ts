@@ -166,7 +166,8 @@ async function checkedFile(
     throw new RuntimeError(
       "RUNTIME_MODEL",
       `${place}: expected the model the bundle was compiled for, SHA-256 ${wanted}, ` +
-        `got ${sha256}; compile again or bring the old file back`,
+        `got ${sha256}; bring the old file back, or measure and compile the new one: ` +
+        "stratagem profile APP -o PROFILE, then stratagem compile APP -o BUNDLE",
     );
   }
   return { path, opened, axisNames };

@@ -34,6 +34,7 @@ import { type LoadedApplication, loadApplication } from "../../spec/load-applica
 import type { Requirement } from "../../spec/schema/requirement.ts";
 import { pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
+import { profiledModels } from "./profiled-models.ts";
 
 export interface CompileCommand {
   readonly app: string;
@@ -96,7 +97,7 @@ interface Finish extends LoadedWithMethod {
 
 /** Checks the requirements of a compiled bundle, then writes it or compares it. */
 export async function finishCompile(
-  { bundle, files, ...compiled }: CompiledFiles,
+  { bundle, files, models, ...compiled }: CompiledFiles,
   { loaded, method, command, startMs }: Finish,
 ): Promise<CommandResult> {
   const { out, nowMs, pool } = command;
@@ -116,7 +117,11 @@ export async function finishCompile(
     bundle,
     files,
     required,
-    warnings: [...method.warnings(bundle, loaded.application), ...required.warnings],
+    warnings: [
+      ...profiledModels(loaded, models).warnings,
+      ...method.warnings(bundle, loaded.application),
+      ...required.warnings,
+    ],
     day: method.overDay(bundle, loaded.application),
   };
   return report(out, bytes, reported, nowMs() - startMs);
@@ -141,6 +146,8 @@ function withRequired(checked: CommandResult, required: RequiredOutcome): Comman
 
 /** Result of compiling before anything is written: the bundle, and files beside it. */
 interface CompiledFiles extends Compiled {
+  /** Models as variants use them, by `modelKey`. */
+  readonly models: ReadonlyMap<string, ModelFile>;
   readonly files: readonly BundleFile[];
 }
 
@@ -153,7 +160,8 @@ export async function compiledFiles(
   const options = await openApplication(loaded, method, sources);
   const compiled = await compile(loaded, options);
   const { bundle } = compiled;
-  return { ...compiled, ...(options.opened?.cut(bundle) ?? { bundle, files: [] }) };
+  const { models } = options;
+  return { ...compiled, models, ...(options.opened?.cut(bundle) ?? { bundle, files: [] }) };
 }
 
 /** Input of solving in addition to the application. */
@@ -168,6 +176,7 @@ export async function openApplication(
   { compiler, modelReader, pool, nowMs }: CompileSources,
 ): Promise<OpenedApplication> {
   const models = await readModels(loaded, modelReader);
+  loaded.refuse(profiledModels(loaded, models).mistakes);
   const opened = await method.openModels(loaded, modelReader);
   return {
     compiler,

@@ -79,8 +79,7 @@ export async function profileCommand(
           measureRounds(plan, out, earlier?.isRefused ? null : earlier, surroundings, {
             onOutputs: outputs.look,
             onEstimate: (ms) => announce(ms, surroundings.onNote),
-            // Noise does not matter with --force, so no extra runs are needed.
-            effort: force ? { ...command.effort, extraMs: 0 } : command.effort,
+            effort: command.effort,
             budgetMs,
           }),
         );

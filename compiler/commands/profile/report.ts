@@ -8,7 +8,7 @@ import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.
 import { runCountOf } from "../../profile/measure.ts";
 import type { MeasuredStart } from "../../profile/measured-starts.ts";
 import { noiseLines, percentText } from "../../profile/noise-messages.ts";
-import type { ProfilePlan } from "../../profile/profile-plan.ts";
+import { inputsText, type ProfilePlan } from "../../profile/profile-plan.ts";
 import { leftOutLines } from "../../profile/profiled-batches.ts";
 
 /** Output files of a profile. */
@@ -88,7 +88,9 @@ export function report(
     ...(plan.isByCores ? [String(cores)] : []),
     String(batch),
     ...(fewest === most ? [] : [String(samples)]),
-    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map(ms),
+    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map((value) => {
+      return value === undefined ? "-" : ms(value);
+    }),
   ]);
   const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
   const heading = [
@@ -109,6 +111,7 @@ export function report(
         `${counted(measuredBatches(plan).length, "batch size")}${onCores}, ` +
         `${fewest === most ? fewest : `${fewest} to ${most}`} runs each`,
       `${paths.measurement}: how it was measured`,
+      `measured on ${inputsText(plan)}${hasRandom(plan) ? RANDOM_NOTE : ""}`,
       ...noiseLines(measurement, plan.isByCores),
       ...leftOut,
       ...deviceLines(plan, starts),
@@ -135,6 +138,12 @@ export function report(
 
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
+const RANDOM_NOTE = "; if times depend on the input, measure with real rows: --inputs";
+
+function hasRandom({ variants }: ProfilePlan): boolean {
+  return variants.some(({ rows, samples }) => rows === undefined && samples === undefined);
 }
 
 /** Describes the GPU and the start time of a new worker on it. */

@@ -11,7 +11,7 @@ import type { CommandResult } from "stratagem-runtime/internal/commands/command-
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import { methodOf } from "../../methods/registry.ts";
-import { randomInputsOf } from "../../profile/measure.ts";
+import { plannedInputsOf } from "../../profile/measure.ts";
 import { type PlanSources, type ProfilePlan, planProfile } from "../../profile/profile-plan.ts";
 import type { WorkerSources } from "../../profile/profiled-worker.ts";
 import { heldCurve } from "../../profile/serving/contention-curve.ts";
@@ -46,8 +46,6 @@ export interface ServingCommand
   > {
   /** Path of the profile to extend. */
   readonly into: string;
-  /** Path of rows to send, raw bytes; null for samples of modules or random rows. */
-  readonly inputs: string | null;
   /** Additional options of the server. */
   readonly serveOptions: readonly string[];
   readonly effort: ServingEffort;
@@ -196,7 +194,7 @@ function endsOf(loads: Application["loads"]): number[] {
 }
 
 async function servedSamples(
-  { app, inputs, effort, threads, serveOptions, seed }: ServingCommand,
+  { app, effort, threads, serveOptions, seed }: ServingCommand,
   loaded: LoadedApplication,
   plan: ProfilePlan,
   surroundings: ServingSurroundings,
@@ -205,7 +203,7 @@ async function servedSamples(
   const method = await methodOf(loaded.application.policy);
   onNote("compiling a small bundle to serve");
   const { bundle, files } = await compiledFiles(loaded, method, surroundings);
-  const rowsOf = await planRows(plan, inputs, seed);
+  const rowsOf = planRows(plan, seed);
   const modelsOf = loaded.inputs.map(({ path }) => resolve(dirname(app), path));
   const served = { bundle: await writeBundle(bundle), stages: files, models: modelsOf, app };
   return withServedFolder(served, async (folder) => {
@@ -269,7 +267,7 @@ async function workerSamples(
   const width = Math.min(effort.mostWorkers, wanted);
   const { pool } = surroundings;
   const asked = { ...effort.workers, width, processors, woken };
-  const ran = await measureWorkers(plan, randomInputsOf(plan), asked, {
+  const ran = await measureWorkers(plan, plannedInputsOf(plan), asked, {
     ...surroundings,
     gapMs: gapsOf(effort, surroundings),
     onProgress: (done, total) => pool.onProgress(done, total, "concurrent workers"),
@@ -294,13 +292,11 @@ export function servingOutput(flags: {
   readonly out?: string;
   readonly into?: string;
   readonly serving?: true;
-  readonly inputs?: string;
 }): { readonly into: string; readonly isAlone: boolean } | null {
-  const { out, into, serving, inputs } = flags;
+  const { out, into, serving } = flags;
   if (serving === undefined) {
-    if (into === undefined && inputs === undefined) return null;
-    const found = into === undefined ? "--inputs" : "--into";
-    throw new RuntimeError("RUNTIME_USAGE", `expected --serving with ${found}, got none`);
+    if (into === undefined) return null;
+    throw new RuntimeError("RUNTIME_USAGE", "expected --serving with --into, got none");
   }
   if (into !== undefined && out !== undefined) {
     const message =

@@ -1,26 +1,21 @@
-/** Rows to send: from a file, from samples of modules, or random as in `profile`. */
-import { readFile } from "node:fs/promises";
+/** Rows to send: those of the plan, from samples of modules, or random as in `profile`. */
 import { bucketCount } from "stratagem-runtime/internal/bundle/schema";
 import { randomInputs, sizedInputs } from "../../onnx/batch-inputs.ts";
-import { InputError } from "../../spec/document/input-error.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import type { ShapeOf } from "./served-model.ts";
 import type { RowsOf } from "./served-request.ts";
 
-/**
- * @param file of raw rows of all inputs, one after the other; null to use the plan's rows.
- * @throws InputError for a file that cannot be read or is too short.
- */
-export async function planRows(
-  plan: ProfilePlan,
-  file: string | null,
-  seed: number,
-): Promise<RowsOf> {
-  if (file !== null) return fileRows(file);
+/** Returns the next rows of the plan for each request; else the plan's samples or numbers. */
+export function planRows(plan: ProfilePlan, seed: number): RowsOf {
+  let run = -1;
   return (input, rows) => {
-    for (const { model, samples, host } of plan.variants) {
+    for (const { model, samples, host, rows: real } of plan.variants) {
       const index = model.inputs.findIndex(({ name }) => name === input.name);
       if (index < 0) continue;
+      if (real !== undefined) {
+        if (index === 0) run++;
+        return real.inputs(Math.max(0, run), rows)[index] ?? null;
+      }
       const sample = samples?.get(1)?.[index];
       if (sample !== undefined) return repeated(sample, rows);
       if (host !== undefined) continue;
@@ -47,30 +42,4 @@ export function planShapes(plan: ProfilePlan): ShapeOf {
 
 function repeated(row: Uint8Array, rows: number): Uint8Array {
   return Buffer.concat(Array.from({ length: rows }, () => row));
-}
-
-/** Returns the first row of the file, for an application with one input. */
-async function fileRows(file: string): Promise<RowsOf> {
-  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
-    throw new InputError("INPUT_UNREADABLE", `${file}: cannot be read (${error.code})`);
-  });
-  let at = 0;
-  return ({ name, rowBytes }, rows) => {
-    if (rowBytes === null) return repeated(withLength(bytes), rows);
-    if (at + rowBytes > bytes.length) at = 0;
-    if (rowBytes > bytes.length) {
-      const message = `expected ${rowBytes} bytes for a row of input "${name}"`;
-      throw new InputError("INPUT_INVALID_VALUE", `${file}: ${message}, got ${bytes.length}`);
-    }
-    const row = bytes.subarray(at, at + rowBytes);
-    at += rowBytes;
-    return repeated(row, rows);
-  };
-}
-
-/** Prefixes the length, as the protocol encodes elements of variable length. */
-function withLength(bytes: Uint8Array): Uint8Array {
-  const head = Buffer.alloc(4);
-  head.writeUInt32LE(bytes.length);
-  return Buffer.concat([head, bytes]);
 }

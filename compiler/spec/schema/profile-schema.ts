@@ -3,6 +3,7 @@
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "stratagem-runtime/internal/bundle/limits";
 import { PROVIDERS } from "stratagem-runtime/internal/bundle/schema";
 import * as z from "zod";
+import type { LatencyQuantiles } from "../application.ts";
 import {
   amount,
   choice,
@@ -40,8 +41,9 @@ const size = (what: string) => key(/^[1-9]\d{0,5}$/, `${what} (a whole number ab
 
 const quantiles = mapping({
   p50: milliseconds(),
-  p95: milliseconds(),
-  p99: milliseconds(),
+  p95: milliseconds().optional().describe("Left out by fewer than 20 runs; max then counts"),
+  p99: milliseconds().optional().describe("Left out by fewer than 100 runs; max then counts"),
+  max: milliseconds().optional().describe("Longest run"),
   mean: milliseconds(),
   samples: z.unknown().optional().describe("Number of measurements, or the measurements"),
 });
@@ -168,6 +170,12 @@ const variant = mapping({
   precision: text("an element type such as float32")
     .optional()
     .describe("Element type of most weights; int8 if they are quantized"),
+  modelSha256: key(
+    /^[0-9a-f]{64}(\+[0-9a-f]{64})*$/,
+    "a SHA-256 in lower-case hexadecimal, those of several files joined by +",
+  )
+    .optional()
+    .describe("SHA-256 of the measured file, as in bundles; those of several files joined by +"),
   start: start.optional().describe("Start times of a worker for it, in ms"),
   fallback: fallback.optional().describe("Nodes that the device's provider left to CPUs"),
   latencyMs: rows.optional().describe("Latency of a batch, by batch size"),
@@ -226,7 +234,15 @@ export type ProfileSpec = z.output<typeof profileSchema>;
 export type VariantMeasurements = ProfileSpec["variants"][string];
 export type RowsSpec = NonNullable<VariantMeasurements["latencyMs"]>;
 export type ServingSpec = NonNullable<ProfileSpec["serving"]>;
+type QuantilesSpec = z.output<typeof quantiles>;
 export type LayersSpec = NonNullable<VariantMeasurements["layers"]>;
+
+/** Returns the quantiles of a row; those of too few runs are the longest run. */
+export function quantilesOf(row: QuantilesSpec): LatencyQuantiles {
+  const { p50, p95, p99, max, mean } = row;
+  const longest = max ?? p99 ?? p95 ?? p50;
+  return { p50, p95: p95 ?? longest, p99: p99 ?? longest, mean };
+}
 
 /** JSON Schema (draft 2020-12) of latency profiles, for editors. */
 export function profileJsonSchema(): object {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type {
   ProfileCommand,
   ProfileSurroundings,
@@ -26,6 +27,11 @@ export interface FakeMachine extends ProfileSurroundings {
   /** Cores that were asked for, after those at the start. */
   readonly resizes: number[];
   closedCount: number;
+}
+
+/** Digest that `fakeMachine` gives a model for its file's name. */
+export function fakeDigest(file: string): string {
+  return createHash("sha256").update(file).digest("hex");
 }
 
 /** Time that the way to the worker and back takes on the fake clock. */
@@ -64,7 +70,7 @@ export function fakeMachine(
     readModel: async (path) => ({
       model: {
         file: path,
-        sha256: `digest of ${path.replace(/.*\//, "")}`,
+        sha256: fakeDigest(path.replace(/.*\//, "")),
         inputs: [{ name: "x", dtype: "float32", shape: [-1, 2] }],
         outputs: [{ name: "y", dtype: "float32", shape: [-1, 2] }],
       },

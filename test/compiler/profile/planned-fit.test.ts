@@ -11,7 +11,7 @@ test.each([true, false])(
       feedsOf: async () => "every edge",
       readModel: async (file) => {
         const tensor = { name: "x", dtype: "float32", shape: [-1, file.includes("small") ? 2 : 3] };
-        return { model: { file, sha256: "0", inputs: [tensor], outputs: [tensor] } };
+        return { model: { file, sha256: "0".repeat(64), inputs: [tensor], outputs: [tensor] } };
       },
     });
     const folder = folderOf({

@@ -9,7 +9,7 @@ import {
 import { OnnxModelError } from "../../../compiler/onnx/onnx-model-error.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";
-import { commandFor, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
+import { commandFor, fakeDigest, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
 import { EMPTY_MS, type LayeredMachine, layeredMachine } from "./layered-machine.ts";
 
 const SPEC = edited(UNPROFILED, "method: ramsis", "method: accordion\n  maxDepth: 3");
@@ -206,7 +206,7 @@ test("says beside the profile what the layers were measured as", async () => {
   const measurement = readJson(`${folder}/profile.json.measurement.json`);
   expect(measurement).toMatchObject({
     format: "latency-measurement/1",
-    modelSha256ByVariant: { large: "digest of large.onnx" },
+    modelSha256ByVariant: { large: fakeDigest("large.onnx") },
     layers: [
       { variant: "small", unitMs: [2.25], wholeMs: 2.25, emptyMs: 0.25, layerMs: [2.25] },
       { variant: "large", unitMs: [5.25, 2.25, 3.25, 6.25], cuts: [[4], [2, 2], [1, 2, 1]] },

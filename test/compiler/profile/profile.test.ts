@@ -4,9 +4,19 @@ import { InterruptedError } from "../../../compiler/base/errors.ts";
 import { parseBatches, profileCommand } from "../../../compiler/commands/profile/profile.ts";
 import type { Measurement } from "../../../compiler/profile/latency-profile.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
+import type { ProfileSpec } from "../../../compiler/spec/schema/profile-schema.ts";
+import type { ModelFile } from "../../../runtime/bundle/schema.ts";
 import { InferenceError, WorkerLostError } from "../../../runtime/exec/models/executor.ts";
 import { edited, folderOf } from "../spec/spec-folder.ts";
-import { commandFor, fakeMachine, type Timing, TRANSPORT_MS, UNPROFILED } from "./fake-machine.ts";
+import {
+  commandFor,
+  type FakeMachine,
+  fakeDigest,
+  fakeMachine,
+  type Timing,
+  TRANSPORT_MS,
+  UNPROFILED,
+} from "./fake-machine.ts";
 
 const FILES = { "app.yaml": UNPROFILED, "small.onnx": "small", "large.onnx": "large" };
 
@@ -38,8 +48,12 @@ test("writes a profile that the application then loads with", async () => {
     task: "classify",
     hardware: "Fake 9000",
     variants: {
-      small: { accuracy: 0.5, latencyMs: { "1": { p50: 2.125, samples: 20 } } },
-      large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, p99: 16.125, mean: 16.125 } } },
+      small: {
+        accuracy: 0.5,
+        modelSha256: fakeDigest("small.onnx"),
+        latencyMs: { "1": { p50: 2.125, samples: 20 } },
+      },
+      large: { accuracy: 0.75, latencyMs: { "2": { p50: 16.125, max: 16.125, mean: 16.125 } } },
     },
   });
   const { application } = loadApplication(`${folder}/app.yaml`);
@@ -118,16 +132,47 @@ test("a profile says with which options of its provider it was measured", async 
   expect(() => loadApplication(`${folder}/app.yaml`)).not.toThrow();
 });
 
-test("runs the cells in turns after two rounds of warm-up, and reports every run", async () => {
+test("runs the cells in rounds of random order after the warm-up, and reports all", async () => {
   const folder = folderOf(FILES);
   const progress: string[] = [];
   const onProgress = (done: number, total: number) => progress.push(`${done}/${total}`);
   const machine = fakeMachine(steady, { onProgress });
-  await profileCommand(commandFor(folder, { repeat: 3 }), machine);
+  await profileCommand(commandFor(folder, { repeat: 98 }), machine);
   const round = ["0@1", "0@2", "1@1", "1@2"];
-  expect(machine.runs).toEqual(Array.from({ length: 5 }, () => round).flat());
-  expect([progress[0], progress.at(-1)]).toEqual(["1/20", "20/20"]);
+  const rounds = Array.from({ length: 100 }, (_, at) => machine.runs.slice(4 * at, 4 * at + 4));
+  expect(rounds.slice(0, 2)).toEqual([round, round]);
+  for (const runs of rounds) expect(runs.toSorted()).toEqual(round);
+  // Each cell comes after each other one: in 98 random orders some 24 times.
+  const pairs = rounds.slice(2).flatMap((runs) => runs.slice(1).map((run, at) => runs[at] + run));
+  for (const first of round) {
+    for (const second of round.filter((cell) => cell !== first)) {
+      expect(pairs.filter((pair) => pair === first + second).length).toBeGreaterThan(10);
+    }
+  }
+  expect([progress[0], progress.at(-1)]).toEqual(["1/400", "400/400"]);
   expect(machine.closedCount).toBe(1);
+});
+
+test("leaves out percentiles of too few runs, and reads the longest run for them", async () => {
+  const rowAfter = async (repeat: number) => {
+    const folder = folderOf(FILES);
+    const ramp: Timing = (_, run) => ({ wallMs: 1 + run / 100, cpuMs: 1 + run / 100 });
+    await profileCommand(commandFor(folder, { repeat, force: true }), fakeMachine(ramp));
+    const { variants } = readJson(`${folder}/profile.json`) as ProfileSpec;
+    const { application } = loadApplication(`${folder}/app.yaml`);
+    const read = application.tasks[0]?.variants[0]?.profile.rows[0];
+    return { row: variants["small"]?.latencyMs?.["1"], read };
+  };
+  const keysOf = (row: unknown) => Object.keys(row as object);
+  const few = await rowAfter(2);
+  expect(keysOf(few.row)).toEqual(["p50", "max", "mean", "samples"]);
+  const { max } = few.row as { max: number };
+  expect(few.read).toMatchObject({ latencyMs: max, quantiles: { p95: max, p99: max } });
+  const more = await rowAfter(20);
+  expect(keysOf(more.row)).toEqual(["p50", "p95", "max", "mean", "samples"]);
+  expect(more.read?.latencyMs).toBe((more.row as { p95: number }).p95);
+  const many = await rowAfter(100);
+  expect(keysOf(many.row)).toEqual(["p50", "p95", "p99", "mean", "samples"]);
 });
 
 test("leaves the warm-up out, and gives nearest ranks of the rest", async () => {
@@ -167,7 +212,7 @@ test("says beside the profile on what and how it was measured", async () => {
     threads: 1,
     seed: 1,
     repeat: 20,
-    modelSha256ByVariant: { small: "digest of small.onnx", large: "digest of large.onnx" },
+    modelSha256ByVariant: { small: fakeDigest("small.onnx"), large: fakeDigest("large.onnx") },
     noise: { limit: 2, waitingLimit: 0.05, cellLimit: 0.2, noisyCells: [], mostNoisyCells: 0 },
     budgetMs: null,
     notMeasured: [],
@@ -208,7 +253,7 @@ test("a refusal says that nothing is lost, where it is kept, which cells were no
   // One of the 20 runs of large at batch 2 takes ten times as long.
   const rare: Timing = (batch, run, cores) => {
     const { wallMs } = steady(batch, run, cores);
-    const isLong = run === 4 * (2 + 9) - 1;
+    const isLong = wallMs === 16 && Math.floor(run / 4) === 10;
     return { wallMs: isLong ? 10 * wallMs : wallMs, cpuMs: isLong ? 10 * wallMs : wallMs };
   };
   const refused = await profileCommand(commandFor(folder), fakeMachine(rare)).catch((e) => e);
@@ -282,7 +327,9 @@ test("goes on from the last run that an interrupted run finished", async () => {
   expect(machine.runs).toHaveLength(4 * (2 + 10) - 2);
   const { cells } = json as Measurement;
   expect(cells.map(({ samples }) => samples)).toEqual([20, 20, 20, 20]);
-  expect(cells[2]?.workerMs).toMatchObject({ p50: 8, p99: 750 });
+  // Of batch 1 of large 8 ms a run; the interrupted ones took 750.
+  expect(cells[2]?.workerMs.max).toBe(750);
+  expect(cells[2]?.workerMs.mean).toBeLessThan(0.56 * 750 + 8);
   expect(existsSync(`${folder}/profile.json.partial`)).toBe(false);
 });
 
@@ -343,6 +390,12 @@ test("keeps an accuracy that only the profile to be replaced has", async () => {
   expect(readJson(`${folder}/profile.json`)).toMatchObject({
     variants: { large: { accuracy: 0.75 } },
   });
+  const readModel: FakeMachine["readModel"] = async (path, ...use) => {
+    const bound = await fakeMachine(steady).readModel(path, ...use);
+    return { model: { ...bound.model, sha256: fakeDigest("trained again") } as ModelFile };
+  };
+  const { text } = await profileCommand(commandFor(folder), fakeMachine(steady, { readModel }));
+  expect(text).toContain("\nwithout accuracy: large\n");
 });
 
 test.each([
@@ -379,7 +432,7 @@ test.each([
 ])("refuses an input of type %s and shape %j", async (dtype, shape, message) => {
   const tensors = [{ name: "x", dtype, shape }];
   const readModel = async (file: string) => {
-    return { model: { file, sha256: "0", inputs: tensors, outputs: tensors } };
+    return { model: { file, sha256: "0".repeat(64), inputs: tensors, outputs: tensors } };
   };
   const command = commandFor(folderOf(FILES));
   await expect(profileCommand(command, fakeMachine(steady, { readModel }))).rejects.toThrow(

@@ -16,7 +16,7 @@ function machineWithFixed(rows: number, otherRows = rows): FakeMachine {
       const inputs = [first, second].map((size, index) => {
         return { name: `x${index}`, dtype: "float32", shape: [size, 3] };
       });
-      return { model: { file, sha256: "0", inputs, outputs: inputs } };
+      return { model: { file, sha256: "0".repeat(64), inputs, outputs: inputs } };
     },
   });
 }

@@ -139,7 +139,7 @@ test.each([
   [
     '"layers": { "ms": [1, 2], "stages": { "0-2": 3 } }',
     'INPUT_INVALID_VALUE profile.json:6 variants.small.layers.stages["0-2"]: ' +
-      "expected a mapping with the keys p50, p95, p99, mean, samples, got 3",
+      "expected a mapping with the keys p50, p95, p99, max, mean, samples, got 3",
   ],
   [
     `"layers": { "ms": [1, 2], "stages": { "0-2": ${STAGE.replace("1,", "4,")} } }`,

@@ -60,7 +60,6 @@ test("rows go where they are asked for, and nowhere else", () => {
   expect(servingOutput({ out: "p", serving: true })).toEqual({ into: "p", isAlone: false });
   expect(servingOutput({ into: "p", serving: true })).toEqual({ into: "p", isAlone: true });
   expect(() => servingOutput({ into: "p" })).toThrow("expected --serving with --into, got none");
-  expect(() => servingOutput({ inputs: "f" })).toThrow("expected --serving with --inputs");
   expect(() => servingOutput({ out: "p", into: "q", serving: true })).toThrow("got both");
   expect(() => servingOutput({ serving: true })).toThrow("got neither");
 });
