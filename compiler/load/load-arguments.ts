@@ -3,6 +3,7 @@ import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
 import { readTrace } from "../spec/trace.ts";
+import type { ClosedLoop } from "./run-load.ts";
 
 const DEFAULT_DURATION_MS = 30_000;
 
@@ -24,7 +25,10 @@ export function parseArrivals(text: string): ArrivalProcess {
 }
 
 /** Returns the duration of the load; by default that of the whole trace. @throws RuntimeError */
-export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
+export function parseDurationMs(
+  text: string | undefined,
+  arrivals: ArrivalProcess | ClosedLoop,
+): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
   const { trace } = arrivals;
