@@ -1,6 +1,7 @@
 /** Command `gate`: compares two bundles. */
-import { availableParallelism } from "node:os";
+
 import { type Command, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { GateOptions } from "../gate/gate-bundles.ts";
 import { joined } from "./options.ts";
 import { ENDS_AT_ONCE, type Tools, type Watch } from "./watched.ts";
@@ -40,8 +41,7 @@ export function addGate(program: Command, { watched, print, nowMs }: Tools): voi
       }
       const { gateCommand } = await import("../gate/gate-bundles.ts");
       const options = { ...flags, before, after };
-      const run = (watch: Watch) =>
-        gateCommand(options, { jobs: availableParallelism(), nowMs, ...watch });
+      const run = (watch: Watch) => gateCommand(options, { jobs: parallelism(), nowMs, ...watch });
       print(await watched("simulating", run, ENDS_AT_ONCE));
     });
 }

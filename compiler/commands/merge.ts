@@ -1,7 +1,8 @@
 /** Command `merge`: completes a compile on several machines. */
-import { availableParallelism } from "node:os";
+
 import { type Command, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { withRequirements } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";
 
@@ -46,7 +47,7 @@ async function merge(
   const { requirementsAsked } = await import("../gate/required-outcome.ts");
   const requirements = requirementsAsked(require);
   const command = { parts, out, check, requirements, compiler, nowMs };
-  const jobs = availableParallelism();
+  const jobs = parallelism();
   const run = (watch: Watch) => mergeCommand({ ...command, pool: { jobs, ...watch } });
   print(await watched("merging", run));
 }

@@ -1,14 +1,15 @@
 /** Options that several commands share, each with one name, text and parser. */
-import { availableParallelism } from "node:os";
+
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 const MAX_TIME_MS = 86_400_000;
 
 export function jobsOption(): Option {
   return new Option("--jobs <n>", "number of levels to solve in parallel")
     .argParser(wholeNumber)
-    .default(availableParallelism());
+    .default(parallelism());
 }
 
 /** Adds the requirements of a bundle, for commands that write one. */

@@ -1,10 +1,10 @@
 /** Command `profile`: measures models and the serving path on this machine. */
 
-import { availableParallelism } from "node:os";
 import { type Command, Option } from "commander";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
 import { collect, timeMs } from "./options.ts";
@@ -304,7 +304,7 @@ async function servingPath(
   const own = {
     cli,
     compiler,
-    pool: { ...watch, jobs: availableParallelism() },
+    pool: { ...watch, jobs: parallelism() },
     sleep,
     rng: new Rng(asked.seed, 1),
   };

@@ -1,6 +1,7 @@
 /** Command `simulate`. */
-import { availableParallelism } from "node:os";
+
 import { type Command, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { collect, withArrivals } from "./options.ts";
 import type { SimulateOptions } from "./simulate/simulate.ts";
@@ -25,7 +26,7 @@ export function addSimulate(program: Command, { watched, print, nowMs }: Tools):
     .option("--write-trace <file>", "write the arrivals of a log as a trace, for specs too")
     .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
       const { simulateCommand } = await import("./simulate/simulate.ts");
-      const jobs = availableParallelism();
+      const jobs = parallelism();
       const run = (watch: LevelPoolOptions) =>
         simulateCommand({ bundle, ...options }, { nowMs, ...watch });
       print(

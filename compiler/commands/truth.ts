@@ -1,7 +1,8 @@
 /** Command `truth`. */
-import { availableParallelism } from "node:os";
+
 import { type Command, Option } from "commander";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { seedOption, timeMs, withInputs } from "./options.ts";
 import { type Tools, type Watch, WITH_LINES } from "./watched.ts";
 
@@ -45,7 +46,7 @@ export function addTruth(program: Command, tools: Tools): void {
           watch.signal.throwIfAborted();
         };
         const clocks = { nowMs, epochMs, every, pause };
-        const around = { jobs: availableParallelism(), ...clocks, ...watch };
+        const around = { jobs: parallelism(), ...clocks, ...watch };
         return truthCommand({ ...flags, ...files }, around);
       };
       print(await watched("truth", run, WITH_LINES));

@@ -1,5 +1,5 @@
 /** Commands that read one bundle: `inspect` and `verify`. */
-import { availableParallelism } from "node:os";
+
 import type { Command } from "commander";
 import { addInspect } from "stratagem-runtime/internal/commands/bundle-commands";
 import {
@@ -7,6 +7,7 @@ import {
   type SignatureFlags,
   signatureOptions,
 } from "stratagem-runtime/internal/commands/signature-flags";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { Tools } from "./watched.ts";
 
 /** Adds `inspect` with a solver for the values of a state's actions. */
@@ -30,7 +31,7 @@ export function addVerify(program: Command, { watched, print, epochMs }: Tools):
     const { verifyCommand } = await import("../levels/verify-levels.ts");
     const { verifySigned } = await import("stratagem-runtime/internal/commands/verify-signature");
     const signature = signatureOptions(flags, epochMs);
-    const jobs = availableParallelism();
+    const jobs = parallelism();
     const verify = () => {
       return watched("checking levels", (watch) => verifyCommand(path, { jobs, ...watch }));
     };

@@ -1,5 +1,6 @@
-/** Use of this machine's processors from Linux, and use by a process. */
+/** Use of the processors that this process may use from Linux, and use by a process. */
 import { readFileSync } from "node:fs";
+import { ownStat } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 /** Totals of all processors since the machine started, in ticks. */
 export interface ProcessorTicks {
@@ -22,7 +23,7 @@ const STAT = "/proc/stat";
 /** Returns null if the system does not report them. */
 export function readProcessorTicks(): ProcessorTicks | null {
   try {
-    return parseProcessorTicks(readFileSync(STAT, "utf8"));
+    return parseProcessorTicks(ownStat(readFileSync(STAT, "utf8")));
   } catch {
     return null;
   }

@@ -2,8 +2,8 @@
  * Runs load: query i is sent at its scheduled arrival, regardless of the others, or a number of
  * queries is kept in flight.
  */
-import { availableParallelism } from "node:os";
 import { Rng } from "stratagem-runtime/internal/core/rng";
+import { processorsOf } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
 import { InferenceClient } from "./inference-client.ts";
 import { type GeneratorOptions, LoadGenerator } from "./load-generator.ts";
@@ -110,7 +110,7 @@ function watchShares(): (wallMs: number) => LoadShares {
     const { user, system } = process.cpuUsage(usage);
     const shares = sharesBetween(ticks, readProcessorTicks());
     return {
-      generatorShare: (user + system) / 1000 / (wallMs * availableParallelism()),
+      generatorShare: (user + system) / 1000 / (wallMs * processorsOf().count),
       stealShare: shares?.stealShare ?? null,
       busyShare: shares?.busyShare ?? null,
     };

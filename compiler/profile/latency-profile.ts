@@ -155,8 +155,9 @@ function runsText(cells: readonly Cell[]): string {
 
 /** Describes the machine or server that ran the models. */
 function whereText({ machine, urls }: ProfilePlan): string {
-  const { processor, cores, nodeVersion, onnxruntimeVersion } = machine;
-  const own = `${processor}, ${cores} cores, Node ${nodeVersion}`;
+  const { processor, cores, quota, nodeVersion, onnxruntimeVersion } = machine;
+  const allowed = quota === null ? "" : `, ${quota}`;
+  const own = `${processor}, ${cores} cores${allowed}, Node ${nodeVersion}`;
   if (urls === undefined) return `${own}, onnxruntime ${onnxruntimeVersion}`;
   return `of ${urls[0]}, its way from here included: ${own}`;
 }

@@ -1,13 +1,16 @@
 /** Describes the machine that latencies were measured on. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { availableParallelism, release, totalmem, type } from "node:os";
+import { release, totalmem, type } from "node:os";
 import { processorName } from "stratagem-runtime/internal/devices/names";
+import { processorsOf, quotaText } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 export interface Machine {
   readonly processor: string;
   /** Cores available to this process. */
   readonly cores: number;
+  /** Text such as "1.0 processors by quota (cpu.max)"; null without a quota below the cores. */
+  readonly quota: string | null;
   readonly memoryBytes: number;
   readonly os: string;
   readonly nodeVersion: string;
@@ -15,9 +18,11 @@ export interface Machine {
 }
 
 export function describeMachine(): Machine {
+  const processors = processorsOf();
   return {
     processor: processorName(),
-    cores: availableParallelism(),
+    cores: processors.count,
+    quota: quotaText(processors),
     memoryBytes: totalmem(),
     os: `${type()} ${release()}`,
     nodeVersion: process.versions.node,

@@ -25,11 +25,16 @@ export function refuseNoise(
   throw new InputError(
     "INPUT_CONFLICT",
     `${out}: expected a machine that is quiet enough to profile, got ` +
-      `${noiseReasons(measurement.noise).join("; ")}` +
+      `${noiseReasons(measurement.noise).join("; ")}${quotaNote(measurement)}` +
       `${named === "" ? "" : `. Noisy cells: ${named}`}. The measurements are kept ` +
       `in ${files.join(" and ")}, and the same command with --force writes the profile from ` +
       "them without measuring again; without --force it measures again",
   );
+}
+
+/** Names a quota, which a container takes for waiting although its processors look idle. */
+function quotaNote({ machine: { quota } }: Measurement): string {
+  return quota === null ? "" : `; this process has ${quota}`;
 }
 
 /** Returns the limits that the machine exceeds; empty for a quiet machine. */
@@ -60,7 +65,7 @@ export function noiseLines(measurement: Measurement, isByCores: boolean): string
         `${isByCores ? "on 1 core " : ""}was spent waiting for a processor ` +
         `(limit ${percentText(waitingLimit)})`;
   return [
-    `noise ${figure.toFixed(2)} (mean p95 ÷ p50, limit ${limit})${waiting}`,
+    `noise ${figure.toFixed(2)} (mean p95 ÷ p50, limit ${limit})${waiting}${quotaNote(measurement)}`,
     ...(noisyCells.length === 0 ? [] : [`noisy: ${noisyCellsText(measurement)}`]),
   ];
 }

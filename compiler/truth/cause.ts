@@ -15,6 +15,7 @@ export interface Evidence {
 /** Shares above the profile's, in points, from which they count as causes. */
 const NOTABLE_STEAL = 0.02;
 const NOTABLE_NEIGHBOURS = 0.03;
+const NOTABLE_THROTTLING = 0.01;
 /** Steal or neighbour share of a second from which it counts as disturbed. */
 const LOST_SECOND = 0.05;
 const NOTABLE_PACE = 1.15;
@@ -30,6 +31,7 @@ export function causeOf(evidence: Evidence): string | null {
   if (failed.length === 0) return null;
   const found = [
     stolen(evidence),
+    throttled(evidence),
     neighbours(evidence),
     slowWorkers(evidence),
     busyServer(evidence),
@@ -55,6 +57,12 @@ function stolen({ machine, timeline, profileStealShare }: Evidence): string | nu
     `the machine lost ${percentText(worst)} of its processor time to other guests${when} ` +
     `(profile: ${before})`
   );
+}
+
+function throttled({ machine }: Evidence): string | null {
+  const share = machine.throttledShare ?? 0;
+  if (share < NOTABLE_THROTTLING) return null;
+  return `the CPU quota stopped the control group in ${percentText(share)} of its periods`;
 }
 
 function neighbours({ machine: { neighbourShare } }: Evidence): string | null {

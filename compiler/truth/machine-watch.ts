@@ -1,6 +1,11 @@
 /** Samples the use of the processors and of a process periodically. */
 import { readFileSync } from "node:fs";
-import { cpus } from "node:os";
+import {
+  processorsOf,
+  type Throttling,
+  throttledShare,
+  throttlingOf,
+} from "stratagem-runtime/internal/exec/limits/control-groups";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";
@@ -10,6 +15,9 @@ const LOOK_MS = 250;
 /** Clock ticks per second on Linux: USER_HZ. */
 const TICKS_PER_SECOND = 100;
 
+/** Processors of this process, which do not change while it runs. */
+const PROCESSORS = processorsOf();
+
 interface Look {
   readonly epochMs: number;
   readonly ticks: ProcessorTicks | null;
@@ -17,6 +25,8 @@ interface Look {
   readonly processTicks: number | null;
   /** Totals of the processes of the run by process id; empty if unknown. */
   readonly runMs: ReadonlyMap<number, number>;
+  /** Null without a quota. */
+  readonly throttling: Throttling | null;
 }
 
 export interface MachineWatch {
@@ -36,6 +46,8 @@ export interface MachineSeen {
   readonly serverShare: number | null;
   /** Share of the processors used by processes outside the run. */
   readonly neighbourShare: number | null;
+  /** Share of the periods of a quota in which the control group was stopped; null without one. */
+  readonly throttledShare: number | null;
 }
 
 /**
@@ -52,7 +64,8 @@ export function watchMachine(
   const look = (): void => {
     const processTicks = readProcessTicks(pid);
     const runMs = processesMs([...familyOf(pid), process.pid, ...others]);
-    looks.push({ epochMs: epochMs(), ticks: readProcessorTicks(), processTicks, runMs });
+    const [ticks, throttling] = [readProcessorTicks(), throttlingOf()];
+    looks.push({ epochMs: epochMs(), ticks, processTicks, runMs, throttling });
   };
   look();
   const end = every(LOOK_MS, look);
@@ -75,21 +88,28 @@ export function seenBetween(looks: readonly Look[], from: number, until: number)
     busyShare: whole?.busyShare ?? null,
     serverShare: processShare(first, last),
     neighbourShare: neighbourShare(first, last, whole?.busyShare ?? null),
+    throttledShare: throttledShare(first?.throttling ?? null, last?.throttling ?? null),
   };
 }
 
-/** The last use of processes that ended in between counts as the neighbours'. */
+/**
+ * The last use of processes that ended in between counts as the neighbours'. Under a quota they
+ * disturb by what they take of it: the other processors would stay unused.
+ */
 function neighbourShare(
   before: Look | undefined,
   after: Look | undefined,
   busyShare: number | null,
 ): number | null {
   if (before === undefined || after === undefined || busyShare === null) return null;
-  const allMs = (after.epochMs - before.epochMs) * cpus().length;
+  const { count, quota } = PROCESSORS;
+  const passedMs = after.epochMs - before.epochMs;
+  const allMs = passedMs * count;
   if (allMs <= 0 || after.runMs.size === 0) return null;
   let usedMs = 0;
   for (const [pid, ms] of after.runMs) usedMs += ms - (before.runMs.get(pid) ?? 0);
-  return Math.max(0, busyShare - usedMs / allMs);
+  const spareMs = passedMs * Math.max(0, count - quota);
+  return Math.max(0, busyShare * allMs - usedMs - spareMs) / (allMs - spareMs);
 }
 
 function sampleOf(before: Look, after: Look, startMs: number): MachineSample {

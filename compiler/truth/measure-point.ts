@@ -148,6 +148,7 @@ function judge(
     busyShare: seen.busyShare,
     serverShare: seen.serverShare,
     neighbourShare: seen.neighbourShare,
+    throttledShare: seen.throttledShare,
     pace,
   };
   const ceiling = violationCeiling(bundle.slo);

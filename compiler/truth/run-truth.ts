@@ -5,6 +5,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
+import { processorsOf, quotaText } from "stratagem-runtime/internal/exec/limits/control-groups";
 import * as z from "zod";
 import { StepError } from "../base/errors.ts";
 import { readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
@@ -226,12 +227,14 @@ function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument 
   const { bundle, serviceTimes, profileStealShare } = stand;
   const countOf = (wanted: Verdict) => points.filter(({ verdict }) => verdict === wanted).length;
   const [processor] = cpus();
+  const processors = processorsOf();
   return {
     format: "truth/1",
     application: bundle.application,
     method: bundle.method,
     machine: {
-      processors: cpus().length,
+      processors: processors.count,
+      quota: quotaText(processors),
       cpu: processor?.model ?? "unknown",
       profileStealShare,
     },

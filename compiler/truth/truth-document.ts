@@ -26,6 +26,8 @@ export interface TruthDocument {
 
 interface TruthMachine {
   readonly processors: number;
+  /** Text such as "1.0 processors by quota (cpu.max)"; null without a quota. */
+  readonly quota: string | null;
   readonly cpu: string;
   /** Share of the processors that other guests took during profiling; null if unknown. */
   readonly profileStealShare: number | null;
@@ -104,6 +106,8 @@ export interface MachineShares {
   readonly serverShare: number | null;
   /** Used by other processes of this machine. */
   readonly neighbourShare: number | null;
+  /** Periods in which the quota of the control group was used up; null without a quota. */
+  readonly throttledShare: number | null;
   /** Service times relative to the profile, measured by the server; not a share. */
   readonly pace: number | null;
 }

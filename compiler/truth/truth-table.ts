@@ -28,7 +28,7 @@ export function truthText(document: TruthDocument): string {
   const failed = points.filter(({ holds }) => !holds);
   return [
     `${application} (${method}), SLO ${slo.latencyMs} ms, at most ${percent(slo.ceiling)} late; ` +
-      `${machine.processors} processors, ${machine.cpu}${steal}`,
+      `${machineText(machine)}${steal}`,
     ...document.latenciesWithout.map((what) => `latencies without ${what}`),
     "",
     alignColumns([HEAD, ...points.map(rowOf)]),
@@ -100,4 +100,9 @@ export function paceText(pace: number | null): string {
 
 function msText(ms: number | null): string {
   return ms === null ? "-" : ms.toFixed(1);
+}
+
+/** Formats `2 processors, 1.0 processors by quota (cpu.max), model of the CPU`. */
+export function machineText({ processors, quota, cpu }: TruthDocument["machine"]): string {
+  return [`${processors} processors`, ...(quota === null ? [] : [quota]), cpu].join(", ");
 }

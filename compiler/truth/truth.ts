@@ -4,11 +4,12 @@
  */
 import { statSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { counted } from "stratagem-runtime/internal/describe/text";
+import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { expectWritable, writeAllAtomically } from "../base/atomic-write.ts";
 import { parseSeed } from "../load/load-arguments.ts";
 import { methodOf } from "../methods/registry.ts";
@@ -120,7 +121,7 @@ async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<str
   const named = hardware.length === 1 ? ["--hardware", hardware[0] ?? ""] : [];
   if (profiled === "layers") return [...named, "--layers"];
   if (profiled !== "cores") return named;
-  const most = "maxCores" in policy ? Math.min(policy.maxCores, availableParallelism()) : 1;
+  const most = "maxCores" in policy ? Math.min(policy.maxCores, parallelism()) : 1;
   const cores: number[] = [];
   for (let count = 1; count <= most; count *= 2) cores.push(count);
   return [...named, "--cores", cores.join(",")];

@@ -47,8 +47,10 @@ const WINDOW_SLOS = 10;
  * it at twice their estimate, so that it reacts to an overload before a query is late.
  *
  * The limit is never below the number of queries that are answered in TARGET of an SLO at the pace
- * of the last ten SLOs: that many are in time however long the last answers took. A machine that
- * pauses for a moment makes a few answers late, but is no slower afterwards.
+ * of the last ten SLOs in which queries were in the system: that many are in time however long the
+ * last answers took. A machine that pauses for a moment makes a few answers late, but is no slower
+ * afterwards. The clock of that pace stands still while the system is empty, so that a rare load
+ * does not hide how fast the workers are, and a burst enters that they serve in time.
  *
  * An answer that takes much of its SLO by itself says nothing about a crowd. So the limit forgets
  * what it has learnt as soon as the system is empty.
@@ -65,10 +67,15 @@ export class Admission {
   readonly #windowMs: number;
   #limit: number;
   #inside = 0;
-  /** Answers of the window that began at `#fromMs`, and of the one before it. */
-  #fromMs = Number.NEGATIVE_INFINITY;
+  /** Time in which the system was not empty, ms, when it was last empty; and the time of its 0. */
+  #busyMs = 0;
+  #startMs = 0;
+  /** Answers of the window that began at `#fromMs` of the busy time, and of the one before it. */
+  #fromMs = 0;
   #answered = 0;
   #answeredBefore = 0;
+  /** Length of the window before, ms: 0 in the first window. */
+  #beforeMs = 0;
   /** Queries that are answered in TARGET of an SLO, at the pace of the last window. */
   #carried = 0;
 
@@ -101,8 +108,12 @@ export class Admission {
     return this.#inside === 0 || inside <= Math.max(this.#workers, share * this.limit);
   }
 
-  /** Admits queries. @returns how many are in then, to pass to `leave`. */
-  enter(queries: number): number {
+  /**
+   * Admits queries.
+   * @param nowMs not before that of an earlier `leave`. @returns how many are in, for `leave`.
+   */
+  enter(queries: number, nowMs: number): number {
+    if (this.#inside === 0) this.#startMs = nowMs - this.#busyMs;
     this.#inside += queries;
     return this.#inside;
   }
@@ -124,33 +135,35 @@ export class Admission {
       const reached = Math.min(REACH * found, said);
       this.#move(limit + Math.max(RELAX * limit, RISE * (reached - limit)));
     }
-    this.forget(queries);
+    this.forget(queries, nowMs);
   }
 
   /** Removes queries whose time says nothing: they were cancelled, or failed. */
-  forget(queries: number): void {
+  forget(queries: number, nowMs: number): void {
     this.#inside -= queries;
     assert(this.#inside >= 0, "only queries in the system can leave");
-    if (this.#inside === 0) this.#move(Math.max(this.#limit, CLEARED * this.#workers));
+    if (this.#inside > 0) return;
+    this.#busyMs = nowMs - this.#startMs;
+    this.#move(Math.max(this.#limit, CLEARED * this.#workers));
   }
 
   /** Counts over a moving window: the previous window counts by the part that is still inside. */
   #count(answered: number, nowMs: number): void {
     const windowMs = this.#windowMs;
-    const passedMs = nowMs - this.#fromMs;
-    if (passedMs >= 2 * windowMs) {
+    const busyMs = nowMs - this.#startMs;
+    if (busyMs - this.#fromMs >= windowMs) {
+      const isNext = busyMs - this.#fromMs < 2 * windowMs;
+      this.#answeredBefore = isNext ? this.#answered : 0;
       this.#answered = 0;
-      this.#answeredBefore = 0;
-      this.#fromMs = nowMs;
-    } else if (passedMs >= windowMs) {
-      this.#answeredBefore = this.#answered;
-      this.#answered = 0;
-      this.#fromMs += windowMs;
+      this.#beforeMs = windowMs;
+      this.#fromMs = isNext ? this.#fromMs + windowMs : busyMs;
     }
     this.#answered += answered;
-    const left = 1 - (nowMs - this.#fromMs) / windowMs;
-    const each = (this.#answered + left * this.#answeredBefore) / windowMs;
-    this.#carried = TARGET * this.#sloMs * each;
+    const passedMs = busyMs - this.#fromMs;
+    const left = 1 - passedMs / windowMs;
+    const countedMs = passedMs + left * this.#beforeMs;
+    const count = this.#answered + left * this.#answeredBefore;
+    this.#carried = countedMs > 0 ? (TARGET * this.#sloMs * count) / countedMs : 0;
   }
 
   #move(limit: number): void {

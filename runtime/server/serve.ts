@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from "./applications/limits.ts";
 import { ServerState } from "./applications/server-state.ts";
 import { type Replaced, Succession } from "./applications/succession.ts";
 import type { Trial } from "./applications/trial.ts";
-import { ByteBudget } from "./bodies/body-memory.ts";
+import { ByteBudget, HEADER_BYTES } from "./bodies/body-memory.ts";
 import { NotesAt } from "./connections/connection.ts";
 import { Connections, RequestCounts } from "./connections/connections.ts";
 import type { Descriptors } from "./connections/descriptors.ts";
@@ -17,7 +17,7 @@ import type { OpenFeature } from "./feature.ts";
 import type { GrpcListener, GrpcOptions } from "./grpc/listener.ts";
 import type { AdminHooks } from "./http/admin-hooks.ts";
 import { type HttpContext, inferredModels } from "./http/context.ts";
-import { TurnShare } from "./http/infer.ts";
+import { MAX_LOOP_BYTES, TurnShare } from "./http/infer.ts";
 import { type ListenAddress, listenersOf } from "./http/listener.ts";
 import { openListeners } from "./http/open-listeners.ts";
 import { Routes } from "./http/route.ts";
@@ -168,7 +168,10 @@ export async function openServer(
   }
   try {
     grpc = await grpcListener(context, options, limits);
+    const warmed = warm(context);
     for (const application of applications) await application.openWorkers();
+    await warmed;
+    state.isWarm = true;
   } catch (error) {
     await Promise.all(applications.map((application) => application.close()));
     await Promise.all([listeners.close(listeners.stop()), grpc?.close(grpc.stop())]);
@@ -215,6 +218,13 @@ export async function openServer(
       return closing;
     },
   };
+}
+
+/** Prepares the thread for long JSON where a request may be long, beside workers that start. */
+async function warm({ state, jsonThread }: HttpContext): Promise<void> {
+  const shortest = HEADER_BYTES + MAX_LOOP_BYTES;
+  if (state.models.every(({ limits }) => limits.json.bytes <= shortest)) return;
+  await jsonThread.warm().catch((error: Error) => state.onNotice(error.message, "warn"));
 }
 
 function trialsOf(state: ServerState, succession: Succession): ServerTrials {

@@ -165,7 +165,8 @@ describe("two bundles of different methods", () => {
     const before = children();
     const unlimited = { left: 1e12, of: "nothing" };
     const files = { left: 148, of: "RLIMIT_NOFILE", most: 200 };
-    const means = () => ({ memory: unlimited, threads: unlimited, files, cores: 8 });
+    const processors = { count: 8, numbers: null, quota: 8, quotaOf: "cpu.max" };
+    const means = () => ({ memory: unlimited, threads: unlimited, files, processors });
     const options = { port: 0, standby: 0, means };
     const alone = await startServer({ ...options, policy: one });
     await alone.close();

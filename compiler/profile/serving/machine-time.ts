@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
+import { ownStat } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 /** Totals since the machine started over all processors, in ms. */
 interface MachineTime {
@@ -17,7 +18,7 @@ interface MachineTime {
 const TICK_MS = 10;
 
 export function machineTime(): MachineTime {
-  return linuxTime(textOf("/proc/stat")) ?? nodeTime();
+  return linuxTime(ownStat(textOf("/proc/stat"))) ?? nodeTime();
 }
 
 /**
@@ -45,7 +46,9 @@ export interface ProcessorCounts {
 }
 
 /** Returns null if the system does not report them. */
-export function processorCounts(stat: string = textOf("/proc/stat")): ProcessorCounts[] | null {
+export function processorCounts(
+  stat: string = ownStat(textOf("/proc/stat")),
+): ProcessorCounts[] | null {
   const lines = stat.split("\n").filter((line) => line.startsWith("cpu") && line[3] !== " ");
   const counts = lines.map((line) => {
     const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = Number.NaN] = line

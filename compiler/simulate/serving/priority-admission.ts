@@ -27,7 +27,7 @@ export class PriorityAdmission {
   }
 
   enter(slot: number, isHigh: boolean, nowMs: number): void {
-    this.#found[slot] = isHigh ? this.#admission.enter(1) : 0;
+    this.#found[slot] = isHigh ? this.#admission.enter(1, nowMs) : 0;
     this.#enteredMs[slot] = nowMs;
   }
 

@@ -7,7 +7,7 @@ import { msText, ratioText } from "../../report/number-text.ts";
 import { type PageSection, renderPage } from "../../report/page.ts";
 import { headRow, tableRow } from "../../report/table-row.ts";
 import type { Check, CheckName, TruthDocument, TruthPoint, Verdict } from "../truth-document.ts";
-import { paceText } from "../truth-table.ts";
+import { machineText, paceText } from "../truth-table.ts";
 import { drawQuantiles } from "./quantile-figure.ts";
 import { drawTimeline } from "./timeline-figure.ts";
 
@@ -58,7 +58,7 @@ function factsOf(documents: readonly TruthDocument[]): Markup {
   const steals = points.flatMap(({ machine: { stealShare } }) => stealShare ?? []);
   const without = [...new Set(documents.flatMap((document) => document.latenciesWithout))];
   return definitionList([
-    ["Machine", `${machine.processors} processors, ${machine.cpu}`],
+    ["Machine", machineText(machine)],
     ["Used by other guests", `at most ${most(steals, ratioText)} of the processors in a run`],
     ["Load generator", `at most ${most(shares, ratioText)} of the processors`],
     ["Sending delay", `at most ${most(lags, msText)} at p99`],

@@ -1,7 +1,15 @@
 /** Resources that workers need and that this machine has left, checked before the first starts. */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { availableParallelism, freemem } from "node:os";
 import { join } from "node:path";
+import {
+  controlGroups,
+  numberIn,
+  type Processors,
+  processorsOf,
+  quotaText,
+  textOf,
+} from "./control-groups.ts";
 
 /** Resources left on the machine; an unknown or absent limit is Infinity. */
 export interface Means {
@@ -11,7 +19,7 @@ export interface Means {
   readonly threads: Limit;
   /** Descriptors that this process can still open, and all that it may have. */
   readonly files: Limit & { readonly most: number };
-  readonly cores: number;
+  readonly processors: Processors;
 }
 
 interface Limit {
@@ -102,12 +110,12 @@ export function lackOfFiles(parts: FileParts, { left, most, of }: Means["files"]
 /** Returns a warning if workers have to share cores; null if each has its own. */
 export function sharedCores(
   { count, threads }: Pick<WantedWorkers, "count" | "threads">,
-  { cores }: Pick<Means, "cores">,
+  { processors }: Pick<Means, "processors">,
 ): string | null {
-  if (count * threads <= cores) return null;
+  if (count * threads <= Math.min(processors.count, processors.quota)) return null;
   const each = `${threads} ${threads === 1 ? "thread" : "threads"}`;
   return (
-    `${count} workers of ${each} share ${cores} cores: ` +
+    `${count} workers of ${each} share ${quotaText(processors) ?? `${processors.count} cores`}: ` +
     "the promises of a bundle assume that each has its own, as in the profile"
   );
 }
@@ -125,7 +133,7 @@ export function meansOf(
   sources: Sources = { root: "/", freeBytes: freemem(), cores: availableParallelism() },
 ): Means {
   const { root, freeBytes, cores } = sources;
-  const groups = controlGroups(root);
+  const groups = controlGroups(root, "memory", "pids");
   const most = fileLimit(root);
   return {
     memory: least([
@@ -141,23 +149,8 @@ export function meansOf(
       })),
     ]),
     files: { left: most - openFiles(root), of: "RLIMIT_NOFILE", most },
-    cores,
+    processors: processorsOf(root, cores),
   };
-}
-
-/** Returns the folders of this process's control groups and of all their parents, v1 and v2. */
-function controlGroups(root: string): string[] {
-  const lines = textOf(join(root, "proc/self/cgroup"))?.trim().split("\n") ?? [];
-  const mount = join(root, "sys/fs/cgroup");
-  const folders = lines.flatMap((line) => {
-    const [, controllers = "", path = "/"] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (!["", "memory", "pids"].includes(controllers)) return [];
-    const parts = path.split("/").filter((part) => part !== "" && part !== "..");
-    return Array.from({ length: parts.length + 1 }, (_, depth) =>
-      join(mount, controllers, ...parts.slice(0, depth)),
-    );
-  });
-  return folders.filter((folder) => statSync(folder, { throwIfNoEntry: false })?.isDirectory());
 }
 
 /** Counts inactive file pages as free. */
@@ -207,22 +200,8 @@ function openFiles(root: string): number {
   }
 }
 
-/** Returns Infinity for a file that is missing or does not hold a number. */
-function numberIn(path: string): number {
-  const text = textOf(path)?.trim() ?? "";
-  return /^\d+$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
-}
-
 function known(value: number): number {
   return Number.isFinite(value) ? value : 0;
-}
-
-function textOf(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return null;
-  }
 }
 
 function least(limits: readonly Limit[]): Limit {

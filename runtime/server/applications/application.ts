@@ -238,9 +238,15 @@ export class Gate {
     return this.#admission.hasRoom(queriesOf(model, rows), isHigh ? 1 : LOW_SHARE);
   }
 
-  enter(model: EndpointModel, rows: number, isHigh: boolean, times: EntryTimes): Entry {
+  enter(
+    model: EndpointModel,
+    rows: number,
+    isHigh: boolean,
+    times: EntryTimes,
+    nowMs: number,
+  ): Entry {
     const queries = model.givesUpLow === true && !isHigh ? 0 : queriesOf(model, rows);
-    return { queries, found: this.#admission.enter(queries), ...times };
+    return { queries, found: this.#admission.enter(queries, nowMs), ...times };
   }
 
   leave({ queries, found, arrivalMs, sloMs }: Entry, outcome: Outcome, nowMs: number): void {
@@ -250,7 +256,7 @@ export class Gate {
       this.#admission.leave(queries, found, share, nowMs);
     } else if (outcome.reason === "late") {
       this.#admission.leave(queries, found, Math.max(1, share), nowMs);
-    } else this.#admission.forget(queries);
+    } else this.#admission.forget(queries, nowMs);
   }
 }
 

@@ -269,7 +269,7 @@ function admitted(
       message: "overloaded: the request would not be answered in time",
     };
   }
-  const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs });
+  const entry = gate.enter(model, rows, isHigh, { arrivalMs, sloMs }, nowMs());
   const { outcome, cancel } = model.submit({ rows, inputs, variant }, deadlineMs, isHigh, index);
   const stayed = onceGone(cancel);
   return outcome.then((found) => {

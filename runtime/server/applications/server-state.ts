@@ -61,6 +61,8 @@ export class ServerState {
   readonly features: RequestFeatures;
   /** Applications that are tried beside those that are served. */
   readonly trials = new Trials();
+  /** Whether the code that requests use is loaded; nothing is ready before. */
+  isWarm = false;
   #applications: readonly Application[];
   #models: readonly HostedModel[];
   #isStopping = false;
@@ -128,7 +130,7 @@ export class ServerState {
   }
 
   get isReady(): boolean {
-    return !this.#isStopping && this.#applications.every(({ endpoint }) => endpoint.isReady);
+    return this.#isServing && this.#applications.every(({ endpoint }) => endpoint.isReady);
   }
 
   /** Whether the server is ready for new requests, as readiness probes see it. */
@@ -138,7 +140,11 @@ export class ServerState {
 
   /** Whether the models of an application are ready, whatever the state of the others. */
   isApplicationReady({ endpoint }: Application): boolean {
-    return !this.#isStopping && endpoint.isReady;
+    return this.#isServing && endpoint.isReady;
+  }
+
+  get #isServing(): boolean {
+    return this.isWarm && !this.#isStopping;
   }
 
   /**

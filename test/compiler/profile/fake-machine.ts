@@ -62,6 +62,7 @@ export function fakeMachine(
     machine: {
       processor: "Fake 9000",
       cores: 2,
+      quota: null,
       memoryBytes: 2 ** 30,
       os: "Fake 1",
       nodeVersion: "20.0.0",

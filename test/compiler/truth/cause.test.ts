@@ -47,6 +47,15 @@ test("reports other processes, which steal counters do not show", () => {
   expect(cause({ machine: unknown })).not.toContain("processors");
 });
 
+test("reports a quota that stopped the control group", () => {
+  const at = (throttledShare: number | null) => {
+    return cause({ machine: { ...POINT.machine, throttledShare } });
+  };
+  expect(at(0.38)).toBe("the CPU quota stopped the control group in 38 % of its periods");
+  expect(at(0.005)).not.toContain("quota");
+  expect(at(null)).not.toContain("quota");
+});
+
 test("reports a slow pace, since its slow periods exceed the mean", () => {
   const at = (pace: number | null) => cause({ machine: { ...POINT.machine, pace } });
   expect(at(1.6)).toBe("batches took 1.60 times their profiled time on average");

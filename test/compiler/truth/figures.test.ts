@@ -3,11 +3,13 @@ import { cpus } from "node:os";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parseProcessorTicks, sharesBetween } from "../../../compiler/load/processor-time.ts";
+import { processorCounts } from "../../../compiler/profile/serving/machine-time.ts";
 import { parseProcessTicks, seenBetween } from "../../../compiler/truth/machine-watch.ts";
 import { measuredOutcome, measuredTimes, proportionOf } from "../../../compiler/truth/measured.ts";
 import { GatheredTimes, outcomeOf } from "../../../compiler/truth/request-times.ts";
 import { timelineOf } from "../../../compiler/truth/timeline.ts";
 import { planPoints, thinnedLoads } from "../../../compiler/truth/truth-plan.ts";
+import { ownStat } from "../../../runtime/exec/limits/control-groups.ts";
 
 test("requests are put in order, and those that were lost violate", () => {
   const gathered = new GatheredTimes();
@@ -102,11 +104,22 @@ test("shares of the processors are those of the ticks between two looks", () => 
   expect(parseProcessTicks("7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0")).toBe(42);
 });
 
+test("processors that this process may not use are no part of the machine", () => {
+  const stat =
+    "cpu  60 0 0 60 0 0 0 3 0 0\ncpu0 10 0 0 20 0 0 0 1 0 0\ncpu1 50 0 0 40 0 0 0 2 0 0\nintr 5\n";
+  const at = (...numbers: number[]) => ownStat(stat, new Set(numbers));
+  expect(parseProcessorTicks(at(0))).toEqual({ total: 31, idle: 20, steal: 1 });
+  expect(at(0, 1)).toBe(stat);
+  expect(ownStat(stat, null)).toBe(stat);
+  expect(processorCounts(at(1))).toEqual([{ busy: 50, steal: 2 }]);
+});
+
 test("looks outside a run say nothing of it", () => {
   const look = (epochMs: number, steal: number) => ({
     epochMs,
     ticks: { total: epochMs, idle: 0, steal },
     processTicks: epochMs / 10,
+    throttling: { periods: epochMs, throttled: epochMs / 4, throttledMs: epochMs },
     runMs: new Map([[7, 0.75 * cpus().length * epochMs]]),
   });
   const looks = [look(500, 0), look(1000, 0), look(1250, 25), look(1500, 25), look(5000, 900)];
@@ -115,6 +128,7 @@ test("looks outside a run say nothing of it", () => {
   expect(seen.neighbourShare).toBeCloseTo(0.2);
   expect(seen.stealShare).toBeCloseTo(0.05);
   expect(seen.serverShare).toBeCloseTo(1);
+  expect(seen.throttledShare).toBeCloseTo(0.25);
   expect(seen.samples.map(({ fromMs }) => fromMs)).toEqual([0, 250]);
 });
 

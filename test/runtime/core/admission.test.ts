@@ -64,13 +64,13 @@ function simulated(
       while ((leaving[0]?.atMs ?? Number.POSITIVE_INFINITY) <= nowMs) {
         const { found, share, atMs } = leaving.shift() ?? { found: 0, share: 0, atMs: 0 };
         if (limited) admission.leave(1, found, share, atMs);
-        else admission.forget(1);
+        else admission.forget(1, atMs);
       }
       if (!admission.hasRoom()) {
         refused++;
         continue;
       }
-      const found = admission.enter(1);
+      const found = admission.enter(1, nowMs);
       const worker = freeMs.indexOf(Math.min(...freeMs));
       const atMs = Math.max(nowMs, freeMs[worker] ?? 0) + msPerQuery;
       freeMs[worker] = atMs;
@@ -187,29 +187,70 @@ describe("admission where an answer takes half of its time by itself", () => {
   });
 });
 
+describe("a burst at an idle server", () => {
+  const msPerQuery = 1;
+  /** Queries one after another, each alone, as a light load brings them. */
+  function alone(admission: Admission, sloMs: number, count: number, startMs: number): void {
+    for (let query = 0; query < count; query++) {
+      const nowMs = startMs + (query * sloMs) / 2;
+      admission.leave(1, admission.enter(1, nowMs), msPerQuery / sloMs, nowMs + msPerQuery);
+    }
+  }
+
+  /** @returns how many of a crowd that arrives at once are admitted; all are late then. */
+  function crowded(admission: Admission, count: number, nowMs: number): number {
+    const found: number[] = [];
+    for (let query = 0; query < count && admission.hasRoom(); query++) {
+      found.push(admission.enter(1, nowMs));
+    }
+    for (const one of found) admission.leave(1, one, 1.5, nowMs + 1500);
+    return found.length;
+  }
+
+  test("enters as far as the workers serve it in time, after an overload that ended", () => {
+    const admission = new Admission({ maxLimit: 4096, workers: 1, sloMs: 1000 });
+    alone(admission, 1000, 500, 0);
+    // A machine that stood still made hundreds late.
+    crowded(admission, 400, 300_000);
+    alone(admission, 1000, 100, 310_000);
+    expect(crowded(admission, 150, 400_000)).toBe(150);
+  });
+
+  test("enters after a few slow answers, hours after the last queries", () => {
+    const admission = new Admission({ maxLimit: 4096, workers: 1, sloMs: 1000 });
+    alone(admission, 1000, 20, 0);
+    const late = [1, 2, 3, 4].map(() => admission.enter(1, 1e7));
+    for (const found of late) admission.leave(1, found, 0.4, 1e7 + 400);
+    expect(crowded(admission, 30, 2e7)).toBe(30);
+  });
+});
+
 describe("the limit", () => {
   test("lets one request in however large it is, and lesser kinds into a part only", () => {
     const admission = new Admission({ maxLimit: 10, workers: 1, sloMs: 100 });
     expect([admission.hasRoom(64), admission.hasRoom(64, 0.5)]).toEqual([true, true]);
-    expect(admission.enter(6)).toBe(6);
+    expect(admission.enter(6, 0)).toBe(6);
     expect([admission.hasRoom(4), admission.hasRoom(5), admission.hasRoom(1, 0.5)]).toEqual([
       ...[true, false, false],
     ]);
-    admission.forget(6);
+    admission.forget(6, 0);
     expect(admission.inside).toBe(0);
   });
 
   test("takes no late query for a crowd that found nobody waiting", () => {
     const admission = new Admission({ maxLimit: 100, workers: 4, sloMs: 100 });
-    for (let query = 0; query < 50; query++) admission.leave(3, admission.enter(3), 5, query);
+    for (let query = 0; query < 50; query++)
+      admission.leave(3, admission.enter(3, query), 5, query);
     expect(admission.limit).toBe(100);
   });
 
   test("never falls below one, never rises above what there is room for", () => {
     const admission = new Admission({ maxLimit: 100, workers: 1, sloMs: 100 });
-    for (let query = 0; query < 50; query++) admission.leave(8, admission.enter(8), 1000, query);
+    for (let query = 0; query < 50; query++)
+      admission.leave(8, admission.enter(8, query), 1000, query);
     expect(admission.limit).toBeGreaterThanOrEqual(1);
-    for (let query = 0; query < 1e5; query++) admission.leave(1, admission.enter(1), 0.01, query);
+    for (let query = 0; query < 1e5; query++)
+      admission.leave(1, admission.enter(1, query), 0.01, query);
     expect(admission.limit).toBe(100);
   });
 });

@@ -1,11 +1,12 @@
 import { connect, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ExecutorHandlers } from "../../../runtime/exec/models/executor.ts";
 import type {
   RecordedCommand,
   RecordedEvent,
 } from "../../../runtime/methods/ramsis/serve/recorded-dispatcher.ts";
+import { JsonThread } from "../../../runtime/server/json/json-thread.ts";
 import { ofOneModel } from "../../support/metrics-text.ts";
 import {
   call,
@@ -22,6 +23,43 @@ import {
 afterEach(closeAll);
 
 const ONE_ROW = { body: inferJson([[1, 2]]) };
+
+describe("long JSON before a server is ready", () => {
+  afterEach(() => vi.restoreAllMocks());
+  const LONG = { name: "x", dtype: "float32", shape: [-1, 40_000] };
+
+  test("has been read and written where a request may be long, and nowhere else", async () => {
+    let finish = () => {};
+    const begun = new Promise<void>((begin) => {
+      vi.spyOn(JsonThread.prototype, "warm").mockImplementation(() => {
+        begin();
+        return new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+      });
+    });
+    await serve();
+    expect(JsonThread.prototype.warm).not.toHaveBeenCalled();
+    let isReady: boolean | undefined;
+    let handlers: ExecutorHandlers | undefined;
+    const opening = serve({
+      bundle: servedBundle({}, [LONG], [LONG]),
+      executorFactory: (made) => {
+        handlers = made;
+        return new FakeExecutor(made, [LONG]);
+      },
+    }).then(({ server }) => {
+      isReady = server.isReady();
+    });
+    await begun;
+    for (let turn = 0; turn < 100 || handlers === undefined; turn++)
+      await new Promise(setImmediate);
+    expect(isReady).toBeUndefined();
+    finish();
+    await opening;
+    expect(isReady).toBe(true);
+  });
+});
 
 describe("description", () => {
   test("tells of server, model, configuration and repository", async () => {

@@ -1,5 +1,6 @@
 /** The dispatcher with a queue for each worker. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
+import { DEFAULT_MAX_PENDING } from "../../../core/admission.ts";
 import { assert } from "../../../core/assert.ts";
 import {
   type CommandBuffer,
@@ -7,19 +8,21 @@ import {
   DROP_NO_WORKER,
   DROP_QUEUE_FULL,
 } from "../../../core/command-buffer.ts";
+import { decisionSloMs } from "../../../core/decision-slo.ts";
 import type { LoadShare, SeenLoad } from "../../../core/load-share.ts";
 import type { PaceMonitor } from "../../../core/pace.ts";
 import { DeadlineQueues } from "../../../core/queue.ts";
 import { ANY_VARIANT, isNamed } from "../../../core/wanted-variant.ts";
 import { type Balancer, balancerOf } from "./balancer.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { Policy } from "./policy.ts";
+import { Policy, quickestQueryMs } from "./policy.ts";
 import { BUSY, DOWN, IDLE, type PaceOptions, WorkerPaces, workerStates } from "./workers.ts";
 
 /**
  * A queue per worker, and a query bound to one when it arrives. A worker decides when it is idle
  * and receives a query, and when its batch is done and others wait; it is never idle while queries
- * wait for it. Source: RAMSIS §3.
+ * wait for it. A queue may be longer than those of the tables while its worker serves all of it in
+ * time, and is decided for as the longest of the tables. Source: RAMSIS §3.
  */
 export class BoundDispatcher implements Dispatcher {
   readonly workerCount: number;
@@ -32,6 +35,14 @@ export class BoundDispatcher implements Dispatcher {
   readonly #queues: DeadlineQueues;
   readonly #stateByWorker: Uint8Array;
   readonly #paces: WorkerPaces;
+  /** Queries in the longest queue of the tables. */
+  readonly #tableCapacity: number;
+  /** When the batch of each worker ends, as expected. */
+  readonly #endMs: Float64Array;
+  /** Time of a query in the quickest batch, ms. */
+  #queryMs: number;
+  /** Time that a query has which arrives now, ms. */
+  #sloMs: number;
   #busyCount = 0;
   /** Queries that arrive at once, so far. */
   #jointCount = 0;
@@ -41,7 +52,12 @@ export class BoundDispatcher implements Dispatcher {
     this.#stateByWorker = workerStates(bundle, ready);
     this.workerCount = this.#stateByWorker.length;
     this.#paces = new WorkerPaces(bundle, this.workerCount, ready, options);
-    this.queueCapacity = this.#policy.queueCapacity;
+    this.#tableCapacity = this.#policy.queueCapacity;
+    this.#endMs = new Float64Array(this.workerCount);
+    this.#queryMs = quickestQueryMs(bundle);
+    this.#sloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
+    const inTime = Math.min(DEFAULT_MAX_PENDING, Math.floor(this.#sloMs / this.#queryMs));
+    this.queueCapacity = Math.max(this.#tableCapacity, inTime);
     this.waitingCapacity = this.workerCount * this.queueCapacity;
     // A joint arrival may let every worker start, each after drops of queries that waited for it.
     this.commandCapacity = this.waitingCapacity + this.workerCount;
@@ -58,12 +74,12 @@ export class BoundDispatcher implements Dispatcher {
     return this.#paces.monitor;
   }
 
-  get isFull(): boolean {
+  isFull(nowMs: number): boolean {
     let isUp = false;
     for (let worker = 0; worker < this.workerCount; worker++) {
       const state = this.#stateByWorker[worker];
       if (state === DOWN) continue;
-      if (state === IDLE || this.#queues.length(worker) < this.queueCapacity) return false;
+      if (state === IDLE || this.#hasRoom(worker, nowMs + this.#sloMs, nowMs)) return false;
       isUp = true;
     }
     return isUp;
@@ -83,7 +99,7 @@ export class BoundDispatcher implements Dispatcher {
     out: CommandBuffer,
   ): void {
     this.#jointCount++;
-    const worker = this.#nextWorker(query, nowMs, out);
+    const worker = this.#nextWorker(query, deadlineMs, nowMs, out);
     const queues = this.#queues;
     if (worker >= 0) queues.insert(worker, query, deadlineMs, queues.arrivingWanted(wanted));
   }
@@ -145,6 +161,7 @@ export class BoundDispatcher implements Dispatcher {
 
   replaceBundle(bundle: RamsisBundle): void {
     this.#policy.replaceBundle(bundle);
+    this.#queryMs = quickestQueryMs(bundle);
     this.#paces.replaceBundle(bundle);
   }
 
@@ -169,7 +186,7 @@ export class BoundDispatcher implements Dispatcher {
     nowMs: number,
     out: CommandBuffer,
   ): void {
-    const worker = this.#nextWorker(query, nowMs, out);
+    const worker = this.#nextWorker(query, deadlineMs, nowMs, out);
     if (worker < 0) return;
     this.#queues.insert(worker, query, deadlineMs, wanted);
     if (this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
@@ -178,19 +195,30 @@ export class BoundDispatcher implements Dispatcher {
   /**
    * Returns the worker that a query goes to, with room in its queue; −1 if the query is given up.
    */
-  #nextWorker(query: number, nowMs: number, out: CommandBuffer): number {
-    const queues = this.#queues;
+  #nextWorker(query: number, deadlineMs: number, nowMs: number, out: CommandBuffer): number {
     const worker = this.#balancer.next();
     if (worker < 0) {
       out.drop(0, query, DROP_NO_WORKER);
       return -1;
     }
     // Only a joint arrival can be too large for an idle worker.
-    const isFull = queues.length(worker) === this.queueCapacity;
-    if (isFull && this.#stateByWorker[worker] === IDLE) this.#startBatch(worker, nowMs, out);
-    if (queues.length(worker) < this.queueCapacity) return worker;
+    if (this.#hasRoom(worker, deadlineMs, nowMs)) return worker;
+    if (this.#stateByWorker[worker] === IDLE) {
+      this.#startBatch(worker, nowMs, out);
+      if (this.#hasRoom(worker, deadlineMs, nowMs)) return worker;
+    }
     out.drop(worker, query, DROP_QUEUE_FULL);
     return -1;
+  }
+
+  /** Whether a query may wait: its queue is one of the tables, or ends in time as served quickest. */
+  #hasRoom(worker: number, deadlineMs: number, nowMs: number): boolean {
+    const length = this.#queues.length(worker);
+    if (length < this.#tableCapacity) return true;
+    if (length >= this.queueCapacity) return false;
+    const isIdle = this.#stateByWorker[worker] === IDLE;
+    const startMs = isIdle ? nowMs : Math.max(nowMs, this.#endMs[worker]!);
+    return startMs + (length + 1) * this.#queryMs * this.pace.paceOf(worker) <= deadlineMs;
   }
 
   /** Decides for an idle worker, if queries wait for it. */
@@ -216,6 +244,7 @@ export class BoundDispatcher implements Dispatcher {
       const batch = named.inTime(wanted, count, slackMs / pace) || named.late(wanted, count);
       out.startBatch(worker, wanted, policy.level, queued);
       const taken = queues.takeFor(worker, wanted, false, batch, out);
+      this.#endMs[worker] = nowMs + named.serviceMs(wanted, taken) * pace;
       this.#paces.started(worker, wanted, taken, this.#busyCount);
       return;
     }
@@ -223,6 +252,7 @@ export class BoundDispatcher implements Dispatcher {
     const batch = Math.min(policy.batch(action), queued);
     assert(batch > 0, "a batch holds at least one query");
     out.startBatch(worker, policy.variant(action), policy.level, queued);
+    this.#endMs[worker] = nowMs + policy.named.serviceMs(policy.variant(action), batch) * pace;
     this.#paces.started(worker, policy.variant(action), batch, this.#busyCount);
     if (queues.isChoosy(worker)) queues.takeFor(worker, policy.variant(action), true, batch, out);
     else for (let taken = 0; taken < batch; taken++) out.appendQuery(queues.take(worker));

@@ -25,7 +25,7 @@ export interface Dispatcher {
    * Whether workers are up and a query that arrives now is dropped for want of room, whatever it
    * asks; its drop is then the only command.
    */
-  readonly isFull: boolean;
+  isFull(nowMs: number): boolean;
   /**
    * When to call `onWake` unless another event comes first; infinite if no query waits for a time.
    */

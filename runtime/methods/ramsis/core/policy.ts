@@ -258,6 +258,19 @@ export function fastestServiceMs({ tasks, buckets }: RamsisBundle): number {
   return fastestMs;
 }
 
+/** Returns the least time per query of all batches that the policy may start, ms. */
+export function quickestQueryMs({ tasks, decisionSpace }: RamsisBundle): number {
+  const { decisionMs } = tasks[0]!.serviceTimes;
+  const maxBatch = decisionMs.shape[1]!;
+  const actions = decisionSpace.actions.data;
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let action = 0; action < actions.length; action += 2) {
+    const batch = actions[action + 1]!;
+    leastMs = Math.min(leastMs, decisionMs.data[actions[action]! * maxBatch + batch - 1]! / batch);
+  }
+  return leastMs;
+}
+
 function neededMs(bundle: RamsisBundle): number {
   if (bundle.policy.drop) return fastestServiceMs(bundle);
   return decisionSloMs(bundle.cluster, bundle.slo.latencyMs);

@@ -93,7 +93,7 @@ export class PooledDispatcher implements Dispatcher {
   }
 
   /** Never true with classes: the class of a request is known only once it was read. */
-  get isFull(): boolean {
+  isFull(): boolean {
     return this.#classCount === 1 && this.#workers.upCount > 0 && this.#isFull(0);
   }
 

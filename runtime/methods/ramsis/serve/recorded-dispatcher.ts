@@ -130,8 +130,8 @@ export class RecordedDispatcher {
   }
 
   /** Whether a query that arrives now would be dropped, whatever it asks. */
-  get isFull(): boolean {
-    return this.#dispatcher.isFull;
+  isFull(nowMs: number): boolean {
+    return this.#dispatcher.isFull(nowMs);
   }
 
   get pace(): PaceMonitor {

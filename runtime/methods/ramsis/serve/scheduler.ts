@@ -126,7 +126,7 @@ export class Scheduler {
 
   /** Whether a query that arrives now would be dropped, whatever it asks. */
   get isFull(): boolean {
-    return this.#dispatcher.isFull;
+    return this.#dispatcher.isFull(this.#now());
   }
 
   /**

@@ -33,7 +33,7 @@ const PLENTY: Means = {
   memory: { left: 64 * 1024 * MIB, of: "free memory" },
   threads: { left: 32_768, of: "kernel.pid_max" },
   files: { left: 20_000, of: "RLIMIT_NOFILE", most: 20_000 },
-  cores: 8,
+  processors: { count: 8, numbers: null, quota: Number.POSITIVE_INFINITY, quotaOf: "" },
 };
 
 /** A limit of which 20 descriptors are open while 100 are left. */
@@ -50,7 +50,7 @@ describe("the means of a machine", () => {
         of: "RLIMIT_NOFILE",
         most: Number.POSITIVE_INFINITY,
       },
-      cores: 2,
+      processors: { count: 2, numbers: null, quota: Number.POSITIVE_INFINITY, quotaOf: "" },
     });
   });
 
@@ -91,8 +91,8 @@ describe("the means of a machine", () => {
   });
 
   test("of this machine are some", () => {
-    const { memory, threads, files, cores } = meansOf();
-    for (const some of [memory.left, threads.left, files.left, cores]) {
+    const { memory, threads, files, processors } = meansOf();
+    for (const some of [memory.left, threads.left, files.left, processors.count]) {
       expect(some).toBeGreaterThan(0);
     }
   });

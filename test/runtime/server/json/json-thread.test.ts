@@ -133,9 +133,25 @@ test("refuses what would wait behind too many, to be tried again", async () => {
   await Promise.all(refusals);
 });
 
-test("goes when there was nothing to do for a while, and comes again", async () => {
-  const thread = started({ idleMs: 0 });
-  await thread.read(MODEL, rightBody(), undefined);
-  while (thread.isRunning) await new Promise((resolve) => setTimeout(resolve, 1));
-  expect((await thread.read(MODEL, rightBody(), undefined)).rows).toBe(1);
+const COUNTS_JOBS = `
+  import { parentPort } from "node:worker_threads";
+  let jobs = 0;
+  parentPort.on("message", ({ kind }) => {
+    jobs++;
+    if (kind === "write") parentPort.postMessage({ kind: "written", text: null });
+    else parentPort.postMessage({ kind: jobs > 6 ? "refused" : "read", message: "job " + jobs });
+  });
+`;
+
+test("is warm after three jobs of each kind, and stays: a request starts no thread", async () => {
+  const thread = started({}, programOf(COUNTS_JOBS));
+  await thread.warm();
+  expect(thread.isRunning).toBe(true);
+  await expect(thread.read(MODEL, rightBody(), undefined)).rejects.toThrow("job 7");
+  await expect(thread.read(MODEL, rightBody(), undefined)).rejects.toThrow("job 8");
+});
+
+test("warms its own program without a failure", async () => {
+  const thread = started();
+  await expect(thread.warm()).resolves.toBeUndefined();
 });
