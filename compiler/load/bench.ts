@@ -10,6 +10,7 @@ import {
   parseDurationMs,
   parseSeed,
   parseTimeMs,
+  spreadOf,
 } from "./load-arguments.ts";
 import type { LoadOutcome } from "./load-tally.ts";
 import {
@@ -50,13 +51,15 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const arrivals = parseArrivals(options.arrivals);
+  const seed = parseSeed(options.seed);
+  const arrivals = parseArrivals(options.arrivals, seed);
+  const [notices, spread] = spreadOf(options.arrivals, arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,
     arrivals,
     durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
+    seed,
     sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
     ...classesOf(options),
     inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
@@ -65,7 +68,11 @@ export async function benchCommand(
     timeoutMs: DEFAULT_TIMEOUT_MS,
     ...surroundings,
   });
-  return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [...notices, render(result)].join("\n"),
+    json: { ...result, ...spread },
+  };
 }
 
 function classesOf({ sloClass, slo }: BenchOptions): Pick<LoadOptions, "classes"> {
