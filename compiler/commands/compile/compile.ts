@@ -32,9 +32,9 @@ import { InputError } from "../../spec/document/input-error.ts";
 import type { Mistake } from "../../spec/document/mistakes.ts";
 import { type LoadedApplication, loadApplication } from "../../spec/load-application.ts";
 import type { Requirement } from "../../spec/schema/requirement.ts";
-import { spreadTexts } from "../../spec/trace.ts";
 import { pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
+import { specQuestions } from "./spec-questions.ts";
 
 export interface CompileCommand {
   readonly app: string;
@@ -118,20 +118,13 @@ export async function finishCompile(
     files,
     required,
     warnings: [
-      ...spreadWarnings(loaded.application),
+      ...specQuestions(loaded.application),
       ...method.warnings(bundle, loaded.application),
       ...required.warnings,
     ],
     day: method.overDay(bundle, loaded.application),
   };
   return report(out, bytes, reported, nowMs() - startMs);
-}
-
-function spreadWarnings({ arrivals, day }: LoadedApplication["application"]): string[] {
-  return spreadTexts(
-    ...(arrivals.process === "trace" ? [arrivals] : []),
-    ...(day === undefined ? [] : [day]),
-  );
 }
 
 /** Returns the requirements of the spec followed by those of the command line; empty for `none`. */

@@ -66,6 +66,7 @@ export interface LiveApplication {
 
 /** State of a promise according to sequential tests. */
 export interface LivePromise {
+  readonly promise: PromiseName;
   readonly holds: boolean;
   /** Text such as "✓ arrivals: as promised", or the start and reason of the violation. */
   readonly text: string;
