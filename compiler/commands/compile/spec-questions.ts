@@ -1,10 +1,13 @@
 /** What `compile` asks about a specification that is valid, but perhaps not as meant. */
 import { percent } from "stratagem-runtime/internal/describe/text";
-import type { Application } from "../../spec/application.ts";
+import type { Application, Variant } from "../../spec/application.ts";
 import { spreadTexts } from "../../spec/trace.ts";
 
-export function specQuestions(application: Application): string[] {
-  const { arrivals, day, tasks } = application;
+interface Asked extends Pick<Application, "arrivals" | "day"> {
+  readonly tasks: readonly { readonly variants: readonly Pick<Variant, "name" | "accuracy">[] }[];
+}
+
+export function specQuestions({ arrivals, day, tasks }: Asked): string[] {
   const recorded = arrivals.process === "trace" ? [arrivals] : [];
   return [
     ...spreadTexts(...recorded, ...(day === undefined ? [] : [day])),
@@ -16,7 +19,7 @@ export function specQuestions(application: Application): string[] {
  * Asks about accuracies that are a hundred times too small, such as 0.97825% for a ratio of
  * 0.97825: a hundred times as much is possible, and closer to the best of the application.
  */
-function accuracyQuestions(tasks: Pick<Application, "tasks">["tasks"]): string[] {
+function accuracyQuestions(tasks: Asked["tasks"]): string[] {
   const variants = tasks.flatMap((task) => task.variants);
   const best = variants.reduce((most, { accuracy }) => Math.max(most, accuracy), 0);
   const isSmall = (accuracy: number) =>
