@@ -6,6 +6,7 @@ const COLUMNS = 100;
 
 const GENERATED = [
   "compiler/onnx/onnx-pb.ts",
+  "docs/app-spec.md",
   "docs/settings.md",
   ...["health", "inference", "reflection"].map((name) => `runtime/server/grpc/pb/${name}-pb.ts`),
 ];

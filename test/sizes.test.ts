@@ -18,7 +18,7 @@ const MOST_FILES = 25;
 const MOST_ROOT_FILES = 3;
 const MOST_OPTIONS = 20;
 /** Goal: 180. */
-const ALL_OPTIONS = 179;
+const ALL_OPTIONS = 180;
 /** Files of the server outside a feature's folder that name it. Goal: 3. */
 const MOST_NAMING = 3;
 /** Goal: 45 settings of serve, beside --config and --print-config. */

@@ -30,6 +30,8 @@ export type Bound =
       readonly mistakes?: undefined;
       /** Outputs without a row per input row, by the model's own names. */
       readonly rowless?: readonly string[];
+      /** Duration of a run of a row, unoptimized and on one thread, if it was run. */
+      readonly ranMs?: number;
     }
   | { readonly model?: undefined; readonly mistakes: readonly Mistake[] };
 
@@ -90,7 +92,7 @@ export async function bindModel(
   const rowless = outputs.flatMap(({ output, shapes }) => {
     return shapes === undefined || shapes.isByRow ? [] : [output.of];
   });
-  return { model, rowless };
+  return { model, rowless, ranMs: probed.ranMs };
 }
 
 /** Returns whether its tensors need no conversion: rows first, and no other open axis. */

@@ -1,15 +1,17 @@
 /** Command `bench`: loads a running server. */
 import type { Command } from "commander";
 import type { BenchOptions } from "../load/bench.ts";
-import { withArrivals, withInputs } from "./options.ts";
+import { ARRIVALS_HELP, withDuration, withInputs } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";
 
 export function addBench(program: Command, { watched, print, nowMs }: Tools): void {
   const command = program
     .command("bench")
-    .description("send open-loop load to a running server")
-    .argument("<url>", "such as http://127.0.0.1:8000");
-  withInputs(withArrivals(command))
+    .description("send load to a running server")
+    .argument("<url>", "such as http://127.0.0.1:8000")
+    .option("--arrivals <process>", ARRIVALS_HELP)
+    .option("--concurrency <n>", "requests in flight, instead of arrivals");
+  withInputs(withDuration(command))
     .option("--slo <time>", "latency above which an answer is late, such as 50ms")
     .option(
       "--slo-class <name>",

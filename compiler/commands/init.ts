@@ -15,18 +15,18 @@ interface InitFlags {
   readonly force?: true;
 }
 
-/** Defaults of `--slo` and `--loads`. */
-const DEFAULT_SLO = "1 s";
-const DEFAULT_LOADS = [1, 2, 5];
-
 export function addInit(program: Command, { watched, print }: Tools): void {
   program
     .command("init")
     .description("write a spec that compiles, from model files")
     .argument("<models...>", "ONNX files: one, or several variants of one task")
     .option("-o, --out <file>", "output file of the spec", "app.yaml")
-    .option("--slo <time>", "latency SLO of a request", slo)
-    .option("--loads <rates>", "loads in requests per second, such as 1,10,100", loads)
+    .option("--slo <time>", "latency SLO of a request (default: 1 s, more for slow models)", slo)
+    .option(
+      "--loads <rates>",
+      "loads in requests per second (default: 1,2,5, less for slow models)",
+      loads,
+    )
     .option("--workers <n>", "number of worker processes", wholeNumber, 1)
     .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
     .option(
@@ -46,8 +46,8 @@ export function addInit(program: Command, { watched, print }: Tools): void {
         out,
         workers,
         force,
-        slo: flags.slo ?? DEFAULT_SLO,
-        loads: flags.loads ?? DEFAULT_LOADS,
+        slo: flags.slo ?? null,
+        loads: flags.loads ?? null,
         accuracies: new Map(flags.accuracy.map(parseAccuracy)),
         axes: Object.fromEntries(flags.axes.map(parseAxis)),
       };

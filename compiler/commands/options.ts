@@ -26,11 +26,15 @@ export function withRequirements(command: Command): Command {
 
 /** Adds the load options. @param more forms of arrivals of this command only. */
 export function withArrivals(command: Command, more = ""): Command {
+  return withDuration(command.requiredOption("--arrivals <process>", `${ARRIVALS_HELP}${more}`));
+}
+
+export const ARRIVALS_HELP =
+  "poisson:QPS, gamma:QPS,CV2, or trace:FILE with arrivals or rates, plain or .gz";
+
+/** Adds the options for the length and seed of a load. */
+export function withDuration(command: Command): Command {
   return command
-    .requiredOption(
-      "--arrivals <process>",
-      `poisson:QPS, gamma:QPS,CV2, or trace:FILE with arrivals or rates, plain or .gz${more}`,
-    )
     .option(
       "--duration <time>",
       "duration of the load, such as 30s or 5 min (default: 30s, or the whole trace)",

@@ -1,12 +1,22 @@
-/** Shell commands that turn a spec into a server. */
+/** Shell commands that turn a spec into a server, and send it a request. */
 import { dirname, relative, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import type { ReadModel } from "./read-model.ts";
 import type { InitSpec } from "./spec-text.ts";
-import type { SuggestedUse } from "./suggested-use.ts";
 
-/** Returns the commands to serve the spec and send one request. */
-export function nextCommands(out: string, spec: InitSpec, models: readonly ReadModel[]): string[] {
+/** Commands that follow `init`. */
+export interface NextCommands {
+  /** Profile, compile, serve and send one request. */
+  readonly steps: readonly string[];
+  /** The same request from Python. */
+  readonly python: readonly string[];
+}
+
+export function nextCommands(
+  out: string,
+  spec: InitSpec,
+  models: readonly ReadModel[],
+): NextCommands {
   const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
   const profile = resolve(dirname(out), spec.profile);
   const shown = relative(process.cwd(), profile) || spec.profile;
@@ -16,12 +26,16 @@ export function nextCommands(out: string, spec: InitSpec, models: readonly ReadM
   const isOne = folders.length === 1;
   const gather = isOne ? "" : `mkdir -p ${own} && cp ${paths} ${own} && `;
   const folder = isOne ? quoted(dirname(models[0]?.path ?? ".")) : own;
-  return [
-    `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
-    `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
-    `${gather}npx stratagem serve --policy ${quoted(bundle)} --models ${folder}`,
-    requestCommand(spec, models[0]?.model, models[0]?.use),
-  ];
+  const sample = sampleOf(spec, models[0]);
+  return {
+    steps: [
+      `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
+      `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
+      `${gather}npx stratagem serve --policy ${quoted(bundle)} --models ${folder}`,
+      curlOf(sample),
+    ],
+    python: [requestsOf(sample), tritonclientOf(sample)],
+  };
 }
 
 const DATATYPES: Readonly<Record<string, string>> = {
@@ -31,25 +45,101 @@ const DATATYPES: Readonly<Record<string, string>> = {
   string: "BYTES",
 };
 
-function requestCommand(
-  { application }: InitSpec,
-  model: ModelFile | undefined,
-  use: SuggestedUse | undefined,
+const HOST = "127.0.0.1:8000";
+
+/** A request of one row that the model can answer. */
+interface Sample {
+  readonly application: string;
+  readonly inputs: readonly {
+    readonly name: string;
+    readonly dtype: string;
+    readonly datatype: string;
+    readonly shape: readonly number[];
+    /** Value of every element. */
+    readonly value: string;
+  }[];
+  /** Whether the model has a state, so that the request begins a sequence. */
+  readonly isSequence: boolean;
+}
+
+function sampleOf({ application }: InitSpec, read: ReadModel | undefined): Sample {
+  const model = read?.model;
+  const state = Object.values(read?.use.state ?? {});
+  const sent = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
+  const inputs = sent.map(({ name, dtype, shape }, index) => ({
+    name,
+    dtype,
+    datatype: DATATYPES[dtype] ?? dtype.toUpperCase(),
+    shape: [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))],
+    // A mask of zeros hides the whole input.
+    value: dtype === "string" ? '"0"' : /mask/i.test(name) ? "1" : "0",
+  }));
+  return { application, inputs, isSequence: state.length > 0 };
+}
+
+function urlOf({ application }: Sample): string {
+  return `http://${HOST}/v2/models/${encodeURIComponent(application)}/infer`;
+}
+
+/** @param dataOf data in a language, of a value and how often it is there. */
+function tensorsText(
+  { inputs }: Sample,
+  keyOf: (key: string) => string,
+  dataOf: (value: string, count: number) => string,
 ): string {
-  const state = Object.values(use?.state ?? {});
-  const inputs = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
-  const tensors = inputs.map(({ name, dtype, shape }, index) => {
-    const sizes = [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))];
-    const count = sizes.reduce((product, size) => product * size, 1);
-    const datatype = DATATYPES[dtype] ?? dtype.toUpperCase();
-    const zero = datatype === "BYTES" ? '"0"' : "0";
-    const info = `name: ${JSON.stringify(name)}, datatype: "${datatype}"`;
-    return `{${info}, shape: [${sizes.join(", ")}], data: Array(${count}).fill(${zero})}`;
+  const tensors = inputs.map(({ name, datatype, shape, value }) => {
+    const count = shape.reduce((product, size) => product * size, 1);
+    const entries = [
+      ["name", JSON.stringify(name)],
+      ["datatype", `"${datatype}"`],
+      ["shape", `[${shape.join(", ")}]`],
+      ["data", dataOf(value, count)],
+    ];
+    return `{${entries.map(([key = "", text]) => `${keyOf(key)}: ${text}`).join(", ")}}`;
   });
-  const sequence = state.length === 0 ? "" : ", parameters: {sequence_id: 1, sequence_start: true}";
-  const script = `JSON.stringify({inputs: [${tensors.join(", ")}]${sequence}})`;
-  const url = `http://127.0.0.1:8000/v2/models/${encodeURIComponent(application)}/infer`;
-  return `node -p ${quoted(script)} | curl -s ${url} -d @-`;
+  return `[${tensors.join(", ")}]`;
+}
+
+function curlOf(sample: Sample): string {
+  const sequence = sample.isSequence ? ", parameters: {sequence_id: 1, sequence_start: true}" : "";
+  const data = (value: string, count: number) => `Array(${count}).fill(${value})`;
+  const tensors = tensorsText(sample, (key) => key, data);
+  const script = `JSON.stringify({inputs: ${tensors}${sequence}})`;
+  return `node -p ${quoted(script)} | curl -s ${urlOf(sample)} -d @-`;
+}
+
+function requestsOf(sample: Sample): string {
+  const sequence = sample.isSequence
+    ? ', "parameters": {"sequence_id": 1, "sequence_start": True}'
+    : "";
+  const key = (name: string) => `"${name}"`;
+  const tensors = tensorsText(sample, key, (value, count) => `[${value}] * ${count}`);
+  const body = `{"inputs": ${tensors}${sequence}}`;
+  const script = `import requests; print(requests.post("${urlOf(sample)}", json=${body}).json())`;
+  return `python3 -c ${quoted(script)}`;
+}
+
+const NUMPY_DTYPES: Readonly<Record<string, string>> = { string: "object" };
+
+function tritonclientOf(sample: Sample): string {
+  const names = sample.inputs.map((_, index) => `i${index}`);
+  const inputs = sample.inputs.flatMap(({ name, dtype, datatype, shape, value }, index) => {
+    const sizes = `[${shape.join(", ")}]`;
+    const array = `numpy.full(${sizes}, ${value}, "${NUMPY_DTYPES[dtype] ?? dtype}")`;
+    return [
+      `i${index} = http.InferInput(${JSON.stringify(name)}, ${sizes}, "${datatype}")`,
+      `i${index}.set_data_from_numpy(${array})`,
+    ];
+  });
+  const sequence = sample.isSequence ? ", sequence_id=1, sequence_start=True" : "";
+  const asked = `infer(${JSON.stringify(sample.application)}, [${names.join(", ")}]${sequence})`;
+  const script = [
+    "import numpy",
+    "from tritonclient import http",
+    ...inputs,
+    `print(http.InferenceServerClient("${HOST}").${asked}.get_response())`,
+  ].join("; ");
+  return `python3 -c ${quoted(script)}`;
 }
 
 function sizeIn(model: ModelFile | undefined, input: number, axis: number, size: number): number {

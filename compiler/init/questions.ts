@@ -2,13 +2,9 @@
 import { createInterface } from "node:readline/promises";
 import { InterruptedError } from "../base/errors.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
+import type { Targets } from "./default-targets.ts";
 
 export type Ask = (question: string) => Promise<string>;
-
-interface Answers {
-  readonly slo: string;
-  readonly loads: readonly number[];
-}
 
 /** Repeats a question until the answer is valid. */
 async function askedFor<T>(
@@ -25,7 +21,7 @@ async function askedFor<T>(
   }
 }
 
-export async function askedTargets(ask: Ask, { slo, loads }: Answers): Promise<Answers> {
+export async function askedTargets(ask: Ask, { slo, loads }: Targets): Promise<Targets> {
   return {
     slo: await askedFor(ask, "Latency SLO of a request?", slo, readSlo, SLO_EXPECTED),
     loads: await askedFor(

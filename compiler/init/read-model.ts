@@ -18,6 +18,8 @@ export interface ReadModel {
   readonly use: SuggestedUse;
   /** Model as bound by `use`. */
   readonly model: ModelFile;
+  /** Duration of a run of a row, unoptimized and on one thread. */
+  readonly ranMs: number;
 }
 
 /**
@@ -55,12 +57,12 @@ export async function readModel(
       throw new InputError("INPUT_INVALID_VALUE", `${path}: ${bound.mistakes[0]?.message}`);
     };
     let use = await suggestedUse(path, described, stated, reader);
-    let { model, rowless = [] } = await bind(use);
+    let { model, rowless = [], ranMs = 0 } = await bind(use);
     if (rowless.length > 0) {
       use = withoutRowless(use, described, rowless);
-      ({ model } = await bind(use));
+      ({ model, ranMs = 0 } = await bind(use));
     }
-    return { path, bytes, described, use, model };
+    return { path, bytes, described, use, model, ranMs };
   } catch (error) {
     return refuse(error);
   }

@@ -10,6 +10,7 @@ import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
 import { axisKeys, axisPlace, describedTensors } from "./axis-places.ts";
+import { defaultTargets, type Targets } from "./default-targets.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
@@ -20,8 +21,9 @@ export interface InitOptions {
   /** Paths of the models, at least one. */
   readonly models: readonly string[];
   readonly out: string;
-  readonly slo: string;
-  readonly loads: readonly number[];
+  /** Null for a default that the models can keep. */
+  readonly slo: string | null;
+  readonly loads: readonly number[] | null;
   readonly workers: number;
   /** Keys are variant names. */
   readonly accuracies: ReadonlyMap<string, number>;
@@ -53,16 +55,19 @@ export async function initCommand(
   for (const path of models) read.push(await readModel(path, options.axes, reader));
   refuseSameFiles(read);
   refuseUnknownAxes(options.axes, read);
-  const spec = specOf(read, ask === null ? options : await asked(options, read, ask));
+  const targets = defaultTargets(read, options);
+  const spec = specOf(read, await asked({ ...options, ...targets }, read, ask));
   const text = specText(spec);
   await writeAtomically(out, Buffer.from(text));
-  const next = nextCommands(out, spec, read);
+  const { steps, python } = nextCommands(out, spec, read);
   return {
     exitCode: EXIT_CODES.ok,
     text: [
       `${out}: ${countOf(read.length)} of the task ${spec.application}`,
       "Next steps, the last one in another terminal:",
-      ...next,
+      ...steps,
+      "From Python, with requests or tritonclient:",
+      ...python,
     ].join("\n"),
     json: {
       spec: out,
@@ -70,17 +75,21 @@ export async function initCommand(
       variants: spec.variants.map(({ name, file, accuracy, isGuess, use, renamed }) => {
         return { name, model: file, accuracy, accuracyIsGuess: isGuess, ...use, ...renamed };
       }),
-      next,
+      next: steps,
+      python,
     },
   };
 }
 
+type WholeOptions = InitOptions & Targets;
+
 /** Completes the options with answers of the user. */
 async function asked(
-  options: InitOptions,
+  options: WholeOptions,
   models: readonly ReadModel[],
-  ask: Ask,
-): Promise<InitOptions> {
+  ask: Ask | null,
+): Promise<WholeOptions> {
+  if (ask === null) return options;
   const accuracies = new Map(options.accuracies);
   const targets = await askedTargets(ask, options);
   for (const name of namesOf(models)) {
@@ -123,7 +132,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
 }
 
-function specOf(models: readonly ReadModel[], options: InitOptions): InitSpec {
+function specOf(models: readonly ReadModel[], options: WholeOptions): InitSpec {
   const { out, slo, loads, workers, accuracies } = options;
   const [first] = models;
   if (first === undefined) throw new RangeError("expected a model");
@@ -169,9 +178,8 @@ function differentTasks(first: ReadModel, other: ReadModel): InputError {
     return `${path} takes ${tensorsText(model.inputs)} and returns ${tensorsText(model.outputs)}`;
   };
   const expected = "expected variants of one task, with the same inputs and outputs";
-  const message =
-    `${expected}: ${tensorsOf(first)}; ${tensorsOf(other)}. Write a spec for ` + `each with -o`;
-  return new InputError("INPUT_CONFLICT", message);
+  const found = `${tensorsOf(first)}; ${tensorsOf(other)}`;
+  return new InputError("INPUT_CONFLICT", `${expected}: ${found}. Write a spec for each with -o`);
 }
 
 /** Returns variant names from file names, without invalid characters; duplicates are numbered. */

@@ -1,4 +1,4 @@
-/** Implements `stratagem bench URL`: sends open-loop load to a running server. */
+/** Implements `stratagem bench URL`: sends load to a running server. */
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
@@ -23,7 +23,9 @@ import {
 
 export interface BenchOptions {
   readonly url: string;
-  readonly arrivals: string;
+  readonly arrivals?: string;
+  /** Queries in flight, instead of arrivals. */
+  readonly concurrency?: string;
   readonly duration?: string;
   readonly slo?: string;
   /** Class of all queries, or `all` to draw one for each by the stated shares. */
@@ -52,8 +54,8 @@ export async function benchCommand(
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
   const seed = parseSeed(options.seed);
-  const arrivals = parseArrivals(options.arrivals, seed);
-  const [notices, spread] = spreadOf(options.arrivals, arrivals);
+  const arrivals = arrivalsOf(options, seed);
+  const [notices, spread] = spreadOf(options.arrivals ?? "", arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,
@@ -75,6 +77,22 @@ export async function benchCommand(
   };
 }
 
+/** @throws RuntimeError without one of the two, or with both */
+function arrivalsOf(
+  { arrivals, concurrency }: BenchOptions,
+  seed: number,
+): LoadOptions["arrivals"] {
+  if (arrivals !== undefined && concurrency === undefined) return parseArrivals(arrivals, seed);
+  if (arrivals !== undefined || concurrency === undefined) {
+    const found = arrivals === undefined ? "neither" : "both";
+    throw new RuntimeError("RUNTIME_USAGE", `expected --arrivals or --concurrency, got ${found}`);
+  }
+  const count = parseCount("--concurrency", concurrency);
+  if (count >= 1 && count <= DEFAULT_MAX_OUTSTANDING) return { kind: "closed", concurrency: count };
+  const expected = `expected --concurrency 1 to ${DEFAULT_MAX_OUTSTANDING}`;
+  throw new RuntimeError("RUNTIME_USAGE", `${expected}, got ${count}`);
+}
+
 function classesOf({ sloClass, slo }: BenchOptions): Pick<LoadOptions, "classes"> {
   if (sloClass === undefined) return {};
   if (sloClass !== "all") return { classes: { kind: "one", name: sloClass } };
@@ -87,6 +105,7 @@ function render(result: LoadResult): string {
   const byClass = Object.entries(result.byClass ?? {});
   const none = byClass.length === 0 ? "no SLO" : "the SLO of each class";
   const slo = result.sloMs === null ? none : `SLO ${result.sloMs} ms`;
+  const answered = result.satisfied + result.late;
   const totals = [
     ["", "measured"],
     ["violations", percent(result.violationRate)],
@@ -103,6 +122,7 @@ function render(result: LoadResult): string {
   return [
     `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ` +
       `${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
+    `${(answered / (result.wallMs / 1000)).toPrecision(4)} answers/s`,
     latency === null
       ? "no query was answered"
       : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +

@@ -3,6 +3,7 @@ import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
 import { readTrace, spreadPart, spreadTexts } from "../spec/trace.ts";
+import type { ClosedLoop } from "./run-load.ts";
 
 const DEFAULT_DURATION_MS = 30_000;
 
@@ -28,7 +29,7 @@ export function parseArrivals(text: string, seed: number): ArrivalProcess {
 }
 
 /** Says how a trace of `--arrivals` was spread, if it was: as text and as data. */
-export function spreadOf(text: string, arrivals: ArrivalProcess): [string[], object] {
+export function spreadOf(text: string, arrivals: ArrivalProcess | ClosedLoop): [string[], object] {
   if (arrivals.kind !== "trace") return [[], {}];
   const { trace } = arrivals;
   const file = text.slice(text.indexOf(":") + 1);
@@ -36,7 +37,10 @@ export function spreadOf(text: string, arrivals: ArrivalProcess): [string[], obj
 }
 
 /** Returns the duration of the load; by default that of the whole trace. @throws RuntimeError */
-export function parseDurationMs(text: string | undefined, arrivals: ArrivalProcess): number {
+export function parseDurationMs(
+  text: string | undefined,
+  arrivals: ArrivalProcess | ClosedLoop,
+): number {
   if (text !== undefined) return parseTimeMs("--duration", text);
   if (arrivals.kind !== "trace") return DEFAULT_DURATION_MS;
   const { trace } = arrivals;

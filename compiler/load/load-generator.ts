@@ -1,4 +1,7 @@
-/** Sends requests at their scheduled times, regardless of answers, and counts the results. */
+/**
+ * Sends requests at their scheduled times, regardless of answers, or each when another is answered,
+ * and counts the results.
+ */
 import { ArrivalFeed } from "../simulate/arrival-feed.ts";
 import type { ArrivalSource } from "../simulate/arrivals.ts";
 import { ReplyError } from "./infer-codec.ts";
@@ -114,6 +117,21 @@ export class LoadGenerator {
     await this.#run({ feed, startMs, durationMs, isCounted: true });
   }
 
+  /** Keeps so many requests in flight, and waits for the last reply. */
+  async runClosed(width: number, startMs: number, durationMs: number): Promise<void> {
+    const { signal, onProgress } = this.#options;
+    const sendOn = async (): Promise<void> => {
+      for (;;) {
+        const elapsedMs = this.#options.nowMs() - startMs;
+        signal.throwIfAborted();
+        if (elapsedMs >= durationMs) return;
+        onProgress(Math.floor(elapsedMs / 1000), Math.ceil(durationMs / 1000));
+        await this.#dispatch(startMs, elapsedMs);
+      }
+    };
+    await Promise.all(Array.from({ length: width }, sendOn));
+  }
+
   async #run(phase: Phase): Promise<void> {
     const { signal } = this.#options;
     const done = new Promise<void>((resolve, reject) => {
@@ -159,17 +177,22 @@ export class LoadGenerator {
     for (let burst = 0; burst < MAX_BURST && feed.nextMs <= nowMs; burst++) {
       const scheduledMs = feed.nextMs;
       feed.advance();
-      if (isCounted) this.#dispatch(phase, scheduledMs);
-      else this.#send(this.#workload.request(this.#sent++, false)).catch(() => {});
+      if (isCounted) {
+        this.#dispatch(phase.startMs, scheduledMs)
+          .then(() => this.#finishIfIdle(phase))
+          .catch((error: unknown) => this.#fail(error));
+      } else this.#send(this.#workload.request(this.#sent++, false)).catch(() => {});
     }
     if (!isCounted) return;
     const doneSeconds = Math.floor(Math.min(nowMs, durationMs) / 1000);
     this.#options.onProgress(doneSeconds, Math.ceil(durationMs / 1000));
   }
 
-  #dispatch(phase: Phase, scheduledMs: number): void {
+  /** Kept once the request is counted. */
+  async #dispatch(startMs: number, scheduledMs: number): Promise<void> {
     const outgoing = this.#workload.request(this.#sent++, true);
-    const sentMs = this.#elapsedMs(phase);
+    const elapsedMs = () => this.#options.nowMs() - startMs;
+    const sentMs = elapsedMs();
     for (const tally of this.#talliesOf(outgoing)) tally.countSent(sentMs - scheduledMs);
     const when = { scheduledMs, sentMs };
     if (this.#outstanding >= this.#options.maxOutstanding) {
@@ -177,13 +200,9 @@ export class LoadGenerator {
       return;
     }
     this.#outstanding++;
-    this.#exchange(outgoing)
-      .then((result) => {
-        this.#settle(outgoing, { ...when, endMs: this.#elapsedMs(phase), ...result });
-        this.#outstanding--;
-        this.#finishIfIdle(phase);
-      })
-      .catch((error: unknown) => this.#fail(error));
+    const result = await this.#exchange(outgoing);
+    this.#settle(outgoing, { ...when, endMs: elapsedMs(), ...result });
+    this.#outstanding--;
   }
 
   async #exchange(outgoing: Outgoing): Promise<Pick<Settled, "answer" | "error">> {

@@ -1,4 +1,7 @@
-/** Runs open-loop load: query i is sent at its scheduled arrival, regardless of the others. */
+/**
+ * Runs load: query i is sent at its scheduled arrival, regardless of the others, or a number of
+ * queries is kept in flight.
+ */
 import { availableParallelism } from "node:os";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
@@ -9,12 +12,18 @@ import { readProcessorTicks, sharesBetween } from "./processor-time.ts";
 import { openRowWorkload, type RowOptions } from "./row-workload.ts";
 import type { Workload } from "./workload.ts";
 
+/** Queries in flight, each sent when another is answered. */
+export interface ClosedLoop {
+  readonly kind: "closed";
+  readonly concurrency: number;
+}
+
 export interface LoadOptions extends GeneratorOptions, RowOptions {
   /** URL of the server, such as http://127.0.0.1:8000. */
   readonly url: string;
   /** Replaces rows; `model`, `classes` and `inputs` are then ignored. */
   readonly workload?: (client: InferenceClient) => Promise<Workload>;
-  readonly arrivals: ArrivalProcess;
+  readonly arrivals: ArrivalProcess | ClosedLoop;
   /** Queries arrive before this time. */
   readonly durationMs: number;
   /** Uncounted queries before the load, which open connections and let both sides compile code. */
@@ -72,16 +81,19 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     const generator = new LoadGenerator(options, client, workload);
     const { warmUpQueries, warmUpLimitMs = Number.POSITIVE_INFINITY, leadInMs = 0 } = options;
     await generator.warmUp(warmUpQueries, warmUpLimitMs);
-    const before = arrivalSource(arrivals, new Rng((seed + 1) % 2 ** 32, ARRIVAL_STREAM));
-    const nowMs = options.nowMs();
-    const startMs = leadInMs === 0 ? nowMs : await generator.leadIn(before, nowMs, leadInMs);
+    let startMs = options.nowMs();
+    const isClosed = arrivals.kind === "closed";
+    if (!isClosed && leadInMs > 0) {
+      const before = arrivalSource(arrivals, new Rng((seed + 1) % 2 ** 32, ARRIVAL_STREAM));
+      startMs = await generator.leadIn(before, startMs, leadInMs);
+    }
     options.onStart?.(startMs);
     const shares = watchShares();
-    await generator.run(
-      arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM)),
-      startMs,
-      durationMs,
-    );
+    if (isClosed) await generator.runClosed(arrivals.concurrency, startMs, durationMs);
+    else {
+      const source = arrivalSource(arrivals, new Rng(seed, ARRIVAL_STREAM));
+      await generator.run(source, startMs, durationMs);
+    }
     const wallMs = options.nowMs() - startMs;
     const outcome = { ...generator.tally.outcome(), ...generator.byClass() };
     const processors = shares(wallMs);

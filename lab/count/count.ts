@@ -23,7 +23,7 @@ const MODELS = "models/image-classification";
 const CLI = "compiler/dist/cli.js";
 const RUNTIME_CLI = "runtime/dist/cli.js";
 /** Reference pages, made from tables in the code. */
-const GENERATED_PAGES = ["bundle-format", "metrics", "settings", "errors"];
+const GENERATED_PAGES = ["app-spec", "bundle-format", "metrics", "settings", "errors"];
 
 type Row = readonly [what: string, now: string, goal: string];
 

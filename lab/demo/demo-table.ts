@@ -37,8 +37,8 @@ export function demoText(document: TruthDocument, singles: readonly (readonly Si
     "",
     wrapped(promiseText(document)),
     wrapped(singlesText(document, singles)),
-    ...points.flatMap(({ loadQps, holds, cause }) =>
-      holds || cause === null ? [] : [wrapped(`${loadQps} requests/s: ${cause}`)],
+    ...points.flatMap(({ loadQps, verdict, cause }) =>
+      verdict !== "broken" || cause === null ? [] : [wrapped(`${loadQps} requests/s: ${cause}`)],
     ),
   ].join("\n");
 }

@@ -60,7 +60,7 @@ export const LIMITS = {
   maxInFlight: setting(
     bytes(),
     maxBytesInFlight,
-    "bytes of bodies, messages and tensors of all unanswered requests; half for a token, a quarter for a connection",
+    "bytes of all unanswered requests; half for a token, a quarter for a connection",
   ),
   maxRows: setting(
     count({ least: 1, most: 2 ** 20 }),

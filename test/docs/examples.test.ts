@@ -105,7 +105,7 @@ test("README's commands for one's own model, and the request that init tells, an
   const [init = "", ...next] = own === undefined ? [] : commandLines(own);
   const { status, stdout } = await stratagemHereIn(home, ...init.split(" ").slice(2));
   expect(status).toBe(0);
-  const [profile, compile, serve, request = ""] = stdout.trim().split("\n").slice(-4);
+  const [profile, compile, serve, request = ""] = stdout.split("\n").slice(2);
   expect(next).toEqual([profile, compile, serve]);
   writeFileSync(join(home, "app-profile.json"), JSON.stringify(MEASURED));
   const compiled = await stratagemHereIn(home, ...(compile ?? "").split(" ").slice(2));

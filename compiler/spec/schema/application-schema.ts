@@ -81,7 +81,7 @@ const slo = mapping({
 }).meta({ anyOf: [{ required: ["latency"] }, { required: ["classes"] }] });
 
 const arrivals = tagged("process", [
-  mapping({ process: z.literal("poisson") }),
+  mapping({ process: z.literal("poisson").describe("Process of the arrivals") }),
   mapping({
     process: z.literal("gamma"),
     cv2: positiveNumber(MIN_VARIATION, MAX_VARIATION).describe(
@@ -99,8 +99,8 @@ const loads = z
     [
       list(rate(), "a list of rates", MAX_LOADS),
       mapping({
-        from: rate(),
-        to: rate(),
+        from: rate().describe("Lowest level"),
+        to: rate().describe("Highest level"),
         step: rate().optional().describe("Distance of the levels; the end is included"),
         maxAccuracyStep: positiveRatio()
           .optional()
@@ -118,8 +118,10 @@ const day = text("a file name")
   .describe("File of arrivals or rates of a day whose cost compile reports, relative to the spec");
 
 const pool = mapping({
-  name: name(),
-  hardware: name().optional(),
+  name: name().describe("Name of the pool"),
+  hardware: name()
+    .optional()
+    .describe("Hardware of its workers, as the profiles name it; that of any profile if left out"),
   device: device()
     .optional()
     .describe("Device that runs its models, such as webgpu or cuda:0,1; CPUs when left out"),
@@ -137,7 +139,7 @@ const cluster = mapping({
   workers: workers()
     .optional()
     .describe('Workers of a single pool named "default", or their URLs, instead of pools'),
-  pools: list(pool, "a list of pools", MAX_POOLS).optional(),
+  pools: list(pool, "a list of pools", MAX_POOLS).optional().describe("Pools of equal workers"),
   communicationLatency: z
     .union([z.literal("auto"), delay(MAX_HOP_MS)], {
       error: () => "auto, or a time of at least 0 with its unit such as 1 ms",
@@ -147,7 +149,7 @@ const cluster = mapping({
 });
 
 const variant = mapping({
-  name: name(),
+  name: name().describe("Name of the variant, unique in its task"),
   accuracy: ratio().optional().describe("Accuracy, 0 to 1; may be left out if the profile has it"),
   profile: z
     .union(
@@ -202,14 +204,16 @@ const variant = mapping({
 });
 
 const task = mapping({
-  name: name(),
+  name: name().describe("Name of the task"),
   passThrough: flag()
     .default(false)
     .describe("True for a task that costs nothing and only fans out; has no variants"),
-  variants: list(variant, "a list of variants", MAX_VARIANTS).default([]),
+  variants: list(variant, "a list of variants", MAX_VARIANTS)
+    .default([])
+    .describe("Models that can do the task, in any order"),
   to: list(
     mapping({
-      task: name(),
+      task: name().describe("Name of the next task"),
       share: ratio().prefault(1).describe("Share of the queries that take this edge"),
       inputs: record(name(), name(), "a mapping from inputs to outputs")
         .optional()
@@ -248,7 +252,9 @@ const task = mapping({
 
 /** Application spec as users write it; parsing converts units and fills in every default. */
 export const applicationSchema = mapping({
-  version: z.literal(1, { error: () => "1, the only version of the format" }),
+  version: z
+    .literal(1, { error: () => "1, the only version of the format" })
+    .describe("Version of the format"),
   application: name().describe("Name of the application"),
   slo,
   workload: mapping({ arrivals, loads, day }),

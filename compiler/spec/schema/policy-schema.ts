@@ -43,7 +43,7 @@ const ramsis = mapping({
     .describe("Reward of a decision: once per query of its batch, or once per decision"),
   discretization: tagged("kind", [
     mapping({
-      kind: z.literal("fixed"),
+      kind: z.literal("fixed").describe("Equal steps, or steps of the variants' times"),
       steps: count(10_000).default(100).describe("Equal steps from 0 to the SLO"),
     }),
     mapping({ kind: z.literal("model-based") }),
@@ -103,7 +103,7 @@ const loki = mapping({
             text("variant names joined by |"),
             ratio(),
             "a mapping from paths such as a|b to accuracies",
-          ),
+          ).describe("Accuracy of each path, whose key is its variants joined by |"),
         }),
       ],
       { error: () => `"product", an expression over task names, or a mapping with the key table` },

@@ -36,6 +36,8 @@ export interface ProbedTensor {
    * of dimensions is unknown.
    */
   readonly inferredShape: readonly number[];
+  /** Duration of the run, unoptimized and on one thread. */
+  readonly ranMs: number;
 }
 
 /** Dense tensors of the wanted element types among the outputs of a run, by name. */
@@ -105,12 +107,14 @@ async function tensorsOf(
   }
   try {
     const names = wanted.map(({ name }) => name);
+    const startMs = performance.now();
     const fetched = await session.run(feeds, names, { logSeverityLevel: 4 });
+    const ranMs = performance.now() - startMs;
     const probed = new Map<string, ProbedTensor>();
     for (const { name, inferredShape } of wanted) {
       const tensor = fetched[name];
       assert(tensor !== undefined, "every requested output was fetched");
-      probed.set(name, { dtype: tensor.type, shape: tensor.dims, inferredShape });
+      probed.set(name, { dtype: tensor.type, shape: tensor.dims, inferredShape, ranMs });
     }
     return probed;
   } catch (error) {

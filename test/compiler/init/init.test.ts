@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
+import { defaultTargets } from "../../../compiler/init/default-targets.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
 import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
 import { readDocument } from "../../../compiler/spec/document/document.ts";
@@ -47,6 +48,39 @@ test("one plain model is one variant, with a place for what only the user knows"
   expect(spec.tasks[0]?.variants[0]?.axes).toBeUndefined();
   expect(readFileSync(out, "utf8")).toMatch(/accuracy: 90% {4}# a placeholder/);
   expect(text).toMatch(/profile .*\n.*compile .*\n.*serve .*\n.*curl/);
+});
+
+test.each([
+  [0.3, 1, "1 s", [1, 2, 5]],
+  [150, 1, "1 s", [0.6, 1.2, 3]],
+  [3800, 1, "20 s", [0.02, 0.04, 0.1]],
+  [3800, 8, "20 s", [0.2, 0.4, 1]],
+  [Number.NaN, 1, "1 s", [1, 2, 5]],
+])("the SLO and loads of a model that takes %f ms on %i workers", (ranMs, workers, slo, loads) => {
+  const models = [{ ranMs: 0.1 }, { ranMs }];
+  expect(defaultTargets(models, { slo: null, loads: null, workers })).toEqual({ slo, loads });
+  const stated = { slo: "5 ms", loads: [100], workers };
+  expect(defaultTargets(models, stated)).toEqual({ slo: "5 ms", loads: [100] });
+});
+
+test("the sample request has ones where a mask is", async () => {
+  const inputs = ["input_ids", "attention_mask"].map((name) => {
+    return { name, type: "int64" as const, shape: ["batch", 4] };
+  });
+  const model = onnxModel({
+    nodes: [{ op: "Add", inputs: ["input_ids", "attention_mask"], output: "sum" }],
+    inputs,
+    outputs: [{ name: "sum", type: "int64", shape: ["batch", 4] }],
+  });
+  const { text } = await made([fileOf("tokens.onnx", model)]);
+  const [requests = "", triton = ""] = text.split("\n").slice(-2);
+  expect(text).toContain(
+    '"attention_mask", datatype: "INT64", shape: [1, 4], data: Array(4).fill(1)',
+  );
+  expect(requests).toContain(
+    '"attention_mask", "datatype": "INT64", "shape": [1, 4], "data": [1] * 4',
+  );
+  expect(triton).toContain('i0.set_data_from_numpy(numpy.full([1, 4], 0, "int64"))');
 });
 
 test("open axes get a size, rows are found where they are, settings are constants", async () => {
@@ -181,10 +215,7 @@ test("specs and commands hold whatever names files, tensors and axes have", asyn
   const [variant] = spec.tasks[0]?.variants ?? [];
   expect(variant).toMatchObject({ axes: { [axis]: 512 }, model: basename(path) });
   expect(readFileSync(out, "utf8")).toMatch(/axis 1 of in "put": #1 - é, samples or features\?;/);
-  const request = text
-    .split("\n")
-    .at(-1)
-    ?.replace(/ \| curl .*/, "");
+  const request = /^node -p .*(?= \| curl)/m.exec(text)?.[0];
   const printed = execFileSync("bash", ["-c", request ?? ""], { encoding: "utf8" });
   expect(JSON.parse(printed).inputs).toMatchObject([{ name: input, shape: [1, 512] }]);
 });

@@ -85,6 +85,9 @@ test.each([
 });
 
 test.each([
+  [{}, "expected --arrivals or --concurrency, got neither"],
+  [{ arrivals: "poisson:5", concurrency: "5" }, "expected --arrivals or --concurrency, got both"],
+  [{ concurrency: "0" }, "expected --concurrency 1 to 4096, got 0"],
   [{ arrivals: "5" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE, got "],
   [{ arrivals: "trace:" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE, got "],
   [{ arrivals: "gamma:5,1,2" }, "expected --arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE"],

@@ -44,6 +44,31 @@ function together(count: number): Pick<LoadOptions, "arrivals" | "durationMs"> {
   return { arrivals: { kind: "trace", trace }, durationMs: 1 };
 }
 
+test.each([1, 5])(
+  "keeps %i queries in flight, each sent when another is answered",
+  async (width) => {
+    let [inFlight, most, answered] = [0, 0, 0];
+    // A clock of answers: the load is over after a hundred of them.
+    const clock = () => answered;
+    const result = await load(
+      (response, query) => {
+        most = Math.max(most, ++inFlight);
+        setImmediate(() => {
+          inFlight--;
+          answered++;
+          echoBinary(response, query, { variant: "small", accuracy: 0.5 });
+        });
+      },
+      { arrivals: { kind: "closed", concurrency: width }, durationMs: 100, nowMs: clock },
+    );
+    expect(most).toBeLessThanOrEqual(width);
+    expect(most).toBeGreaterThan(width / 2);
+    expect(result).toMatchObject({ queries: answered, dropped: 0 });
+    expect(answered).toBeGreaterThanOrEqual(100);
+    expect(answered).toBeLessThan(100 + width);
+  },
+);
+
 function oneHot(index: number): Uint8Array {
   const row = new Float32Array(3);
   row[index % 3] = 1;
