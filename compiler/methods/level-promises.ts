@@ -14,7 +14,7 @@ export interface Sample {
   readonly queries: number;
   /** Left out if the promised rate is the counted one. */
   readonly violations?: number;
-  /** Whether only latencies are simulated, and rates computed. */
+  /** True if only latencies are simulated, and rates computed. */
   readonly hasExactRates?: true;
   /** Highest accuracy of a query; left out if accuracies are planned and not simulated. */
   readonly bestAccuracy?: number;

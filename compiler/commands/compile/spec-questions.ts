@@ -1,4 +1,4 @@
-/** What `compile` asks about a specification that is valid, but perhaps not as meant. */
+/** Questions of `compile` about a specification that is valid, but perhaps not as meant. */
 import { percent } from "stratagem-runtime/internal/describe/text";
 import type { Application, Variant } from "../../spec/application.ts";
 import { spreadTexts } from "../../spec/trace.ts";

@@ -170,7 +170,9 @@ function dayPart(bundle: ThemisBundle, { name, notes, runs }: ScaledDay, id: str
     runs[0]?.result.queries ?? 0,
     "request",
   )} in ${counted(curves[0]?.minutes.length ?? 0, "minute")}, the same for all
-scalers.${notes.map((note) => ` ${note}.`)}</p>${dayTable(bundle, runs, curves)}${figureGrid(figures)}</div>\n`;
+scalers.${notes.map(
+    (note) => ` ${note}.`,
+  )}</p>${dayTable(bundle, runs, curves)}${figureGrid(figures)}</div>\n`;
 }
 
 function curveKey(curves: readonly DayCurve[]): Markup {
