@@ -213,7 +213,7 @@ function readArrivals(
 
 /**
  * Spreads equal times of a coarse clock uniformly over its unit: left together they would be bursts
- * that nobody sent.
+ * that no client sent.
  */
 function spread(trace: Extract<Trace, { kind: "arrivals" }>, seed: number): Trace {
   const { arrivalMs } = trace;
