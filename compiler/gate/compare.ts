@@ -1,6 +1,6 @@
 /** Compares the promises of two bundles level by level, as the basis of the gate. */
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
-import type { Figures, NamedFigures } from "../methods/level-promises.ts";
+import type { NamedFigures } from "../methods/level-promises.ts";
 import {
   FIGURES,
   type Figure,
@@ -9,10 +9,12 @@ import {
 } from "../spec/schema/promise-figures.ts";
 import { levelsInScope } from "./levels-in-scope.ts";
 import { type Part, type PromisedBundle, type PromisedLevel, sloMsOf } from "./promised-bundle.ts";
+import { changeInterval, type Sampled } from "./sampling-error.ts";
 import type { Tolerance } from "./tolerance.ts";
 
 /**
- * Same and better pass; worse passes within a tolerance. `new` is not promised by the old bundle;
+ * Same, which includes changes within sampling error, and better pass; worse passes within a
+ * tolerance. `new` is not promised by the old bundle;
  * `unjudged` changed without being a promise that was kept.
  */
 export type Verdict = "same" | "better" | "allowed" | "new" | "unjudged" | "regression";
@@ -29,6 +31,8 @@ export interface Comparison {
   /** Text of the applicable tolerances. */
   readonly tolerances: readonly string[];
   readonly verdict: Verdict;
+  /** 99 % interval of after minus before, if both or one of them was simulated. */
+  readonly interval?: readonly [number, number];
 }
 
 /** Figures whose change for the worse is a regression unless it is allowed. */
@@ -122,8 +126,9 @@ function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Compa
   const feasible = feasibleRow(matched, here);
   if (before === null || after === null) return [feasible];
   const ceiling = violationCeiling(pair.before.slo);
-  const rows = (part: Part | null, a: Figures, b: Figures) => {
-    const isKept = before.feasible && (part?.kind !== "pace" || (a.violations ?? 1) <= ceiling);
+  const rows = (part: Part | null, a: Sampled, b: Sampled) => {
+    const { violations = 1 } = a.figures;
+    const isKept = before.feasible && (part?.kind !== "pace" || violations <= ceiling);
     return figureRows({ loadQps, part, isKept }, a, b, here);
   };
   const parts = (
@@ -131,13 +136,14 @@ function levelRows(pair: Pair, all: readonly Matched[], matched: Matched): Compa
     olds: readonly NamedFigures[],
     news: readonly NamedFigures[],
   ) =>
-    olds.flatMap(({ name, figures }) => {
-      const own = news.find((one) => one.name === name)?.figures ?? {};
-      return rows({ kind, name }, figures, own);
+    olds.flatMap((old) => {
+      const { name } = old;
+      const own = news.find((one) => one.name === name) ?? { figures: {} };
+      return rows({ kind, name }, old, own);
     });
   return [
     feasible,
-    ...rows(null, before.figures, after.figures),
+    ...rows(null, before, after),
     ...parts("class", before.classes, after.classes),
     ...parts("bucket", before.buckets, after.buckets),
     ...parts("pace", before.paces ?? [], after.paces ?? []),
@@ -174,17 +180,18 @@ interface RowPlace {
 
 function figureRows(
   { loadQps, part, isKept }: RowPlace,
-  before: Figures,
-  after: Figures,
+  before: Sampled,
+  after: Sampled,
   tolerances: readonly Tolerance[],
 ): Comparison[] {
-  const isPriced = before.cost !== undefined && after.cost !== undefined;
+  const isPriced = before.figures.cost !== undefined && after.figures.cost !== undefined;
   return LEVEL_NAMES.flatMap((figure) => {
-    const [a = null, b = null] = [before[figure], after[figure]];
+    const [a = null, b = null] = [before.figures[figure], after.figures[figure]];
     if (a === null && b === null) return [];
     const own = tolerances.filter((one) => isOfFigure(one, figure) && isAbout(one, part));
     const isJudged = JUDGED.includes(figure) || (MEANS.includes(figure) && !isPriced);
-    const row = { loadQps, figure, part, before: a, after: b };
+    const interval = changeInterval(figure, before, after);
+    const row = { loadQps, figure, part, before: a, after: b, ...(interval && { interval }) };
     return [judged(row, isKept ? own : [], isKept && isJudged)];
   });
 }
@@ -219,7 +226,9 @@ function judged(row: AmountRow, own: readonly Tolerance[], isJudged: boolean): C
   }
   const worse = FIGURES[figure].better === "less" ? after - before : before - after;
   const least = NO_CHANGE * Math.max(Math.abs(before), Math.abs(after));
-  if (Math.abs(worse) <= least) return { ...judgedRow, verdict: "same" };
+  const [lower, upper] = row.interval ?? [1, -1];
+  const isChance = lower <= 0 && upper >= 0;
+  if (isChance || Math.abs(worse) <= least) return { ...judgedRow, verdict: "same" };
   if (worse < 0) return { ...judgedRow, verdict: isAsked ? "better" : "unjudged" };
   if (own.some(({ room }) => isWithin(worse - least, before, room))) {
     return { ...judgedRow, verdict: "allowed" };

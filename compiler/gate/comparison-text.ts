@@ -20,6 +20,20 @@ function valueText(figure: Comparison["figure"], value: Comparison["before"]): s
   return amountText(FIGURES[figure].unit, value);
 }
 
+/**
+ * Formats `violations at 860 qps: 0.037% → 0.042%, within sampling error: 99 % interval of the
+ * change -0.020% to 0.031%`; null for other rows.
+ */
+export function chanceText(comparison: Comparison): string | null {
+  const { figure, before, after, verdict, interval } = comparison;
+  if (verdict !== "same" || interval === undefined || before === after) return null;
+  const [a, b] = [valueText(figure, before), valueText(figure, after)];
+  if (a === b) return null;
+  const [lower, upper] = interval.map((one) => valueText(figure, one));
+  const change = `99 % interval of the change ${lower} to ${upper}`;
+  return `${placeText(comparison)}: ${a} → ${b}, within sampling error: ${change}`;
+}
+
 /** Formats `accuracy of class fast at 860 qps`. */
 export function placeText({ figure, part, loadQps }: Comparison): string {
   const at = loadQps === null ? "" : ` at ${short(loadQps)} qps`;

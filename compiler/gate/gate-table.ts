@@ -4,7 +4,13 @@
  */
 import { alignColumns, counted, short } from "stratagem-runtime/internal/describe/text";
 import type { Comparison, Verdict } from "./compare.ts";
-import { changeText, judgementText, placeText, regressionLine } from "./comparison-text.ts";
+import {
+  chanceText,
+  changeText,
+  judgementText,
+  placeText,
+  regressionLine,
+} from "./comparison-text.ts";
 import type { GateOutcome } from "./gate-outcome.ts";
 import { brokenReason, judgedLines } from "./judged-text.ts";
 import type { Part, PromisedBundle } from "./promised-bundle.ts";
@@ -20,6 +26,7 @@ export function gateText(outcome: GateOutcome): string {
     "",
     alignColumns(tableOf(rows, (text, isWorse) => (isWorse ? `${text} !` : text))),
     "",
+    ...chanceLines(rows),
     ...regressionsOf(rows).map(regressionLine),
     ...judgedLines(requirements),
     summary(outcome),
@@ -34,6 +41,7 @@ export function gateMarkdown(outcome: GateOutcome): string {
     ...regressionsOf(rows).map((one) => `**${placeText(one)}**: ${judgementText(one)}`),
     ...broken.map((one) => `**${one.text}** is broken: ${brokenReason(one)}`),
     ...wholeLines(rows),
+    ...chanceLines(rows),
   ];
   return [
     `### ${escaped(summary(outcome))}`,
@@ -63,6 +71,10 @@ function summary({ rows, requirements, after }: GateOutcome): string {
 
 export function regressionsOf(rows: readonly Comparison[]): readonly Comparison[] {
   return rows.filter(({ verdict }) => verdict === "regression");
+}
+
+function chanceLines(rows: readonly Comparison[]): string[] {
+  return rows.flatMap((row) => chanceText(row) ?? []);
 }
 
 function headline({ before, after, oldPath, newPath }: GateOutcome): string {

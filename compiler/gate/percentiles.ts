@@ -109,9 +109,9 @@ function withLatencies(
   parts: readonly NamedFigures[],
   found: z.output<typeof partsSchema>,
 ): NamedFigures[] {
-  return parts.map(({ name, figures }) => {
-    const all: Figures = { ...found?.[name]?.latencyMs, ...figures };
-    return { name, figures: all };
+  return parts.map((part) => {
+    const figures: Figures = { ...found?.[part.name]?.latencyMs, ...part.figures };
+    return { ...part, figures };
   });
 }
 

@@ -39,7 +39,8 @@ export async function promisedBundle(bundle: Bundle, byteCount: number): Promise
 function withPaces(promises: LevelPromises, level: Level): PromisedLevel {
   const { headroom, byPace = [] } = pacePromisesOf(level);
   const paces = byPace.map(({ pace, violationRate: violations, accuracyPerQuery, p50, p99 }) => {
-    return { name: String(pace), figures: { violations, accuracyPerQuery, p50, p99 } };
+    const named = { name: String(pace), figures: { violations, accuracyPerQuery, p50, p99 } };
+    return { ...named, ...(promises.paceSample && { sample: promises.paceSample }) };
   });
   const figures = { ...promises.figures, ...(headroom !== undefined && { headroom }) };
   return { ...promises, figures, ...(paces.length > 0 && { paces }) };

@@ -10,6 +10,7 @@ import {
   parseDurationMs,
   parseSeed,
   parseTimeMs,
+  spreadOf,
 } from "./load-arguments.ts";
 import type { LoadOutcome } from "./load-tally.ts";
 import {
@@ -52,13 +53,15 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const arrivals = arrivalsOf(options);
+  const seed = parseSeed(options.seed);
+  const arrivals = arrivalsOf(options, seed);
+  const [notices, spread] = spreadOf(options.arrivals ?? "", arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,
     arrivals,
     durationMs: parseDurationMs(options.duration, arrivals),
-    seed: parseSeed(options.seed),
+    seed,
     sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
     ...classesOf(options),
     inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
@@ -67,12 +70,19 @@ export async function benchCommand(
     timeoutMs: DEFAULT_TIMEOUT_MS,
     ...surroundings,
   });
-  return { exitCode: EXIT_CODES.ok, text: render(result), json: result };
+  return {
+    exitCode: EXIT_CODES.ok,
+    text: [...notices, render(result)].join("\n"),
+    json: { ...result, ...spread },
+  };
 }
 
 /** @throws RuntimeError without one of the two, or with both */
-function arrivalsOf({ arrivals, concurrency }: BenchOptions): LoadOptions["arrivals"] {
-  if (arrivals !== undefined && concurrency === undefined) return parseArrivals(arrivals);
+function arrivalsOf(
+  { arrivals, concurrency }: BenchOptions,
+  seed: number,
+): LoadOptions["arrivals"] {
+  if (arrivals !== undefined && concurrency === undefined) return parseArrivals(arrivals, seed);
   if (arrivals !== undefined || concurrency === undefined) {
     const found = arrivals === undefined ? "neither" : "both";
     throw new RuntimeError("RUNTIME_USAGE", `expected --arrivals or --concurrency, got ${found}`);

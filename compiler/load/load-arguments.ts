@@ -2,17 +2,21 @@
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import { readQuantity } from "../spec/document/quantity.ts";
-import { readTrace } from "../spec/trace.ts";
+import { readTrace, spreadPart, spreadTexts } from "../spec/trace.ts";
 import type { ClosedLoop } from "./run-load.ts";
 
 const DEFAULT_DURATION_MS = 30_000;
 
-/** Reads a value of `--arrivals`. @throws RuntimeError RUNTIME_USAGE, InputError for a trace. */
-export function parseArrivals(text: string): ArrivalProcess {
+/**
+ * Reads a value of `--arrivals`.
+ * @param seed for a trace whose times are spread.
+ * @throws RuntimeError RUNTIME_USAGE, InputError for a trace.
+ */
+export function parseArrivals(text: string, seed: number): ArrivalProcess {
   const colon = text.indexOf(":");
   const [kind, value] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)];
   if (kind === "poisson") return { kind, qps: parseRate("--arrivals poisson:QPS", value) };
-  if (kind === "trace" && value !== "") return { kind, trace: readTrace(value) };
+  if (kind === "trace" && value !== "") return { kind, trace: readTrace(value, seed) };
   const [qps = "", cv2 = "", ...rest] = value.split(",");
   if (kind !== "gamma" || rest.length > 0) {
     throw usage("--arrivals poisson:QPS, gamma:QPS,CV2 or trace:FILE", `"${text}"`);
@@ -22,6 +26,14 @@ export function parseArrivals(text: string): ArrivalProcess {
     qps: parseRate("--arrivals gamma:QPS", qps),
     cv2: parsePositive("--arrivals gamma:QPS,CV2", "a number above 0 such as 4", cv2, "none", true),
   };
+}
+
+/** Says how a trace of `--arrivals` was spread, if it was: as text and as data. */
+export function spreadOf(text: string, arrivals: ArrivalProcess | ClosedLoop): [string[], object] {
+  if (arrivals.kind !== "trace") return [[], {}];
+  const { trace } = arrivals;
+  const file = text.slice(text.indexOf(":") + 1);
+  return [spreadTexts({ file, trace }), spreadPart(trace)];
 }
 
 /** Returns the duration of the load; by default that of the whole trace. @throws RuntimeError */

@@ -9,6 +9,17 @@ import type { LevelFigure } from "../spec/schema/promise-figures.ts";
  */
 export type Figures = Readonly<Partial<Record<LevelFigure, number>>>;
 
+/** Simulation that figures are from. */
+export interface Sample {
+  readonly queries: number;
+  /** Left out if the promised rate is the counted one. */
+  readonly violations?: number;
+  /** True if only latencies are simulated, and rates computed. */
+  readonly hasExactRates?: true;
+  /** Highest accuracy of a query; left out if accuracies are planned and not simulated. */
+  readonly bestAccuracy?: number;
+}
+
 export interface LevelPromises {
   readonly loadQps: number;
   readonly feasible: boolean;
@@ -16,6 +27,10 @@ export interface LevelPromises {
   readonly missed: readonly MissedLimit[];
   /** Figures of all queries. */
   readonly figures: Figures;
+  /** Left out if the figures are computed. */
+  readonly sample?: Sample;
+  /** Simulation for each pace; left out without promises by pace. */
+  readonly paceSample?: Sample;
   /** Figures of each class and bucket; empty without classes and buckets. */
   readonly classes: readonly NamedFigures[];
   readonly buckets: readonly NamedFigures[];
@@ -24,6 +39,7 @@ export interface LevelPromises {
 export interface NamedFigures {
   readonly name: string;
   readonly figures: Figures;
+  readonly sample?: Sample;
 }
 
 /**

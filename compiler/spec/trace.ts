@@ -1,6 +1,7 @@
 /** Reads recorded arrivals. */
 import { gunzipSync } from "node:zlib";
 import { MAX_QPS } from "stratagem-runtime/internal/bundle/limits";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "./document/input-error.ts";
 import { show } from "./document/mistakes.ts";
 import { decodeUtf8, MEBIBYTE, readBytes } from "./document/source.ts";
@@ -10,7 +11,12 @@ import { decodeUtf8, MEBIBYTE, readBytes } from "./document/source.ts";
  */
 export type Trace =
   /** `arrivalMs` is non-decreasing from 0. */
-  | { readonly kind: "arrivals"; readonly arrivalMs: Float64Array }
+  | {
+      readonly kind: "arrivals";
+      readonly arrivalMs: Float64Array;
+      /** Unit that the file's times were cut to; left out if they are used as they are. */
+      readonly spreadMs?: number;
+    }
   /**
    * The rate is `qps[i]` from `startMs[i]` to the next start, or to `endMs`; `startMs` is strictly
    * ascending from 0.
@@ -29,33 +35,63 @@ const MAX_LINE_LENGTH = 10_000;
 export const MAX_TRACE_ROWS = 2_000_000;
 /** Leap year, from the first row to the end. */
 const MAX_TRACE_MS = 366 * 86_400_000;
+/** Units that logs cut times to. */
+const COARSE_UNITS_MS = [60_000, 1000, 100, 10];
+const SPREAD_STREAM = 0x7370_7264;
+/** Seed for traces of specs, which compile to the same bytes each time. */
+const SPEC_SEED = 1;
+/** Share of its rise by which a column of times may fall: logs are nearly in order. */
+const UNORDERED_SHARE = 0.01;
+const TIME_HEADER = "a header arrivalMs or arrivalSeconds for times of arrivals";
 
 /**
- * Reads a trace, plain or gzipped, in one of four forms; `#` starts a comment line.
+ * Reads a trace, plain or gzipped, in one of five forms; `#` starts a comment line.
  *
  * - A header whose first column is `TIMESTAMP`: one arrival per row, a date and time such as
  *   `2023-11-16 18:17:03.97996`.
- * - A header whose first column is `arrivalMs`: one arrival per row, in ms.
+ * - A header whose first column is `arrivalMs` or `arrivalSeconds`: one arrival per row.
  * - Two columns of numbers: second, queries/s from then to the next row. The last row lasts as long
  *   as the one before it.
- * - One column of numbers: queries in each second.
+ * - One column of numbers: queries in each second. Numbers that only rise may also be times, so
+ *   they need a header.
+ * - A header `qps` and one column of numbers: queries in each second.
  *
  * Columns are separated by commas; those of numbers also by white space. Times are shifted so that
- * the first is 0.
+ * the first is 0. Times cut to a unit of 10 ms or more, so that some are equal, are spread over it.
+ * @param seed for spreading.
  * @throws InputError
  */
-export function readTrace(path: string): Trace {
+export function readTrace(path: string, seed: number = SPEC_SEED): Trace {
   const rows = rowsOf(readText(path), path);
   const first = rows.next().value;
   if (first === undefined) throw refusal(path, "a trace", "no rows");
   const header = first.text.split(",")[0]?.trim() ?? "";
   const arrivalFormat = ARRIVAL_FORMATS.get(header);
-  if (arrivalFormat !== undefined) return readArrivals(rows, path, arrivalFormat);
+  if (arrivalFormat !== undefined) return spread(readArrivals(rows, path, arrivalFormat), seed);
+  if (first.text === "qps") return readCounts(rows, path, true);
   const columnCount = columnsOf(first.text).length;
-  if (columnCount === 1) return readCounts(prepend(first, rows), path);
+  if (columnCount === 1) return readCounts(prepend(first, rows), path, false);
   if (columnCount === 2) return readRates(prepend(first, rows), path);
-  const expected = "a header TIMESTAMP or arrivalMs, or one or two columns of numbers";
+  const expected = `a header ${HEADERS}, or one or two columns of numbers`;
   throw refusal(`${path}:${first.line}`, expected, show(first.text));
+}
+
+/** Says how the times of traces were spread; empty for those used as they are. */
+export function spreadTexts(...named: readonly { file: string; trace: Trace }[]): string[] {
+  return named.flatMap(({ file, trace }) => {
+    const { spreadMs } = spreadPart(trace);
+    if (spreadMs === undefined) return [];
+    const unit = spreadMs < 1000 ? `${spreadMs} ms` : `${spreadMs / 1000} s`;
+    return [
+      `${file}: all times are multiples of ${unit} and some are equal, so each arrival is placed ` +
+        `at random within its ${unit}`,
+    ];
+  });
+}
+
+export function spreadPart(trace: Trace): { readonly spreadMs?: number } {
+  if (trace.kind === "rates" || trace.spreadMs === undefined) return {};
+  return { spreadMs: trace.spreadMs };
 }
 
 interface Row {
@@ -127,7 +163,9 @@ interface ArrivalFormat {
 const ARRIVAL_FORMATS: ReadonlyMap<string, ArrivalFormat> = new Map([
   ["TIMESTAMP", { expected: "a date and time such as 2023-11-16 18:17:03.98", parse: parseDate }],
   ["arrivalMs", { expected: "a time in ms such as 1.5", parse: parseMs }],
+  ["arrivalSeconds", { expected: "a time in seconds such as 1.5", parse: parseSeconds }],
 ]);
+const HEADERS = [...ARRIVAL_FORMATS.keys(), "or qps"].join(", ");
 
 function parseDate(cell: string): Instant | null {
   const match = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,12})?(Z|[+-]\d\d:\d\d)?$/.exec(cell);
@@ -142,7 +180,17 @@ function parseMs(cell: string): Instant | null {
   return ms === null ? null : { wholeMs: ms, fractionMs: 0 };
 }
 
-function readArrivals(rows: Iterable<Row>, path: string, format: ArrivalFormat): Trace {
+/** Keeps microseconds, which the product of a decimal fraction and 1000 may miss. */
+function parseSeconds(cell: string): Instant | null {
+  const seconds = parseNumber(cell);
+  return seconds === null ? null : { wholeMs: Math.round(seconds * 1e6) / 1000, fractionMs: 0 };
+}
+
+function readArrivals(
+  rows: Iterable<Row>,
+  path: string,
+  format: ArrivalFormat,
+): Extract<Trace, { kind: "arrivals" }> {
   const arrivals: number[] = [];
   let origin: Instant | null = null;
   let previousMs = 0;
@@ -163,11 +211,51 @@ function readArrivals(rows: Iterable<Row>, path: string, format: ArrivalFormat):
   return { kind: "arrivals", arrivalMs: Float64Array.from(arrivals) };
 }
 
-function readCounts(rows: Iterable<Row>, path: string): Trace {
+/**
+ * Spreads equal times of a coarse clock uniformly over its unit: left together they would be bursts
+ * that no client sent.
+ */
+function spread(trace: Extract<Trace, { kind: "arrivals" }>, seed: number): Trace {
+  const { arrivalMs } = trace;
+  const spreadMs = coarseUnitMs(arrivalMs);
+  if (spreadMs === null) return trace;
+  const rng = new Rng(seed, SPREAD_STREAM);
+  const spreadOut = new Float64Array(arrivalMs.length);
+  for (let from = 0, to = 0; from < arrivalMs.length; from = to) {
+    const startMs = arrivalMs[from] ?? 0;
+    for (; arrivalMs[to] === startMs; to++) spreadOut[to] = startMs + rng.nextFloat() * spreadMs;
+    spreadOut.subarray(from, to).sort();
+  }
+  const [originMs = 0] = spreadOut;
+  return { ...trace, arrivalMs: spreadOut.map((ms) => ms - originMs), spreadMs };
+}
+
+/** Returns the longest unit that all times are multiples of, if some are equal; else null. */
+function coarseUnitMs(arrivalMs: Float64Array): number | null {
+  if (!arrivalMs.some((ms, index) => ms === arrivalMs[index + 1])) return null;
+  const endMs = arrivalMs.at(-1) ?? 0;
+  for (const unitMs of COARSE_UNITS_MS) {
+    // Times within one minute do not show that minutes are the unit.
+    if (unitMs > Math.max(endMs, 1000)) continue;
+    if (arrivalMs.every((ms) => ms % unitMs === 0)) return unitMs;
+  }
+  return null;
+}
+
+function readCounts(rows: Iterable<Row>, path: string, isNamed: boolean): Trace {
   const counts: number[] = [];
+  let [peak, mostFall] = [0, 0];
   for (const row of rows) {
     const [count = 0] = numbersOf(row, 1, "a number of queries of at least 0", path);
     counts.push(count);
+    peak = Math.max(peak, count);
+    mostFall = Math.max(mostFall, peak - count);
+  }
+  const [first] = counts;
+  if (first === undefined) throw refusal(path, "at least one number of queries", "only a header");
+  if (!isNamed && peak > first && mostFall <= UNORDERED_SHARE * (peak - first)) {
+    const expected = `${TIME_HEADER}, or qps for queries in each second`;
+    throw refusal(path, expected, `${counts.length} numbers that rise from ${first} to ${peak}`);
   }
   const startMs = Float64Array.from(counts, (_, second) => second * 1000);
   return { kind: "rates", startMs, qps: Float64Array.from(counts), endMs: counts.length * 1000 };
@@ -202,7 +290,9 @@ function numbersOf(row: Row, columnCount: number, expected: string, path: string
     throw refusal(`${path}:${row.line}`, expected, show(row.text));
   }
   if ((numbers.at(-1) ?? 0) > MAX_QPS) {
-    throw refusal(`${path}:${row.line}`, `at most ${MAX_QPS} queries in a second`, show(row.text));
+    const orTimes = columnCount === 1 ? `, or ${TIME_HEADER}` : "";
+    const most = `at most ${MAX_QPS} queries in a second${orTimes}`;
+    throw refusal(`${path}:${row.line}`, most, show(row.text));
   }
   return numbers;
 }

@@ -1,6 +1,7 @@
 /** Converts the load generator's results to the figures of promises. */
 
 import type { LoadResult } from "../load/run-load.ts";
+import { proportionInterval } from "../numeric/proportion-interval.ts";
 import type { SentRequests } from "./load-messages.ts";
 import { outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Interval, MeasuredOutcome } from "./truth-document.ts";
@@ -50,18 +51,9 @@ function sum(values: Float64Array): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** Two-sided 99 % quantile of the normal distribution. */
-const Z = 2.5758293035489;
-
-/**
- * Returns Wilson's 99 % interval of the mean of scores from 0 to 1; null without scores. It is
- * conservative for scores between 0 and 1. Source: E. B. Wilson, JASA 22 (1927).
- */
+/** Returns the 99 % interval of the mean of scores from 0 to 1; null without scores. */
 export function proportionOf(sum: number, asked: number): Interval | null {
   if (asked === 0) return null;
   const estimate = sum / asked;
-  const spread = (Z * Z) / asked;
-  const middle = (estimate + spread / 2) / (1 + spread);
-  const half = (Z / (1 + spread)) * Math.sqrt((estimate * (1 - estimate) + spread / 4) / asked);
-  return { estimate, lower: Math.max(0, middle - half), upper: Math.min(1, middle + half), asked };
+  return { estimate, ...proportionInterval(estimate, asked), asked };
 }

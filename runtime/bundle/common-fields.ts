@@ -143,6 +143,10 @@ const arrivalModel = tagged<"process", ArrivalModel>("process", {
     process: [oneOf(["trace"]), "Arrivals are those of a recorded trace."],
     file: [relativePath, "The trace, from the folder of the application specification."],
     dispersion: [variation, "Variance over mean of the queries that come within the SLO."],
+    spreadMs: optional(
+      milliseconds,
+      "Unit of its times, over which equal ones were spread; as recorded by default.",
+    ),
   }),
 });
 

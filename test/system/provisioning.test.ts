@@ -244,6 +244,26 @@ describe("provisioning on the command line", () => {
     expect(level.sample.requests).toBe(1000);
     expect(level.expected.heldOut.traces).toBe(2);
   });
+
+  test("a trace of whole seconds costs what its load costs, and compile says so", async () => {
+    const seconds = Array.from({ length: 6000 }, (_, index) => Math.floor(index / 100));
+    writeFileSync(join(folder, "seconds.csv"), ["arrivalSeconds", ...seconds].join("\n"));
+    const costOf = async (name: string, arrivals: Spec["workload"]["arrivals"]) => {
+      const { stdout } = await compile(name, (one) => {
+        one.workload = { arrivals, loads: [100] };
+      });
+      const { levels, warnings } = JSON.parse(stdout);
+      return { cost: levels[0].costPerHour, warnings };
+    };
+    const poisson = await costOf("poisson", { process: "poisson" });
+    const recorded = await costOf("seconds", { process: "trace", file: "seconds.csv" });
+    expect(poisson.warnings.join()).not.toContain("at random");
+    expect(recorded.cost).toBe(poisson.cost);
+    const said = "seconds.csv: all times are multiples of 1 s and some are equal";
+    expect(recorded.warnings).toContainEqual(expect.stringContaining(said));
+    const inspected = await stratagemHere("inspect", join(folder, "seconds.msgpack"), "--json");
+    expect(JSON.parse(inspected.stdout).arrivals).toMatchObject({ spreadMs: 1000 });
+  });
 });
 
 describe("what cannot be provisioned is refused with one line that says where and why", () => {

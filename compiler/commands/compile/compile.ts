@@ -35,6 +35,7 @@ import type { Requirement } from "../../spec/schema/requirement.ts";
 import { pathsBeside } from "./bundle-files.ts";
 import { openLevelSolver } from "./level-solvers.ts";
 import { profiledModels } from "./profiled-models.ts";
+import { specQuestions } from "./spec-questions.ts";
 
 export interface CompileCommand {
   readonly app: string;
@@ -119,6 +120,7 @@ export async function finishCompile(
     required,
     warnings: [
       ...profiledModels(loaded, models).warnings,
+      ...specQuestions(loaded.application),
       ...method.warnings(bundle, loaded.application),
       ...required.warnings,
     ],

@@ -5,7 +5,7 @@ import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle
 import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent } from "stratagem-runtime/internal/describe/text";
-import { parseArrivals, parseDurationMs, parseSeed } from "../../load/load-arguments.ts";
+import { parseArrivals, parseDurationMs, parseSeed, spreadOf } from "../../load/load-arguments.ts";
 import type { CompilerMethod, NamedBaseline } from "../../methods/method.ts";
 import { allMethods, methodOf } from "../../methods/registry.ts";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
@@ -59,8 +59,8 @@ export async function simulateCommand(
   if (log === undefined && traceFile !== undefined) {
     throw usage(`expected --arrivals ${LOG}PLACE with --write-trace, got ${asked}`);
   }
-  const stated = log ?? parseArrivals(asked);
   const seed = parseSeed(options.seed);
+  const stated = log ?? parseArrivals(asked, seed);
   const parts = parseStations(options.without);
   const { tuned = false, fanout } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
@@ -86,7 +86,9 @@ export async function simulateCommand(
   const atOnce = scalerDelay === null ? result : await method.simulate(bundle, prompt, watch);
   const omissions = omissionsOf(stations, bundle.cluster);
   const latenciesWithout = omissions.map(({ name }) => name);
+  const [notices, spread] = spreadOf(asked, arrivals);
   const text = [
+    ...notices,
     ...(logged === null ? [] : [arrivalsText(logged), ""]),
     ...(machine === undefined ? [] : [machineText(machine, adapts)]),
     result.text,
@@ -105,6 +107,7 @@ export async function simulateCommand(
       ...machineJson({ machine, adapts }),
       ...(paced === undefined ? {} : { expectedAtPace: paced.figures ?? null }),
       ...scaled,
+      ...spread,
       ...(logged === null ? {} : { arrivals: arrivalsJson(logged) }),
     },
   };

@@ -154,6 +154,7 @@ function accordionPromises(bundle: AccordionBundle, level: AccordionLevel): Leve
       p99: expected.latencyMsP99,
       ...workerFigures(bundle.cluster.pools, usedWorkers(bundle)),
     },
+    sample: { queries: expected.queries },
     classes: [],
     buckets: [],
   };

@@ -117,6 +117,7 @@ function inferlinePromises(bundle: InferlineBundle, level: InferlineLevel): Leve
       cost: expected.costPerHour,
       workers: plan.stages.reduce((sum, { replicas }) => sum + replicas, 0),
     },
+    sample: { queries: (loadQps * expected.durationMs) / 1000 },
     classes: [],
     buckets: [],
   };

@@ -21,7 +21,7 @@ import type { Application } from "../../spec/application.ts";
 import { type LevelPromises, workerFigures } from "../level-promises.ts";
 import type { CompilerMethodOf, LevelGap, Settle, Solved, SolvedLevel } from "../method.ts";
 import { refuseTableOptions, refuseTraces } from "../table-options.ts";
-import { lokiPaces } from "./paces.ts";
+import { lokiPaces, PROMISE_PART } from "./paces.ts";
 import { frameOfPlan, isServable, longestPath, planningFrame } from "./planning-frame.ts";
 import { quickerBatches } from "./quicker-batches.ts";
 import { predictLevel, simulatedExpectation } from "./simulated-level.ts";
@@ -165,10 +165,19 @@ function lokiPromises(bundle: LokiBundle, level: LokiLevel): LevelPromises {
     const own = plan.instances.filter((instance) => instance.pool === pool);
     return own.reduce((sum, { replicas }) => sum + replicas, 0);
   });
+  // An accuracy of a path is at most that of any variant on it, or is stated.
+  const accuracies = [
+    ...bundle.tasks.flatMap(({ variants }) => variants.map(({ accuracy }) => accuracy)),
+    ...bundle.leaves.flatMap(({ accuracyByPath }) => [...(accuracyByPath?.data ?? [])]),
+  ];
+  const bestAccuracy = accuracies.reduce((best, one) => Math.max(best, one), 0);
+  const queries = (loadQps * expected.durationMs) / 1000;
   return {
     loadQps,
     feasible,
     missed: feasible ? [] : lokiMissed(bundle, level),
+    sample: { queries, bestAccuracy },
+    paceSample: { queries: PROMISE_PART * queries, bestAccuracy },
     figures: {
       violations: expected.violationRate,
       accuracy: expected.accuracyPerSatisfied,

@@ -20,7 +20,7 @@ const LEAST_GAIN = 1e-4;
 /** Least capacity ratio for which a plan beyond capacity is kept. */
 const LEAST_MORE = 1.01;
 /** Fraction of a level's promise queries that a promise at a pace is simulated for. */
-const PROMISE_PART = 1 / 32;
+export const PROMISE_PART = 1 / 32;
 
 export const lokiPaces: MethodPaces<LokiBundle, LokiFrame, LokiPaceLevel> = {
   async levels({ levels }, frame, pace) {

@@ -21,7 +21,7 @@ import { levelProblem } from "./solve/level-problem.ts";
 import { ramsis } from "./solve/ramsis.ts";
 
 /** Queries per simulation of a promise at a pace, after those of the time to find the pace. */
-const QUERIES = 10_000;
+export const PACE_QUERIES = 10_000;
 const WARM_BEATS = 1;
 /**
  * Ratio of loads that share a table; closer than for a profiled machine, since a slower one is
@@ -126,7 +126,7 @@ function promisedAt(bundle: RamsisBundle, index: number, pace: number, seed = SE
   const fromMs = WARM_BEATS * beatMsOf(bundle.slo);
   const result = simulate(bundle, {
     arrivals: steadyArrivals(bundle.arrivals, loadQps),
-    durationMs: fromMs + (1000 * QUERIES) / loadQps,
+    durationMs: fromMs + (1000 * PACE_QUERIES) / loadQps,
     counted: { fromMs, untilMs: Number.POSITIVE_INFINITY },
     seed,
     serviceTimes: isSampled(bundle) ? "sampled" : "p95",

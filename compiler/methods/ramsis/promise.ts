@@ -32,7 +32,7 @@ export interface PromiseSample {
 
 /** Samples of a promise, and of the latencies of queries that are bound to workers. */
 const PROMISE: PromiseSample = { queries: 250_000, seed: 1 };
-const LATENCIES: PromiseSample = { queries: 30_000, seed: 1 };
+export const LATENCIES: PromiseSample = { queries: 30_000, seed: 1 };
 /** Enough traffic to determine 1 % to a tenth of it; more if the rate is near the ceiling. */
 const SERVED: PromiseSample = { queries: 100_000, seed: 1 };
 const GLANCE: PromiseSample = { queries: 10_000, seed: 1 };

@@ -10,11 +10,18 @@ import type {
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import { type Figures, type LevelPromises, workerFigures } from "../level-promises.ts";
 import type { LevelGap } from "../method.ts";
+import { PACE_QUERIES } from "./paces.ts";
+import { LATENCIES } from "./promise.ts";
 
 export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelPromises {
   const { loadQps, feasible, expected } = level;
   const { pools } = bundle.cluster;
-  const { byClass = {}, byBucket = [] } = expected;
+  const { byClass = {}, byBucket = [], sample } = expected;
+  const accuracies = bundle.tasks.flatMap(({ variants }) => variants.map((one) => one.accuracy));
+  const bestAccuracy = accuracies.reduce((best, one) => Math.max(best, one), 0);
+  const ofShare = (share = 1) =>
+    sample && { sample: { queries: share * sample.queries, bestAccuracy } };
+  const classShares = new Map((bundle.slo.classes ?? []).map(({ name, share }) => [name, share]));
   const workers = pools.map((pool) => pool.workers);
   return {
     loadQps,
@@ -25,10 +32,17 @@ export function ramsisPromises(bundle: RamsisBundle, level: RamsisLevel): LevelP
       ...latencyFigures(expected.latencyMs),
       ...workerFigures(pools, workers),
     },
-    classes: Object.entries(byClass).map(([name, one]) => ({ name, figures: figuresOf(one) })),
-    buckets: (bundle.buckets ?? []).flatMap(({ name }, index) => {
+    sample:
+      sample === undefined
+        ? { queries: LATENCIES.queries, hasExactRates: true }
+        : { ...sample, bestAccuracy },
+    paceSample: { queries: PACE_QUERIES, bestAccuracy },
+    classes: Object.entries(byClass).map(([name, one]) => {
+      return { name, figures: figuresOf(one), ...ofShare(classShares.get(name)) };
+    }),
+    buckets: (bundle.buckets ?? []).flatMap(({ name, share }, index) => {
       const one = byBucket[index];
-      return one === undefined ? [] : [{ name, figures: figuresOf(one) }];
+      return one === undefined ? [] : [{ name, figures: figuresOf(one), ...ofShare(share) }];
     }),
   };
 }

@@ -1,7 +1,7 @@
 /** `stratagem report BUNDLE` of scaled tasks: its levels, and days under every scaler. */
 import { basename } from "node:path";
 import type { ThemisBundle } from "stratagem-runtime/internal/bundle/schema";
-import { readTrace, type Trace } from "../../spec/trace.ts";
+import { readTrace, spreadTexts, type Trace } from "../../spec/trace.ts";
 import type { Report, ReportRequest } from "../method.ts";
 import { PAPER_BASELINES, themisBaseline } from "./baselines.ts";
 import { pollForecasts } from "./poll-forecasts.ts";
@@ -25,12 +25,16 @@ export async function reportThemis(
       runs.push(await scaledRun(bundle, scaler, trace));
       await onRun();
     }
-    simulated.push({ name: basename(path), runs });
+    const name = basename(path);
+    simulated.push({ name, notes: spreadTexts({ file: name, trace }), runs });
   }
   const page = renderThemisReport({ bundle, file, days: simulated });
   return {
     page,
-    runs: simulated.flatMap(({ name, runs }) => runs.map((run) => runFigures(name, run))),
+    runs: simulated.flatMap(({ name, notes, runs }) => {
+      const noted = notes.length === 0 ? {} : { notes };
+      return runs.map((run) => ({ ...runFigures(name, run), ...noted }));
+    }),
   };
 }
 

@@ -178,6 +178,7 @@ function themisPromises(bundle: ThemisBundle, level: ThemisLevel): LevelPromises
         ? costFigure(pools, machines)
         : { cost: expected.costPerHour }),
     },
+    sample: { queries: expected.requests },
     classes: [],
     buckets: [],
   };

@@ -64,6 +64,8 @@ export type ArrivalModel =
        * which arrivals are Poisson.
        */
       readonly dispersion: number;
+      /** Unit of the recorded times, over which equal ones were spread; left out if as recorded. */
+      readonly spreadMs?: number;
     };
 
 export interface Cluster {

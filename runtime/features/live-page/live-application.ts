@@ -97,9 +97,10 @@ function livePace(pace: ServedPace | undefined): LivePace | null {
 
 function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
   const name = PROMISE_WORDS[promise];
-  if (!holds) return { holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
+  if (!holds)
+    return { promise, holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
   const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
-  return { holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
+  return { promise, holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
 }
 
 function latencyLines({ models }: ServerState, served: Application): MetricLine[] {

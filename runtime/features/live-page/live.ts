@@ -66,6 +66,8 @@ export interface LiveApplication {
 
 /** State of a promise according to sequential tests. */
 export interface LivePromise {
+  /** Name such as "violations". */
+  readonly promise: string;
   readonly holds: boolean;
   /** Text such as "✓ arrivals: as promised", or the start and reason of the violation. */
   readonly text: string;

@@ -5,7 +5,7 @@ import {
   type InferRequest,
   outputsOf,
   type RequestedOutput,
-  refuseParameter,
+  refuseInputParameters,
   requestWishes,
 } from "../protocol/infer-request.ts";
 import { VARIANT_OUTPUT } from "../requests/variant-wish.ts";
@@ -92,7 +92,7 @@ function stringBytesOf(given: readonly WireInput[], raw: readonly Uint8Array[]):
 }
 
 function statedOf(input: WireInput, path: string): WireInput {
-  refuseParameter(input.parameters, `${path}.parameters`, "shared_memory_region");
+  refuseInputParameters(input.parameters, `${path}.parameters`);
   return input;
 }
 

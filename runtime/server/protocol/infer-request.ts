@@ -56,9 +56,34 @@ export interface StatedInput {
 }
 
 const MAX_TOLD_AXES = 16;
+/** Parameters of a request that have a meaning. */
+const REQUEST_PARAMETERS = [
+  "timeout",
+  "priority",
+  "variant",
+  "same_variant",
+  "slo_class",
+  "sequence_id",
+  "sequence_start",
+  "sequence_end",
+  "binary_data_output",
+];
+const INPUT_PARAMETERS = ["binary_data_size"];
+const OUTPUT_PARAMETERS = ["binary_data", "classification"];
+/** Sent by public clients without need: by MLServer's the first two, in Triton's streams the third. */
+const IGNORED_PARAMETERS = ["content_type", "headers", "triton_enable_empty_final_response"];
+/** Parameters of tensors that are refused by name elsewhere, or that workers of Stratagem take. */
+const IGNORED_OF_TENSORS = [
+  ...IGNORED_PARAMETERS,
+  "shared_memory_region",
+  "shared_memory_offset",
+  "shared_memory_byte_size",
+  "stratagem_keep",
+];
 
 /** @throws BadRequest */
 export function requestWishes(parameters: Fields, signature: ClientSignature): RequestWishes {
+  refuseUnknown(parameters, "parameters", REQUEST_PARAMETERS, IGNORED_PARAMETERS);
   const priority = integerOr0(parameters, "priority");
   const timeoutUs = integerOr0(parameters, "timeout");
   const { variant: named, same_variant: same } = parameters;
@@ -222,6 +247,7 @@ export function outputsOf(
     }
     seen.add(index);
     const own = parametersOf(fields, `${path}.`);
+    refuseUnknown(own, `${path}.parameters`, OUTPUT_PARAMETERS, IGNORED_OF_TENSORS);
     refuseParameter(own, `${path}.parameters`, "shared_memory_region");
     const at = `${path}.parameters.binary_data`;
     const isBinary = booleanOf(own["binary_data"], at) ?? byDefault ?? usual;
@@ -288,6 +314,25 @@ export function textOf(value: unknown, path: string): string | undefined {
 function booleanOf(value: unknown, path: string): boolean | undefined {
   if (value === undefined || typeof value === "boolean") return value;
   throw new BadRequest(path, "expected true or false", value);
+}
+
+/** @throws BadRequest for a parameter of an input that has no meaning here. */
+export function refuseInputParameters(parameters: Fields, path: string): void {
+  refuseUnknown(parameters, path, INPUT_PARAMETERS, IGNORED_OF_TENSORS);
+  refuseParameter(parameters, path, "shared_memory_region");
+}
+
+/** A parameter that is ignored would be a wish that the client believes was met. */
+function refuseUnknown(
+  parameters: Fields,
+  path: string,
+  known: readonly string[],
+  ignored: readonly string[],
+): void {
+  for (const name in parameters) {
+    if (known.includes(name) || ignored.includes(name)) continue;
+    throw new BadRequest(path, `expected only ${known.join(", ")}`, name);
+  }
 }
 
 export function refuseParameter(parameters: Fields, path: string, name: string): void {

@@ -16,7 +16,7 @@ import {
   integerOf,
   outputsOf,
   parametersOf,
-  refuseParameter,
+  refuseInputParameters,
   requestWishes,
   type StatedInput,
   textOf,
@@ -101,7 +101,7 @@ function statedOf(value: unknown, path: string): StatedInput {
 
 function binarySizeOf(fields: Fields, path: string, available: number): number | undefined {
   const parameters = parametersOf(fields, `${path}.`);
-  refuseParameter(parameters, `${path}.parameters`, "shared_memory_region");
+  refuseInputParameters(parameters, `${path}.parameters`);
   const size = parameters["binary_data_size"];
   if (size === undefined) return undefined;
   const at = `${path}.parameters.binary_data_size`;

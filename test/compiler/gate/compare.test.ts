@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type Comparison, compare, type Verdict } from "../../../compiler/gate/compare.ts";
+import { chanceText } from "../../../compiler/gate/comparison-text.ts";
 import type { PromisedBundle, PromisedLevel } from "../../../compiler/gate/promised-bundle.ts";
 import { readTolerances } from "../../../compiler/gate/tolerance.ts";
 import { Unreadable } from "../../../compiler/spec/document/clause.ts";
@@ -53,6 +54,85 @@ test.each([
 test("rounding is no change", () => {
   const almost = level(200, { figures: { ...FIGURES, accuracy: 0.97 - 1e-15 } });
   expect(regressions([level(100), almost])).toEqual([]);
+});
+
+describe("sampling error", () => {
+  type Sample = NonNullable<PromisedLevel["sample"]>;
+  const sampled = (
+    figures: PromisedLevel["figures"],
+    sample: Sample = { queries: 72_133, bestAccuracy: 0.98 },
+  ) => promised([level(100, { figures, sample })]);
+  const row = (before: PromisedBundle, after: PromisedBundle, figure: string) => {
+    const found = compare(before, after, []).find((one) => one.figure === figure);
+    if (found === undefined) throw new RangeError(`no row of ${figure}`);
+    return found;
+  };
+  const violations = (count: number, queries = 72_133) =>
+    sampled({ violations: count / queries }, { queries });
+
+  test.each([
+    [30, 27, "same"],
+    [27, 30, "same"],
+    [0, 3, "same"],
+    [30, 50, "same"],
+    [30, 90, "regression"],
+    [90, 30, "better"],
+    [0, 30, "regression"],
+  ])("%i and then %i violations of 72,133 are %s", (before, after, verdict) => {
+    const found = row(violations(before), violations(after), "violations");
+    expect(found.verdict).toBe(verdict);
+    const [lower = 0, upper = 0] = found.interval ?? [];
+    const change = (after - before) / 72_133;
+    expect(lower).toBeLessThan(change);
+    expect(upper).toBeGreaterThan(change);
+    if (verdict === "same") {
+      expect(chanceText(found)).toMatch(
+        /^violations at 100 qps: .* → .*, within sampling error: 99 % interval of the change -.*% to /,
+      );
+    }
+  });
+
+  test("the same rates of more queries are a regression", () => {
+    const [before, after] = [violations(300, 721_330), violations(500, 721_330)];
+    expect(row(before, after, "violations").verdict).toBe("regression");
+  });
+
+  test("bounds that are promised differ by counted violations only", () => {
+    const of = (upper: number) => sampled({ violations: upper }, { queries: 1000, violations: 0 });
+    expect(row(of(0.0001), of(0.0009), "violations").verdict).toBe("same");
+  });
+
+  test.each([
+    ["accuracy", 0.975, 0.9749, "same"],
+    ["accuracy", 0.975, 0.97, "regression"],
+    ["accuracyPerQuery", 0.97, 0.9699, "same"],
+    ["accuracyPerQuery", 0.97, 0.96, "regression"],
+    ["p99", 40, 40.3, "same"],
+    ["p99", 40, 44, "regression"],
+  ] as const)("%s of %f and then %f is %s", (figure, before, after, verdict) => {
+    const of = (value: number) => sampled({ p50: 10, [figure]: value });
+    expect(row(of(before), of(after), figure).verdict).toBe(verdict);
+  });
+
+  test("computed figures have no sampling error", () => {
+    const exact = { queries: 30_000, hasExactRates: true } as const;
+    const [a, b] = [sampled({ violations: 0.001 }, exact), sampled({ violations: 0.00101 }, exact)];
+    expect(row(a, b, "violations")).not.toHaveProperty("interval");
+    expect(row(a, b, "violations").verdict).toBe("regression");
+  });
+
+  test("is that of classes and paces for them", () => {
+    const kinds = (count: number) => {
+      const part = {
+        name: "2",
+        figures: { violations: count / 10_000 },
+        sample: { queries: 10_000 },
+      };
+      return promised([level(100, { paces: [part], classes: [part] })]);
+    };
+    expect(regressions(kinds(12), "", kinds(9))).toEqual([]);
+    expect(regressions(kinds(60), "", kinds(9))).toEqual(["violations2@100", "violations2@100"]);
+  });
 });
 
 describe("tolerances", () => {

@@ -35,6 +35,7 @@ const FILES = {
   "words.txt": "0\none\n0\n",
   "odd.bin": new Uint8Array(13),
   "arrivals.csv": "arrivalMs\n0\n0\n1\n1\n2\n2\n",
+  "coarse.csv": "arrivalMs\n0\n0\n10\n10\n",
 };
 
 test("replays a trace with rows and labels of files and says what was measured", async () => {
@@ -56,6 +57,16 @@ test("replays a trace with rows and labels of files and says what was measured",
     byVariant: { small: { queries: 6, labelled: 6, correct: 4 } },
   });
   expect(text).toContain('6 queries to "digits"');
+});
+
+test("says that the times of a trace were spread", async () => {
+  const arrivals = `trace:${join(folderOf(FILES), "coarse.csv")}`;
+  const { json, text } = await bench({ arrivals });
+  expect(json).toMatchObject({ queries: 4, spreadMs: 10 });
+  expect(text).toContain(
+    "coarse.csv: all times are multiples of 10 ms and some are equal, so each arrival is placed " +
+      "at random within its 10 ms\n",
+  );
 });
 
 test.each([

@@ -3,7 +3,6 @@
  */
 import type {
   AccordionOptions,
-  ArrivalModel,
   LayerPipeline,
   MalleableVariant,
   Spread,
@@ -13,6 +12,7 @@ import {
   placeShapes,
   placesByPool,
 } from "stratagem-runtime/internal/methods/accordion/bundle/place-shapes";
+import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { AccordionFrame } from "../../../model/frames.ts";
 import type { ModelFiles } from "../../../model/model-files.ts";
@@ -42,7 +42,7 @@ export function accordionFrame(
     application: name,
     method: "accordion",
     slo,
-    arrivals: arrivalsOf(application),
+    arrivals: arrivalModelOf(application),
     cluster: bundledCluster(application),
     tasks: tasks.map((task) => ({
       name: task.name,
@@ -68,12 +68,6 @@ function optionsOf(
 ): AccordionOptions {
   const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
   return { ...options, executionPlaces: Math.min(options.executionPlaces, workers) };
-}
-
-function arrivalsOf({ arrivals }: Application): ArrivalModel {
-  if (arrivals.process !== "trace") return arrivals;
-  // Levels are simulated with random arrivals at their loads; the trace only gives the loads.
-  return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
 }
 
 /** In the order of the pools. */

@@ -2,6 +2,7 @@
 import type { InferlineOptions, StageTask } from "stratagem-runtime/internal/bundle/schema";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
+import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
@@ -17,19 +18,16 @@ export function inferlineFrame(
 ): InferlineFrame {
   const { name, slo, arrivals, policy } = application;
   const { tasks, entryBranch } = orderedTasks(application);
-  const isTrace = arrivals.process === "trace";
   return {
     application: name,
     method: "inferline",
     slo,
-    arrivals: isTrace
-      ? { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 }
-      : arrivals,
+    arrivals: arrivalModelOf(application),
     cluster: bundledCluster(application),
     tasks: tasks.map((task) => taskOf(task, tasks, { application, policy, models })),
     entryBranch,
     policy: optionsOf(application),
-    recorded: isTrace ? arrivals.trace : null,
+    recorded: arrivals.process === "trace" ? arrivals.trace : null,
   };
 }
 

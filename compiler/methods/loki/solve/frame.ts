@@ -1,6 +1,7 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
 import type { LokiOptions, PipelineTask } from "stratagem-runtime/internal/bundle/schema";
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
+import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
@@ -12,16 +13,13 @@ import { leavesOf } from "./leaves.ts";
 
 /** @param application one without mistakes, whose method is loki. */
 export function lokiFrame(application: Application<LokiPolicy>, models: ModelFiles): LokiFrame {
-  const { name, slo, arrivals, policy } = application;
+  const { name, slo, policy } = application;
   const tasks = flatTasks(application.tasks);
   return {
     application: name,
     method: "loki",
     slo,
-    arrivals:
-      arrivals.process === "trace"
-        ? { process: "trace", file: fileNameOf(arrivals.file), dispersion: 1 }
-        : arrivals,
+    arrivals: arrivalModelOf(application),
     cluster: bundledCluster(application),
     tasks: tasks.map((task) => taskOf(task, tasks, application.cluster.pools, models)),
     leaves: leavesOf(tasks, policy).map(({ task, weight, shape, accuracies }) => ({
@@ -31,10 +29,6 @@ export function lokiFrame(application: Application<LokiPolicy>, models: ModelFil
     })),
     policy: optionsOf(policy),
   };
-}
-
-function fileNameOf(path: string): string {
-  return path.replace(/^.*[\\/]/, "");
 }
 
 function optionsOf(policy: LokiPolicy): LokiOptions {

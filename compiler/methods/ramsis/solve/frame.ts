@@ -2,7 +2,6 @@
  * From an application to the frame of a RAMSIS bundle: everything its levels share, or why there is
  * no frame.
  */
-import { basename } from "node:path";
 import type {
   ClassSpace,
   DecisionSpace,
@@ -11,6 +10,7 @@ import type {
   ServiceTimes,
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
+import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bucketsOf } from "../../../model/buckets.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { RamsisFrame } from "../../../model/frames.ts";
@@ -70,7 +70,7 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
     application: application.name,
     method: "ramsis",
     slo: application.slo,
-    arrivals: arrivalModelOf(application),
+    arrivals: arrivalModelOf(application, recordedDispersion(application)),
     cluster: bundledCluster(application),
     tasks: [{ name: task.name, variants, serviceTimes }],
     policy: options,
@@ -87,12 +87,10 @@ export function ramsisFrame(application: RamsisApplication, models: ModelFiles):
   };
 }
 
-/** Arrival model of a policy: for a trace, its dispersion over the time that a query has. */
-function arrivalModelOf({ arrivals, slo }: RamsisApplication): RamsisBundle["arrivals"] {
-  if (arrivals.process !== "trace") return arrivals;
-  const { file, trace } = arrivals;
-  const dispersion = trace.kind === "arrivals" ? dispersionOf(trace.arrivalMs, slo.latencyMs) : 1;
-  return { process: "trace", file: basename(file), dispersion };
+/** Dispersion of recorded arrivals over the time that a query has. */
+function recordedDispersion({ arrivals, slo }: RamsisApplication): number {
+  if (arrivals.process !== "trace" || arrivals.trace.kind === "rates") return 1;
+  return dispersionOf(arrivals.trace.arrivalMs, slo.latencyMs);
 }
 
 /**

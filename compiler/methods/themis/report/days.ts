@@ -4,6 +4,8 @@ import type { ThemisSimulationResult } from "../simulate/simulate.ts";
 /** A trace under every scaler. */
 export interface ScaledDay {
   readonly name: string;
+  /** Sentences about its trace, without a full stop. */
+  readonly notes: readonly string[];
   /** The bundle's own first. */
   readonly runs: readonly ScaledRun[];
 }

@@ -150,7 +150,7 @@ function daySection(bundle: ThemisBundle, days: readonly ScaledDay[]): Markup {
   return html`${days.map((day, index) => dayPart(bundle, day, `day-${index}`))}`;
 }
 
-function dayPart(bundle: ThemisBundle, { name, runs }: ScaledDay, id: string): Markup {
+function dayPart(bundle: ThemisBundle, { name, notes, runs }: ScaledDay, id: string): Markup {
   const curves = runs.map((run): DayCurve => ({ scaler: run.scaler, minutes: minutesOf(run) }));
   const figures = [
     captionedFigure("Load", drawDayLoad(id, curves[0]?.minutes ?? []), "Means over minutes."),
@@ -170,7 +170,9 @@ function dayPart(bundle: ThemisBundle, { name, runs }: ScaledDay, id: string): M
     runs[0]?.result.queries ?? 0,
     "request",
   )} in ${counted(curves[0]?.minutes.length ?? 0, "minute")}, the same for all
-scalers.</p>${dayTable(bundle, runs, curves)}${figureGrid(figures)}</div>\n`;
+scalers.${notes.map(
+    (note) => ` ${note}.`,
+  )}</p>${dayTable(bundle, runs, curves)}${figureGrid(figures)}</div>\n`;
 }
 
 function curveKey(curves: readonly DayCurve[]): Markup {

@@ -1,6 +1,5 @@
 /** From an application to the frame of a Themis bundle: everything its levels share. */
 import type {
-  ArrivalModel,
   LatencyByCores,
   ScaledTask,
   ScaledVariant,
@@ -9,6 +8,7 @@ import type {
 import { taskGraphOf } from "stratagem-runtime/internal/core/graph/task-graph";
 import { taskEdgesOf } from "../../../graph/task-edges.ts";
 import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-order.ts";
+import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
@@ -39,7 +39,7 @@ export function themisFrame(
     application: name,
     method: "themis",
     slo,
-    arrivals: arrivalsOf(application),
+    arrivals: arrivalModelOf(application),
     cluster: bundledCluster(application),
     tasks: shapes.map((shape, index): ScaledTask => {
       const own = { ...policy, maxBatch: isAlone(tasks[index]) ? 1 : policy.maxBatch };
@@ -63,12 +63,6 @@ export function themisFrame(
     entryBranch,
     policy: optionsOf(policy),
   };
-}
-
-function arrivalsOf({ arrivals }: Application): ArrivalModel {
-  if (arrivals.process !== "trace") return arrivals;
-  // Levels are planned for random arrivals at their loads; the trace only gives the loads.
-  return { process: "trace", file: arrivals.file.replace(/^.*[\\/]/, ""), dispersion: 1 };
 }
 
 /** A variant in a pool that can run it. */

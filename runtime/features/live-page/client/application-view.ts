@@ -79,7 +79,7 @@ export class ApplicationView {
     const ready = isReady ? "ready" : "not ready";
     const bundle = `bundle ${bundleSha256.slice(0, 12)}`;
     setText(this.#about, `${method} · SLO ${msText(slo.latencyMs)} · ${bundle} · ${ready}`);
-    this.#tiles.update(application, now, verdictsOf(this.#history.snapshots));
+    this.#tiles.update(application, now, verdictsOf(this.#history.snapshots, application.promises));
     for (const one of this.#figures) one.update(application, moments);
     this.#promises.update(application);
     this.#numbers.update(application, { now, lately });

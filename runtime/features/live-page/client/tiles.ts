@@ -16,6 +16,7 @@ const SIGNS: Readonly<Record<Verdict, string>> = {
   kept: "✓ kept: ",
   broken: "✗ broken: ",
   chance: "≈ may be chance: ",
+  worse: "≈ worse, the promise still holds: ",
   unknown: "",
 };
 

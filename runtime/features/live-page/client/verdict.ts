@@ -1,9 +1,13 @@
 /** Judges whether measurements keep the promises, given the number of rows. */
+import type { LivePromise } from "../live.ts";
 import type { Snapshot } from "./history.ts";
 import { decidingLevel, measuresOf } from "./measures.ts";
 
-/** "chance" means a violation that so few rows do not establish. */
-export type Verdict = "kept" | "broken" | "chance" | "unknown";
+/**
+ * "chance" means a violation that so few rows do not establish; "worse", one that the sequential
+ * test of the promise does not establish.
+ */
+export type Verdict = "kept" | "broken" | "chance" | "worse" | "unknown";
 
 export interface Verdicts {
   readonly violations: Verdict;
@@ -17,8 +21,25 @@ const SIGMAS = 3;
 /** Tolerance of accuracies when everything is as profiled. */
 const ACCURACY_TOLERANCE = 0.002;
 
-/** Compares the rows of each second with the promise of the level that decided then. */
-export function verdictsOf(snapshots: readonly Snapshot[]): Verdicts {
+/**
+ * Compares the rows of each second with the promise of the level that decided then. Where promises
+ * are watched, they alone say that one is broken, so that the page has one verdict.
+ */
+export function verdictsOf(
+  snapshots: readonly Snapshot[],
+  promises: readonly LivePromise[] = [],
+): Verdicts {
+  const { violations, accuracy } = ownVerdicts(snapshots);
+  const judged = (name: LivePromise["promise"], own: Verdict): Verdict => {
+    const watched = promises.find(({ promise }) => promise === name);
+    if (watched === undefined) return own;
+    if (!watched.holds) return "broken";
+    return own === "broken" ? "worse" : own;
+  };
+  return { violations: judged("violations", violations), accuracy: judged("accuracy", accuracy) };
+}
+
+function ownVerdicts(snapshots: readonly Snapshot[]): Verdicts {
   const sums = { rows: 0, violations: 0, promised: 0, satisfied: 0, accuracy: 0, stated: 0 };
   for (const [index, { application }] of snapshots.entries()) {
     const before = snapshots[index - 1]?.application;

@@ -109,6 +109,20 @@ describe("a verdict", () => {
     expect(verdictsOf(historyOf(applications).snapshots).violations).toBe(verdict);
   });
 
+  test.each([
+    ["worse", true, 100],
+    ["kept", true, 1],
+    ["broken", false, 100],
+    ["broken", false, 1],
+  ] as const)("is %s where the watched promise holds: %s, with %i late", (verdict, holds, late) => {
+    const { snapshots } = historyOf([application(0, 0), application(900, late)]);
+    const promise = { promise: "violations", holds, text: "" } as const;
+    expect(verdictsOf(snapshots, [promise]).violations).toBe(verdict);
+    // Another promise says nothing about this one.
+    const other = { ...promise, promise: "cost" } as const;
+    expect(verdictsOf(snapshots, [other])).toEqual(verdictsOf(snapshots));
+  });
+
   test("on accuracy compares each second with the level that decided then", () => {
     const kept = historyOf([application(0, 0), application(500, 0, 0.899)]);
     expect(verdictsOf(kept.snapshots).accuracy).toBe("kept");

@@ -254,6 +254,18 @@ const REFUSED = [
     /^parameters\.priority: expected an integer of 0 or more, got -1/,
   ],
   [
+    "unknown parameter",
+    { parameters: { min_accuracy: parameter("0.9") } },
+    "INVALID_ARGUMENT",
+    /^parameters: expected only timeout, .*, binary_data_output, got "min_accuracy"/,
+  ],
+  [
+    "unknown parameter of an output",
+    { outputs: [{ name: "y", parameters: { top: parameter(1n) } }] },
+    "INVALID_ARGUMENT",
+    /^outputs\[0\]\.parameters: expected only binary_data, classification, got "top"/,
+  ],
+  [
     "long timeout",
     { parameters: { timeout: parameter(2n ** 62n) } },
     "INVALID_ARGUMENT",

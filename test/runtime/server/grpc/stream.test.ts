@@ -4,7 +4,15 @@ import { Metadata, status } from "@grpc/grpc-js";
 import { afterEach, expect, test } from "vitest";
 import * as pb from "../../../../runtime/server/grpc/pb/inference-pb.ts";
 import { closeAll, servedBundle } from "../harness.ts";
-import { closeClients, floatsOf, messagesOf, rawRequest, SERVICE, serveGrpc } from "./client.ts";
+import {
+  closeClients,
+  floatsOf,
+  messagesOf,
+  parameter,
+  rawRequest,
+  SERVICE,
+  serveGrpc,
+} from "./client.ts";
 
 afterEach(async () => {
   closeClients();
@@ -28,6 +36,7 @@ test("answers come in the order of requests, and errors in their places", async 
   stream.write(message([[1, 2]], { id: "a" }));
   stream.write(message([[1, 2]], { modelName: "none" }));
   stream.write(new Uint8Array([0xff, 0xff, 0xff]));
+  stream.write(message([[1, 2]], { parameters: { min_accuracy: parameter(1n) } }));
   stream.write(message([[3, 4]], { id: "b" }));
   stream.end();
   const answers: pb.ModelStreamInferResponse[] = [];
@@ -36,11 +45,15 @@ test("answers come in the order of requests, and errors in their places", async 
     "a",
     undefined,
     undefined,
+    undefined,
     "b",
   ]);
   expect(answers[1]?.errorMessage).toMatch(/^Request for unknown model: 'none'/);
   expect(answers[2]?.errorMessage).toMatch(/^request: expected a protobuf message/);
-  expect(floatsOf(answers[3]?.inferResponse?.rawOutputContents[0])).toEqual([3, 4]);
+  expect(answers[3]?.errorMessage).toMatch(
+    /^parameters: expected only timeout, .*, got "min_accuracy"/,
+  );
+  expect(floatsOf(answers[4]?.inferResponse?.rawOutputContents[0])).toEqual([3, 4]);
   const final = answers[0]?.inferResponse?.parameters["triton_final_response"];
   expect(final?.parameterChoice).toEqual({ case: "boolParam", value: true });
 });

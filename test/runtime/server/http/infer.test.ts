@@ -221,6 +221,19 @@ describe("a malformed request is refused with the path of the field", () => {
     ],
     ["inputs[0].data[1]: expected a number, got null", { inputs: [{ ...good, data: [1, null] }] }],
     ["parameters: expected an object", { inputs: [good], parameters: 1 }],
+    [
+      "parameters: expected only timeout, priority, variant, same_variant, slo_class, sequence_id, " +
+        'sequence_start, sequence_end, binary_data_output, got "min_accuracy"',
+      { inputs: [good], parameters: { min_accuracy: 0.9 } },
+    ],
+    [
+      'inputs[0].parameters: expected only binary_data_size, got "scale"',
+      { inputs: [{ ...good, parameters: { scale: 2 } }] },
+    ],
+    [
+      'outputs[0].parameters: expected only binary_data, classification, got "top"',
+      { inputs: [good], outputs: [{ name: "y", parameters: { top: 1 } }] },
+    ],
     ["parameters.timeout: expected an integer", { inputs: [good], parameters: { timeout: "1" } }],
     ["parameters.priority: expected an integer", { inputs: [good], parameters: { priority: -1 } }],
     [
@@ -266,6 +279,20 @@ describe("a malformed request is refused with the path of the field", () => {
     const reply = await call(harness, INFER, { body: JSON.stringify(request) });
     expect([reply.status, jsonOf(reply).error]).toEqual([400, expect.stringContaining(message)]);
     expect(harness.executor.batches).toEqual([]);
+  });
+
+  test("unknown parameters, but not those that public clients send", async () => {
+    const harness = await serve();
+    const own = { content_type: "np", headers: {} };
+    const triton = { triton_enable_empty_final_response: true, priority: 2, timeout: 5_000_000 };
+    const sequence = { sequence_id: 7, sequence_start: true, sequence_end: false };
+    const request = {
+      inputs: [{ ...good, parameters: own }],
+      outputs: [{ name: "y", parameters: { ...own, binary_data: false, classification: 0 } }],
+      parameters: { ...own, ...triton, ...sequence, binary_data_output: false },
+    };
+    const reply = await call(harness, INFER, { body: JSON.stringify(request) });
+    expect(reply.status).toBe(200);
   });
 
   test("integers out of range, half numbers in integers", async () => {
