@@ -70,7 +70,7 @@ const REQUEST_PARAMETERS = [
 ];
 const INPUT_PARAMETERS = ["binary_data_size"];
 const OUTPUT_PARAMETERS = ["binary_data", "classification"];
-/** Sent by public clients without need: by MLServer's the first two, in Triton's streams the third. */
+/** Parameters that MLServer's clients send without need, and Triton's streams (the third). */
 const IGNORED_PARAMETERS = ["content_type", "headers", "triton_enable_empty_final_response"];
 /** Parameters of tensors that are refused by name elsewhere, or that workers of Stratagem take. */
 const IGNORED_OF_TENSORS = [
