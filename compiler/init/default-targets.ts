@@ -2,7 +2,7 @@
 import type { ReadModel } from "./read-model.ts";
 
 export interface Targets {
-  /** Such as "150 ms". */
+  /** Time with its unit, such as "150 ms". */
   readonly slo: string;
   /** Requests per second, ascending. */
   readonly loads: readonly number[];

@@ -64,8 +64,9 @@ export function noiseLines(measurement: Measurement, isByCores: boolean): string
       : `; ${percentText(waitingShare)} of the time in the worker ` +
         `${isByCores ? "on 1 core " : ""}was spent waiting for a processor ` +
         `(limit ${percentText(waitingLimit)})`;
+  const noise = `noise ${figure.toFixed(2)} (mean p95 ÷ p50, limit ${limit})`;
   return [
-    `noise ${figure.toFixed(2)} (mean p95 ÷ p50, limit ${limit})${waiting}${quotaNote(measurement)}`,
+    `${noise}${waiting}${quotaNote(measurement)}`,
     ...(noisyCells.length === 0 ? [] : [`noisy: ${noisyCellsText(measurement)}`]),
   ];
 }

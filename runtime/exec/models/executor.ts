@@ -10,7 +10,7 @@ import type { WorkerDevice } from "./worker-device.ts";
  */
 export interface OpenedModel {
   readonly fd: number;
-  /** Other files with weights of the model; left out if there are none. */
+  /** Other files with weights of the model; left out without any. */
   readonly data?: readonly DataFile[];
   /** Size of the whole model. */
   readonly bytes: number;

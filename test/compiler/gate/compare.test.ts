@@ -87,7 +87,7 @@ describe("sampling error", () => {
     expect(upper).toBeGreaterThan(change);
     if (verdict === "same") {
       expect(chanceText(found)).toMatch(
-        /^violations at 100 qps: .* → .*, within sampling error: 99 % interval of the change -.*% to /,
+        /^violations at 100 qps: .* → .*, within sampling error: 99 % interval of the change -.*% /,
       );
     }
   });

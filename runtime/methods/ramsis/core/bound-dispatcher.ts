@@ -211,7 +211,7 @@ export class BoundDispatcher implements Dispatcher {
     return -1;
   }
 
-  /** Whether a query may wait: its queue is one of the tables, or ends in time as served quickest. */
+  /** Whether a query may wait: the tables have its queue, or the quickest service is in time. */
   #hasRoom(worker: number, deadlineMs: number, nowMs: number): boolean {
     const length = this.#queues.length(worker);
     if (length < this.#tableCapacity) return true;

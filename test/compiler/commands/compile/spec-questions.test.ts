@@ -9,7 +9,8 @@ function questions(...accuracies: readonly number[]): string[] {
 
 test("asks about an accuracy of 0.97825% beside others of 96%", () => {
   expect(questions(0.9643, 0.0097825)).toEqual([
-    "variant v1: its accuracy is 0.978%, beside 96.430% of the best; if 97.825% is meant, write that",
+    "variant v1: its accuracy is 0.978%, beside 96.430% of the best; if 97.825% is meant, " +
+      "write that",
   ]);
 });
 

@@ -222,8 +222,8 @@ describe("a malformed request is refused with the path of the field", () => {
     ["inputs[0].data[1]: expected a number, got null", { inputs: [{ ...good, data: [1, null] }] }],
     ["parameters: expected an object", { inputs: [good], parameters: 1 }],
     [
-      "parameters: expected only timeout, priority, variant, same_variant, slo_class, sequence_id, " +
-        'sequence_start, sequence_end, binary_data_output, got "min_accuracy"',
+      "parameters: expected only timeout, priority, variant, same_variant, slo_class, " +
+        'sequence_id, sequence_start, sequence_end, binary_data_output, got "min_accuracy"',
       { inputs: [good], parameters: { min_accuracy: 0.9 } },
     ],
     [
