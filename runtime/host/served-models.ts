@@ -4,12 +4,8 @@
 import { join, resolve } from "node:path";
 import { RuntimeError } from "../base/errors.ts";
 import type { Bundle, ModelAdapter, ModelFile } from "../bundle/schema.ts";
-import type {
-  OpenedModel,
-  VariantFile,
-  VariantModel,
-  VariantPart,
-} from "../exec/models/executor.ts";
+import type { OpenedModel } from "../exec/files/whole-model.ts";
+import type { VariantFile, VariantModel, VariantPart } from "../exec/models/executor.ts";
 import { packageEntry } from "../exec/modules/module-path.ts";
 import { remoteUrl } from "../exec/modules/remote-endpoint.ts";
 import { type CheckedModel, OpenedModels } from "../exec/process/opened-models.ts";

@@ -2,6 +2,7 @@
  * Reads a model whole: weights that exporters wrote to other files take the place of their
  * references. So a model is one sequence of bytes, with one digest, in any number of files.
  */
+import { createHash } from "node:crypto";
 import { close, constants, fstat, open, read, readFileSync, type Stats } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep, win32 } from "node:path";
@@ -40,6 +41,19 @@ export interface DataFile {
   /** Path as the model has it. */
   readonly location: string;
   readonly fd: number;
+}
+
+/**
+ * A file kept open, so that workers that inherit the descriptor read the content that was checked.
+ */
+export interface OpenedModel {
+  readonly fd: number;
+  /** Other files with weights of the model; left out without any. */
+  readonly data?: readonly DataFile[];
+  /** Size of the whole model. */
+  readonly bytes: number;
+  /** Digest of the whole model when it was checked. */
+  readonly sha256: string;
 }
 
 /** A model whose files stay open until `closeModel`. */
@@ -243,4 +257,25 @@ async function readFull(fd: number, target: Buffer, position: number): Promise<v
 
 function tooLarge(byteCount: number): Error {
   return new Error(`${byteCount} bytes, where ONNX files have at most ${MAX_MODEL_BYTES}`);
+}
+
+interface SomeFile {
+  readonly path: string;
+  readonly opened?: OpenedModel;
+}
+
+/**
+ * Reads a whole model from its open files, else from its path.
+ * @throws Error if the content changed since it was checked, or if it cannot be read.
+ */
+export async function modelBytes({ path, opened }: SomeFile): Promise<Uint8Array> {
+  if (opened === undefined) return wholeModel(path);
+  const { fd, sha256, data = [] } = opened;
+  const bytes = await inheritedModel(fd, data);
+  const found = createHash("sha256").update(bytes).digest("hex");
+  if (found === sha256) return bytes;
+  throw new Error(
+    `${["the file", ...data.map(({ location }) => location)].join(" or ")} changed while it was ` +
+      `served: expected SHA-256 ${sha256}, got ${found}; restore the old content, or restart`,
+  );
 }

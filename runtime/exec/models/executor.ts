@@ -1,22 +1,9 @@
 /** The interface between a server and its workers. */
 import type { BucketAxis, ModelAdapter, TensorInfo } from "../../bundle/schema.ts";
-import type { DataFile } from "../files/whole-model.ts";
+import type { OpenedModel } from "../files/whole-model.ts";
 import type { CpuFallback } from "./model-facts.ts";
 import type { LossCause, Scaler, ScalerHandlers } from "./scaler.ts";
 import type { WorkerDevice } from "./worker-device.ts";
-
-/**
- * A file kept open, so that workers that inherit the descriptor read the content that was checked.
- */
-export interface OpenedModel {
-  readonly fd: number;
-  /** Other files with weights of the model; left out without any. */
-  readonly data?: readonly DataFile[];
-  /** Size of the whole model. */
-  readonly bytes: number;
-  /** Digest of the whole model when it was checked. */
-  readonly sha256: string;
-}
 
 /** An ES module that runs as a model. */
 export interface VariantModule {

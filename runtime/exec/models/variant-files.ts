@@ -1,5 +1,6 @@
 /** Files that a worker reads for a variant: one, or those of a chain. */
-import type { OpenedModel, VariantFile, VariantModel } from "./executor.ts";
+import type { OpenedModel } from "../files/whole-model.ts";
+import type { VariantFile, VariantModel } from "./executor.ts";
 
 /** Returns the files in the order in which they run. */
 export function filesOf(variant: VariantModel): readonly VariantFile[] {

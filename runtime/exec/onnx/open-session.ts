@@ -1,10 +1,11 @@
 /**
  * Opens an ONNX file as a session, and again with a session that requires every node on the device.
  */
+
+import { modelBytes } from "../files/whole-model.ts";
 import type { VariantFile } from "../models/executor.ts";
 import type { WorkerSetup } from "../models/worker-setup.ts";
 import { type InferenceSession, InferenceSession as Sessions } from "../tensors/onnxruntime.ts";
-import { modelBytes } from "./model-bytes.ts";
 import { PlacesProfile } from "./node-places.ts";
 import { LOG_LEVELS, sessionOptions } from "./session-options.ts";
 

@@ -5,8 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
-import { closeModel, type OpenModel, openModel } from "../files/whole-model.ts";
-import type { OpenedModel } from "../models/executor.ts";
+import { closeModel, type OpenedModel, type OpenModel, openModel } from "../files/whole-model.ts";
 import { firstAxisNames } from "../onnx/onnx-axes.ts";
 
 /** An opened model, and what its file says of the first dimensions of its tensors. */

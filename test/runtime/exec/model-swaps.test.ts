@@ -16,9 +16,8 @@ import {
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { wholeBytesAt, wholeModel } from "../../../runtime/exec/files/whole-model.ts";
+import { modelBytes, wholeBytesAt, wholeModel } from "../../../runtime/exec/files/whole-model.ts";
 import type { VariantModel } from "../../../runtime/exec/models/executor.ts";
-import { modelBytes } from "../../../runtime/exec/onnx/model-bytes.ts";
 import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { OpenedModels } from "../../../runtime/exec/process/opened-models.ts";
 import { identityModel, meanModel } from "../../support/onnx-model.ts";
