@@ -45,6 +45,11 @@ export class DemandMonitor {
     this.#averaged = Number.isNaN(initialQps) ? 0 : 2;
   }
 
+  /** Whether no request has come since the last count. */
+  get isIdle(): boolean {
+    return this.#count === 0;
+  }
+
   recordRequest(nowMs: number): void {
     if (this.countEndMs === Number.POSITIVE_INFINITY) this.countEndMs = nowMs + this.#beatMs;
     this.advance(nowMs);

@@ -50,6 +50,10 @@ export class LevelFollower {
   /** How long a level is kept after a change although servers have become faster. */
   #hold = LEAST_HOLD;
 
+  get isLowest(): boolean {
+    return this.level === this.#levelByRank[0];
+  }
+
   /** @param meantQps load that each level is meant to carry, all on the same machine. */
   constructor(meantQps: readonly number[], beatMs: number) {
     assert(meantQps.length > 0, "at least one level is needed");

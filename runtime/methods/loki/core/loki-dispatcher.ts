@@ -147,7 +147,13 @@ class LokiDispatcher implements PipelineDispatcher {
 
   get wakeMs(): number {
     if (this.#demand.counts !== this.#heartbeats) return this.#nowMs;
-    return Math.min(this.#demand.countEndMs, this.#batches.wakeMs);
+    const countEndMs = this.#isQuiet ? Number.POSITIVE_INFINITY : this.#demand.countEndMs;
+    return Math.min(countEndMs, this.#batches.wakeMs);
+  }
+
+  /** Whether the next count changes nothing: it would lower the demand below the lowest level. */
+  get #isQuiet(): boolean {
+    return this.#demand.isIdle && this.#follower.isLowest && this.#cluster.isWhole;
   }
 
   get level(): number {

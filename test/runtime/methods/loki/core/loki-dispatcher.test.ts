@@ -17,6 +17,23 @@ const PAIR: LevelSketch = {
   paths: [{ along: ["detect/large", "classify/large"], ratio: 1 }],
 };
 
+test("counts until the lowest plan is in force, and then waits for a request", () => {
+  const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
+  driver.query(DETECT, FAR_MS);
+  driver.finish(0);
+  let beats = 0;
+  while (Number.isFinite(driver.dispatcher.wakeMs) && beats < 1000) {
+    driver.nowMs = driver.dispatcher.wakeMs;
+    driver.startBatches();
+    beats++;
+  }
+  expect(beats).toBeGreaterThan(0);
+  expect(beats).toBeLessThan(100);
+  driver.nowMs += 1000 * FAR_MS;
+  driver.query(DETECT, driver.nowMs + FAR_MS);
+  expect(driver.dispatcher.wakeMs).toBeLessThan(Number.POSITIVE_INFINITY);
+});
+
 describe("batches", () => {
   test("a free server takes what waits at once, the earliest deadlines first", () => {
     const driver = new LokiDriver(chainBundle({ levels: [PAIR], workers: [2] })).start();
