@@ -1,7 +1,7 @@
 /** Command `gate`: compares two bundles. */
 
 import { type Command, Option } from "commander";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import type { GateOptions } from "../gate/gate-bundles.ts";
 import { joined } from "./options.ts";
 import { ENDS_AT_ONCE, type Tools, type Watch } from "./watched.ts";

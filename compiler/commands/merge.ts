@@ -1,8 +1,8 @@
 /** Command `merge`: completes a compile on several machines. */
 
 import { type Command, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { withRequirements } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";
 

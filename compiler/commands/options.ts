@@ -1,8 +1,8 @@
 /** Options that several commands share, each with one name, text and parser. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 const MAX_TIME_MS = 86_400_000;
 

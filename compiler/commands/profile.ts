@@ -1,10 +1,10 @@
 /** Command `profile`: measures models and the serving path on this machine. */
 
 import { type Command, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { ModelReader } from "stratagem-runtime/internal/exec/process/model-reader";
 import { tokenOption } from "stratagem-runtime/internal/settings/shown-tokens";
 import { collect, timeMs } from "./options.ts";

@@ -1,7 +1,7 @@
 /** Command `simulate`. */
 
 import { type Command, Option } from "commander";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import type { LevelPoolOptions } from "../processes/level-pool.ts";
 import { collect, withArrivals } from "./options.ts";
 import type { SimulateOptions } from "./simulate/simulate.ts";

@@ -1,8 +1,8 @@
 /** Command `truth`. */
 
 import { type Command, Option } from "commander";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { seedOption, timeMs, withInputs } from "./options.ts";
 import { type Tools, type Watch, WITH_LINES } from "./watched.ts";
 

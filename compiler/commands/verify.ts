@@ -1,13 +1,13 @@
 /** Commands that read one bundle: `inspect` and `verify`. */
 
 import type { Command } from "commander";
+import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { addInspect } from "stratagem-runtime/internal/commands/bundle-commands";
 import {
   addSignatureFlags,
   type SignatureFlags,
   signatureOptions,
 } from "stratagem-runtime/internal/commands/signature-flags";
-import { parallelism } from "stratagem-runtime/internal/exec/limits/control-groups";
 import type { Tools } from "./watched.ts";
 
 /** Adds `inspect` with a solver for the values of a state's actions. */

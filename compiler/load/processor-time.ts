@@ -1,6 +1,6 @@
 /** Use of the processors that this process may use from Linux, and use by a process. */
 import { readFileSync } from "node:fs";
-import { ownStat } from "stratagem-runtime/internal/exec/limits/control-groups";
+import { ownStat } from "stratagem-runtime/internal/base/control-groups";
 
 /** Totals of all processors since the machine started, in ticks. */
 export interface ProcessorTicks {

@@ -2,8 +2,9 @@
  * Runs load: query i is sent at its scheduled arrival, regardless of the others, or a number of
  * queries is kept in flight.
  */
+
+import { processorsOf } from "stratagem-runtime/internal/base/control-groups";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { processorsOf } from "stratagem-runtime/internal/exec/limits/control-groups";
 import { type ArrivalProcess, arrivalSource } from "../simulate/arrivals.ts";
 import { InferenceClient } from "./inference-client.ts";
 import { type GeneratorOptions, LoadGenerator } from "./load-generator.ts";

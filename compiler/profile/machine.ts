@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { release, totalmem, type } from "node:os";
+import { processorsOf, quotaText } from "stratagem-runtime/internal/base/control-groups";
 import { processorName } from "stratagem-runtime/internal/devices/names";
-import { processorsOf, quotaText } from "stratagem-runtime/internal/exec/limits/control-groups";
 
 export interface Machine {
   readonly processor: string;

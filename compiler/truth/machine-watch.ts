@@ -5,7 +5,7 @@ import {
   type Throttling,
   throttledShare,
   throttlingOf,
-} from "stratagem-runtime/internal/exec/limits/control-groups";
+} from "stratagem-runtime/internal/base/control-groups";
 import { type ProcessorTicks, readProcessorTicks, sharesBetween } from "../load/processor-time.ts";
 import { familyOf, processesMs } from "../profile/serving/machine-time.ts";
 import type { MachineSample } from "./timeline.ts";

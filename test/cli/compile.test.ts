@@ -306,7 +306,7 @@ describe("compile refuses", () => {
     [
       "a day of plans that have no cost over one",
       (spec) => {
-        writeFileSync(join(folder, "day.csv"), "1\n2\n");
+        writeFileSync(join(folder, "day.csv"), "2\n1\n");
         spec.workload.day = "../day.csv";
       },
       /app\.json:\d+ workload\.day: plans of method ramsis have no cost over a day/,

@@ -60,7 +60,7 @@ export function commandLineContract(
       compiled = await stratagem("compile", app, "-o", bundle, "--json");
       if (compiled.status !== 0) throw new Error(compiled.stderr);
       const payload = plainPayload(readFileSync(bundle));
-      const value = 0.99 * numberAt(payload, subject.promised);
+      const value = 0.5 * numberAt(payload, subject.promised);
       writeFileSync(changed, fileOfValue(changedAt(payload, subject.promised, value)));
     }, 60_000);
     afterAll(() => rmSync(folder, { recursive: true }));

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { cpus } from "node:os";
-import { ownStat } from "stratagem-runtime/internal/exec/limits/control-groups";
+import { ownStat } from "stratagem-runtime/internal/base/control-groups";
 
 /** Totals since the machine started over all processors, in ms. */
 interface MachineTime {

@@ -9,7 +9,7 @@ import {
   processorsOf,
   quotaText,
   textOf,
-} from "./control-groups.ts";
+} from "../../base/control-groups.ts";
 
 /** Resources left on the machine; an unknown or absent limit is Infinity. */
 export interface Means {

@@ -76,9 +76,15 @@ export class JsonThread {
   /**
    * Starts the thread and has long JSON read and written, there and on the event loop, so that no
    * request waits for code that is loaded and compiled: a third of a second at first.
-   * @throws HttpError 503 if the system refuses a thread.
+   * @returns early if it is closed. @throws HttpError 503 if the system refuses a thread.
    */
   async warm(): Promise<void> {
+    await this.#runWarm().catch((error: HttpError) => {
+      if (!this.#isClosed) throw error;
+    });
+  }
+
+  async #runWarm(): Promise<void> {
     const data = Array.from({ length: WARM_ELEMENTS }, (_, index) => index / 8);
     const tensor = { name: "x", datatype: "FP32", shape: WARM_SHAPE } as const;
     const text = JSON.stringify({ inputs: [{ ...tensor, data }] });

@@ -9,7 +9,7 @@ import { measuredOutcome, measuredTimes, proportionOf } from "../../../compiler/
 import { GatheredTimes, outcomeOf } from "../../../compiler/truth/request-times.ts";
 import { timelineOf } from "../../../compiler/truth/timeline.ts";
 import { planPoints, thinnedLoads } from "../../../compiler/truth/truth-plan.ts";
-import { ownStat } from "../../../runtime/exec/limits/control-groups.ts";
+import { ownStat } from "../../../runtime/base/control-groups.ts";
 
 test("requests are put in order, and those that were lost violate", () => {
   const gathered = new GatheredTimes();

@@ -78,9 +78,11 @@ describe("simulate, by hand", () => {
   });
 
   it("counts late and dropped queries as violations of accuracy 0", () => {
-    // 0: alone, 40 ms. 1 to 4 wait and 5 is dropped. At 40 four wait, and the table insists on the
-    // large variant: 100 ms, over at 140.
-    const large = tinyBundle({ decide: ({ queued }) => ({ variant: 1, batch: queued }) });
+    // 0: alone, 40 ms. 1 to 4 wait and 5 is dropped. At 40 four wait: 100 ms, over at 140.
+    const large = tinyBundle({
+      variants: [LARGE],
+      decide: ({ queued }) => ({ variant: 0, batch: queued }),
+    });
     const result = run(large, { arrivals: recorded(0, 1, 2, 3, 4, 5) });
     expect(result).toMatchObject({
       queries: 6,
@@ -255,7 +257,7 @@ describe("simulateCluster", () => {
     const bundle = tinyBundle({ workers: 2 });
     const run = (counted?: { fromMs: number; untilMs: number }) =>
       simulateCluster(bundle, dispatcherOf(bundle), {
-        arrivals: { kind: "poisson", qps: 60 },
+        arrivals: { kind: "poisson", qps: 300 },
         durationMs: 30_000,
         serviceTimes: "p95",
         arrivalRng: new Rng(3, 1),

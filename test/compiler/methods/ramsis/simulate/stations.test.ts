@@ -101,14 +101,15 @@ describe("the server", () => {
 
   test("has an answer to write for every query that is given up", () => {
     const large = tinyBundle({
-      sloMs: 1000,
-      decide: ({ queued }) => ({ variant: 1, batch: queued }),
+      variants: [LARGE],
+      sloMs: 150,
+      decide: ({ queued }) => ({ variant: 0, batch: queued }),
     });
     const bundle = servedOn(large, { answerMs: always(50) });
     // One runs until 40, four wait, and the last is given up at 5, which is written by 55. So the
     // first is taken back then and answered by 105, and the four run from 55 to 155.
     const result = run(bundle, { arrivals: recorded(0, 1, 2, 3, 4, 5) });
-    expect(result).toMatchObject({ queries: 6, dropped: 1, satisfied: 5 });
+    expect(result).toMatchObject({ queries: 6, dropped: 1, satisfied: 1, late: 4 });
     const latencyMs = [105, 205 - 1, 255 - 2, 305 - 3, 355 - 4];
     expect(result.latencyMs).toMatchObject({ p50: latencyMs[2], max: latencyMs[4] });
     expect(result.latencyMs?.mean).toBeCloseTo((105 + 204 + 253 + 302 + 351) / 5, 9);

@@ -9,8 +9,8 @@ import {
   quotaText,
   throttledShare,
   throttlingOf,
-} from "../../../../runtime/exec/limits/control-groups.ts";
-import { sharedCores } from "../../../../runtime/exec/limits/means.ts";
+} from "../../../runtime/base/control-groups.ts";
+import { sharedCores } from "../../../runtime/exec/limits/means.ts";
 
 const folders: string[] = [];
 afterEach(() => {
