@@ -65,7 +65,7 @@ test("models of a pool with URLs are measured there, with the way to them", asyn
   const found = jsonAt(profile);
   expect(found).toMatchObject({ includesWay: true, hardware: `worker ${worker.url}` });
   expect(found.source).toContain(`of ${worker.url}, its way from here included`);
-  expect(found.variants.m.latencyMs["4"]).toMatchObject({ samples: 5 });
+  expect(found.variants.m.latencyMs["4"].samples).toBeGreaterThanOrEqual(5);
   // A worker of another machine is up already.
   expect(found.variants.m).not.toHaveProperty("start");
   const { cells } = jsonAt(`${profile}.measurement.json`);

@@ -92,7 +92,9 @@ export class Factory {
   /** Puts a profile beside that of the spec, all of whose latencies are a part of the real ones. */
   addFasterProfile(file: string, part: number): void {
     const profile = JSON.parse(readFileSync(PROFILE, "utf8"), (key, value: unknown) => {
-      return typeof value === "number" && /^(p50|p95|p99|mean)$/.test(key) ? value * part : value;
+      return typeof value === "number" && /^(p50|p95|p99|max|mean)$/.test(key)
+        ? value * part
+        : value;
     });
     writeFileSync(join(this.#folder, file), JSON.stringify(profile));
   }
