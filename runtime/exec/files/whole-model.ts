@@ -3,7 +3,7 @@
  * references. So a model is one sequence of bytes, with one digest, in any number of files.
  */
 import { createHash } from "node:crypto";
-import { close, constants, fstat, open, read, readFileSync, type Stats } from "node:fs";
+import { close, constants, fstat, open, read, readFileSync, type Stats, statSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep, win32 } from "node:path";
 import { promisify } from "node:util";
@@ -137,10 +137,12 @@ function fdAt(data: readonly DataFile[], location: string): number | undefined {
   return data.find((file) => file.location === location)?.fd;
 }
 
-/** Returns the size of the whole model, or 0 if its own file cannot be read. */
+/** Returns the size of the whole model, or 0 if its own file cannot be read or is no file. */
 export function wholeBytesAt(path: string): number {
   let own: Buffer = Buffer.alloc(0);
   try {
+    // Opening a pipe would wait for a writer.
+    if (!statSync(path).isFile()) return 0;
     own = readFileSync(path);
     const pieces = piecesOf(own, sliceOf);
     return pieces === null ? own.length : bytesOfPieces(pieces);
