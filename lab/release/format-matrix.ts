@@ -33,6 +33,9 @@ const OPTIONS = {
   outDir: "built",
 };
 
+/** Where the module that loads bundles is, and was. */
+const ENTRIES = ["bundles/load-bundle.js", "load-bundle.js"];
+
 const READ_ALL = `
   const { loadBundle } = await import(process.argv[1]);
   const told = [];
@@ -76,8 +79,9 @@ function builtAt(commit: string, folder: string): string {
   linkModules(folder);
   const tsc = resolve("node_modules/typescript/bin/tsc");
   const { status, stdout } = spawnSync(process.execPath, [tsc, "-p", folder], { encoding: "utf8" });
-  const entry = join(folder, "built/load-bundle.js");
-  if (existsSync(entry)) return entry;
+  const entries = ENTRIES.map((entry) => join(folder, "built", entry));
+  const entry = entries.find((each) => existsSync(each));
+  if (entry !== undefined) return entry;
   throw new Error(`runtime of ${commit}: tsc ended with ${status}: ${stdout}`);
 }
 
