@@ -94,6 +94,7 @@ export class BatchStarter {
       if (worker === NONE || first === NONE) return;
       if (this.#dropRule.isHopeless(first, task, nowMs)) {
         out.drop(0, queues.take(queue), DROP_LATE);
+        this.#dropRule.lateCount++;
         continue;
       }
       const queued = queues.length(queue);

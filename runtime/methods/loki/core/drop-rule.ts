@@ -28,6 +28,8 @@ const TIE_STREAM = 0x74696573;
  * out 0.1 % at most.
  */
 export class DropRule {
+  /** Queries that were given up because no batch would have been in time. */
+  lateCount = 0;
   readonly #shape: PipelineShape;
   readonly #mode: LokiOptions["drop"];
   readonly #cluster: Cluster;
@@ -114,6 +116,7 @@ export class DropRule {
         // A straggler serves what it can in time and leaves the rest to the others.
         if (!paces.isEven && this.#hasFaster(group, worker)) return NOT_IN_TIME;
         out.drop(0, queues.take(queue), DROP_LATE);
+        this.lateCount++;
       }
     }
     return Math.min(queues.length(queue), limit);

@@ -85,6 +85,8 @@ class LokiDispatcher implements PipelineDispatcher {
   /** Counts the plans, to know the states of earlier ones. */
   #generation = 0;
   #heartbeats = 0;
+  /** Queries given up as late until the last heartbeat. */
+  #lateCount = 0;
   /** Requests are admitted as this adds up, without chance. */
   #admittedShare = 1;
   #admission = 0;
@@ -313,7 +315,9 @@ class LokiDispatcher implements PipelineDispatcher {
     this.#heartbeats = this.#demand.counts;
     this.#fanouts.heartbeat();
     const { upCount, layout } = this.#cluster;
-    const mayReplace = this.#router.admittedShare < 1 || upCount > layout.servers;
+    const isLate = this.#dropRule.lateCount > this.#lateCount;
+    this.#lateCount = this.#dropRule.lateCount;
+    const mayReplace = this.#router.admittedShare < 1 || (isLate && upCount > layout.servers);
     const areOthers = this.#stragglers.update(nowMs, mayReplace, this.#carries);
     if (areOthers) this.#chosenPace = monitor.poolPace;
     if (this.#chooseLevel(nowMs, out)) return;

@@ -34,7 +34,8 @@ export class Stragglers {
   }
 
   /**
-   * @param mayReplace whether the current servers do not carry the demand, or others are spare.
+   * @param mayReplace whether the current servers do not carry the demand, or are late beside spare
+   * ones.
    * @param carries whether so many servers, as fast as most, carry the demand.
    * @returns whether the places of servers have changed.
    */
