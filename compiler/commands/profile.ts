@@ -21,9 +21,9 @@ type ProfileFlags = Pick<ProfileCommand, "repeat"> & {
   readonly budget?: number;
   readonly cores?: string;
   readonly layers?: true;
-  readonly serving?: true;
-  readonly into?: string;
+  readonly serving?: true | string;
   readonly inputs?: string;
+  readonly labels?: string;
   readonly hardware?: string;
   readonly dryRun?: true;
   readonly force?: true;
@@ -42,7 +42,7 @@ const SEED = 1;
 const MODEL_TIMEOUT_MS = 60_000;
 /** Options of the measurement, which conflict with `--from`. */
 const MEASURED = [
-  ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "into", "inputs"],
+  ...["task", "batches", "repeat", "budget", "cores", "layers", "serving", "inputs", "labels"],
   ...["device", "providerOptions", "workers", "token", "workerEnv", "hardware"],
   ...["dryRun", "force"],
 ];
@@ -96,13 +96,9 @@ function addWhat(command: Command): Command {
       "measure the layers of the models and the stages of their best cuts, for accordion",
     )
     .option(
-      "--serving",
+      "--serving [profile]",
       "also measure the serving path: the overhead of the server, and how workers " +
-        "slow each other down",
-    )
-    .option(
-      "--into <file>",
-      "with --serving, existing profile to add it to, without other measurements",
+        "slow each other down; of an existing profile, measure that alone and add it there",
     )
     .addOption(
       new Option(
@@ -110,6 +106,11 @@ function addWhat(command: Command): Command {
         "rows of the first task, or of --task, to measure with: a file of raw rows, or a folder " +
           "with a file per row (default: samples of modules, or random numbers)",
       ).conflicts("layers"),
+    )
+    .option(
+      "--labels <file>",
+      "with --inputs, class of each row, an index or a name per line: measures the accuracy of " +
+        "every variant",
     )
     .option("--dry-run", "show the measurements without running them")
     .option(
@@ -202,8 +203,8 @@ async function profiled(
   // Stages of a cut are local files, so they cannot be measured on other machines.
   const elsewhere = layers ? null : measuredElsewhere(app, flags);
   const urls = elsewhere?.urls ?? null;
-  const inputs = flags.inputs ?? null;
-  const options = { app, out, repeat, inputs, ...how, urls, task, hardware, dryRun, force };
+  const { inputs = null, labels = null } = flags;
+  const options = { app, out, repeat, inputs, labels, ...how, urls, task, hardware, dryRun, force };
   const reader = new ModelReader(watch.signal);
   const surroundings = await surroundingsOf(reader, elsewhere, watch, tools);
   const path = (into: string) => {

@@ -28,6 +28,8 @@ export interface InitSpec {
   readonly variants: readonly InitVariant[];
 }
 
+const MEASURE = "profile --inputs ROWS --labels CLASSES";
+
 export function specText({
   application,
   slo,
@@ -61,7 +63,9 @@ function variantLines(variant: InitVariant, profile: string): string[] {
   const { name, file, tensors, accuracy, isGuess, use, places, renamed, images } = variant;
   const isRenamed = Object.keys(renamed.outputs).length > 0;
   const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
-  const guess = isGuess ? "    # a placeholder: replace it with the accuracy on held-out data" : "";
+  const guess = isGuess
+    ? `    # a placeholder: state the real one, or delete it and measure it: ${MEASURE}`
+    : "";
   return [
     `      # ${onOneLine(tensors)}`,
     `      - name: ${scalar(name)}`,

@@ -1,7 +1,8 @@
-/** 99 % confidence intervals of proportions, and of the difference of two. */
+/** Confidence intervals of proportions, of 99 % by default, and of the difference of two. */
 
-/** Two-sided 99 % quantile of the normal distribution. */
+/** Two-sided 99 % quantile of the normal distribution, and the 95 % one. */
 export const Z = 2.5758293035489;
+export const Z_95 = 1.95996398454005;
 
 interface Bounds {
   readonly lower: number;
@@ -13,10 +14,10 @@ interface Bounds {
  * Wilson, JASA 22 (1927).
  * @param count number of draws; infinity for an exact proportion.
  */
-export function proportionInterval(estimate: number, count: number): Bounds {
-  const spread = (Z * Z) / count;
+export function proportionInterval(estimate: number, count: number, z = Z): Bounds {
+  const spread = (z * z) / count;
   const middle = (estimate + spread / 2) / (1 + spread);
-  const half = (Z / (1 + spread)) * Math.sqrt((estimate * (1 - estimate) + spread / 4) / count);
+  const half = (z / (1 + spread)) * Math.sqrt((estimate * (1 - estimate) + spread / 4) / count);
   return { lower: Math.max(0, middle - half), upper: Math.min(1, middle + half) };
 }
 

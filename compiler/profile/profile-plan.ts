@@ -68,6 +68,8 @@ export interface ProfileOptions {
    * modules and random numbers.
    */
   readonly inputs?: string | null;
+  /** File with the class of each row, to measure accuracies; null or left out for none. */
+  readonly labels?: string | null;
   /** Name of the hardware in the profile; null to name it after the device. */
   readonly hardware: string | null;
   readonly seed: number;
@@ -187,7 +189,8 @@ export async function planProfile(
   const variants: PlannedVariant[] = [];
   const read: { use: PlannedUse; model: ModelFile }[] = [];
   const fed = await fedTasks(options, spec);
-  const known = knownVariants(named, options.out);
+  // Measured accuracies replace known ones.
+  const known = options.labels ? new Map() : knownVariants(named, options.out);
   for (const variant of named) {
     const { name, path, host, chain, binding, at, outputsAreRows } = variant;
     const noLayers = (found: string) =>
@@ -223,7 +226,7 @@ export async function planProfile(
       ...{ host, samples: samples ?? undefined },
       ...(chain === undefined ? {} : { chain }),
       precision: precision ?? undefined,
-      ...(fed?.names.has(variant.task) && { rows: realRows(sized, fed.content) }),
+      ...fed?.rowsOf(variant.task, sized),
       outputsAreRows,
       batches: own,
       layers: layers ?? null,
@@ -257,18 +260,36 @@ export async function planProfile(
 }
 
 /**
- * Reads `--inputs`, and names the tasks that it has rows for: the selected one, else those whose
- * inputs come from clients. Null without rows.
+ * Reads `--inputs`, with rows for the selected task, else for those whose inputs come from clients.
+ * Null without rows.
  */
 async function fedTasks(
   { inputs = null, task: selected }: ProfileOptions,
   { tasks }: ApplicationSpec,
-): Promise<{ readonly content: RowsContent; readonly names: ReadonlySet<string> } | null> {
+): Promise<FedTasks | null> {
   if (inputs === null) return null;
   const before = tasks.filter(({ passThrough }) => !passThrough);
   const inner = before.flatMap(({ to }) => to.map(({ task }) => task));
   const own = tasks.filter(({ name }) => selected !== null || !inner.includes(name));
-  return { content: await readRows(inputs), names: new Set(own.map(({ name }) => name)) };
+  const content = await readRows(inputs);
+  const names = new Set(own.map(({ name }) => name));
+  const orders = new Map<string, readonly string[]>();
+  return {
+    content,
+    rowsOf: (task, model) => {
+      if (!names.has(task)) return {};
+      const order = orders.get(task) ?? model.inputs.map(({ name }) => name);
+      orders.set(task, order);
+      return { rows: realRows(model, content, order) };
+    },
+  };
+}
+
+/** Rows of `--inputs` for the tasks that have some. */
+interface FedTasks {
+  readonly content: RowsContent;
+  /** Returns the rows of a variant, which have the inputs of its task's first variant in order. */
+  readonly rowsOf: (task: string, model: Pick<ModelFile, "inputs">) => Pick<PlannedVariant, "rows">;
 }
 
 /** Describes what the variants are measured with. */

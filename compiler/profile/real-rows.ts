@@ -44,12 +44,14 @@ export async function readRows(path: string): Promise<RowsContent> {
 /**
  * Divides the content into rows of a model: raw rows of all inputs one after another; of a model
  * that takes one text, and in a folder, every file is a row.
- * @param model with sizes that are fixed except for axis 0.
+ * @param model with sizes that are fixed except for axis 0. @param order names of its inputs in the
+ * order of the rows.
  * @throws InputError for rows of another length.
  */
 export function realRows(
   { inputs }: Pick<ModelFile, "inputs">,
   { path, parts, isFolder }: RowsContent,
+  order: readonly string[] = inputs.map(({ name }) => name),
 ): RealRows {
   const [first, ...others] = inputs;
   const isText = first?.dtype === "string" && others.length === 0;
@@ -60,13 +62,16 @@ export function realRows(
   const bad = isText ? undefined : rows.find(({ length }) => length !== rowBytes);
   if (rows.length === 0 || bad !== undefined) {
     const found = bad === undefined ? "none" : `${bad.length} bytes beyond whole rows`;
-    const shown = inputs.map(({ name }) => `"${name}"`).join(", ");
+    const shown = order.map((name) => `"${name}"`).join(", ");
     const message = `expected rows of ${rowBytes} bytes, for the inputs ${shown}, got ${found}`;
     throw new InputError("INPUT_INVALID_VALUE", `${path}: ${message}`);
   }
-  const starts = sizes.map((_, input) =>
-    sizes.slice(0, input).reduce((sum, size) => sum + size, 0),
-  );
+  const starts = inputs.map(({ name }) => {
+    const before = order.slice(0, order.indexOf(name));
+    return inputs.reduce((sum, input, at) => {
+      return before.includes(input.name) ? sum + (sizes[at] ?? 0) : sum;
+    }, 0);
+  });
   return {
     file: basename(path),
     count: rows.length,

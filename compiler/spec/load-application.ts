@@ -173,7 +173,9 @@ function resolveVariant(
   const [measured, ...others] = profiledVariants(variant.profile, [...path, "profile"], files);
   const accuracy = variant.accuracy ?? measured.accuracy;
   if (accuracy === null) {
-    const expected = `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none`;
+    const expected =
+      `a ratio such as 0.58 or 58%, since ${measured.profile.file} has none; ` +
+      "profile --inputs ROWS --labels CLASSES measures it";
     return files.fail(missing([...path, "accuracy"], expected));
   }
   const binding = resolveBinding(variant, path, (file, at) => files.lines(file, at));

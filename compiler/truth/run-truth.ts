@@ -98,14 +98,14 @@ async function profiled(options: TruthOptions, around: TruthSurroundings) {
   await rm(profile, { force: true });
   const before = readProcessorTicks();
   const measure = ["profile", options.app];
-  const serving = ["--serving", ...servingInputs(options)];
-  const all = [...measure, "-o", profile, ...options.profileOptions, ...serving];
+  const inputs = servingInputs(options);
+  const all = [...measure, "-o", profile, ...options.profileOptions, "--serving", ...inputs];
   const code = await runCommand(all, around.signal);
   if (code === EXIT_BAD_INPUT) {
     around.onNote(
       "profiling failed; using its measurements if noise was the reason, so promises may not hold",
     );
-    const left = existsSync(profile) ? [...measure, "--into", profile, ...serving] : all;
+    const left = existsSync(profile) ? [...measure, "--serving", profile, ...inputs] : all;
     await step([...left, "--force"], around);
   } else if (code !== 0) throw new StepError("profile", code);
   const shares = sharesBetween(before, readProcessorTicks());

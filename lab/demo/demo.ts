@@ -105,7 +105,7 @@ async function profile(): Promise<void> {
   const isPathLeft = existsSync(profilePath);
   if (!isPathLeft && !existsSync(`${profilePath}.partial`)) process.exit(code);
   console.log("the machine is noisy: its times are taken as they are, and promises may not hold");
-  const path = ["profile", `${FOLDER}/app.json`, "--serving", "--into", profilePath];
+  const path = ["profile", `${FOLDER}/app.json`, "--serving", profilePath];
   await stratagem(...(isPathLeft ? path : args), "--force");
 }
 

@@ -60,6 +60,7 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   profile: {
     "--worker-token": "use --token workers=FILE",
     "--threads": "use --cores N",
+    "--into": "use --serving PROFILE",
     "--seed": "the inputs of a profile are always the same",
     "--cpu-fallback": "serve and compile report models with nodes on the CPU",
     "--model-memory": MODEL_LIMITS,

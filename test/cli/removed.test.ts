@@ -84,6 +84,7 @@ test.each([
   ["compile", "--no-require", "--require none"],
   ["truth", "--seconds", "--duration 10s"],
   ["profile", "--threads", "--cores N"],
+  ["profile", "--into", "--serving PROFILE"],
   ["manifests", "--no-models", "--models-claim none"],
   ["pull", "--username", "STRATAGEM_REGISTRY_USERNAME"],
   ["report", "--no-frontier", "--frontier none"],

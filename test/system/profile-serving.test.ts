@@ -57,7 +57,7 @@ test("measures the path alone, into a profile that is there", () => {
   const path = join(folder, "profile.json");
   const { serving: _, ...without } = JSON.parse(readFileSync(path, "utf8"));
   writeFileSync(path, JSON.stringify(without));
-  const args = ["profile", "app.yaml", "--serving", "--into", "profile.json", "--force"];
+  const args = ["profile", "app.yaml", "--serving", "profile.json", "--force"];
   const { status, stdout } = stratagemIn(folder, ...args);
   expect(status).toBe(0);
   expect(stdout).toContain("serving path, ms p50/p95/p99: request");
@@ -69,7 +69,7 @@ test("measures the path alone, into a profile that is there", () => {
 test("refuses an application without models in one message", () => {
   const bare = APP.replaceAll(/, model: \w+\.onnx/g, "");
   writeFileSync(join(folder, "bare.yaml"), bare);
-  const args = ["profile", "bare.yaml", "--serving", "--into", "profile.json"];
+  const args = ["profile", "bare.yaml", "--serving", "profile.json"];
   const { status, stderr } = stratagemIn(folder, ...args);
   expect(status).toBe(65);
   expect(stderr).toContain("expected a model, since measuring the serving path needs one");

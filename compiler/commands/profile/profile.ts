@@ -14,6 +14,7 @@ import { InterruptedError } from "../../base/errors.ts";
 import { firstCells } from "../../profile/budget.ts";
 import { describeMeasurement, latencyProfile } from "../../profile/latency-profile.ts";
 import type { Cell } from "../../profile/measure.ts";
+import { LabelledRows, type MeasuredAccuracy } from "../../profile/measured-accuracy.ts";
 import {
   measureRounds,
   type RoundOptions,
@@ -63,13 +64,14 @@ export async function profileCommand(
   const { force, dryRun, budgetMs } = command;
   expectOut(command);
   const plan = await planProfile(command, surroundings);
+  const labelled = await labelledRows(command, plan);
   noteOtherDevice(plan, surroundings.onNote);
   if (dryRun) return describePlan(plan, command.out, budgetMs);
   const out = expectOut(command);
   const paths = pathsOf(out);
   for (const path of [out, paths.measurement, partialPath(out)]) await expectWritable(path);
   const earlier = await readPartial(out, plan);
-  const outputs = new OutputWatch(plan);
+  const outputs = new OutputWatch(plan, labelled);
   const starts = await startsOf(plan, budgetMs, surroundings);
   // --force accepts a measurement that was refused as noisy; otherwise it is repeated.
   const cells =
@@ -90,12 +92,37 @@ export async function profileCommand(
     await writePartial(out, plan, { cells, spentMs: 0, isRefused: true });
     refuseNoise(out, measurement, [partialPath(out)]);
   }
+  // Kept for the next try, if the labels are wrong or there is an interruption.
+  if (labelled !== null) {
+    await writePartial(out, plan, { cells, spentMs: budgetMs ?? 0, isRefused: force });
+  }
+  const accuracies = await orNameKept([partialPath(out)], async () => {
+    return (await labelled?.measure(plan, surroundings)) ?? [];
+  });
+  const rated = withAccuracies(plan, accuracies);
   await writeAllAtomically([
     { path: paths.measurement, bytes: jsonBytes(measurement) },
-    { path: paths.profile, bytes: jsonBytes(latencyProfile(plan, cells, undefined, starts)) },
+    { path: paths.profile, bytes: jsonBytes(latencyProfile(rated, cells, undefined, starts)) },
   ]);
   await rm(partialPath(out), { force: true });
-  return report(plan, measurement, paths, outputs.notFinite(), starts);
+  return report(rated, measurement, paths, outputs.notFinite(), starts, accuracies);
+}
+
+async function labelledRows(
+  { labels = null, inputs = null }: ProfileCommand,
+  plan: ProfilePlan,
+): Promise<LabelledRows | null> {
+  if (labels === null) return null;
+  if (inputs !== null) return LabelledRows.read(labels, plan);
+  throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
+}
+
+function withAccuracies(plan: ProfilePlan, measured: readonly MeasuredAccuracy[]): ProfilePlan {
+  const byName = new Map(measured.map(({ variant, accuracy }) => [variant, accuracy]));
+  const variants = plan.variants.map((variant) => {
+    return { ...variant, accuracy: byName.get(variant.name) ?? variant.accuracy };
+  });
+  return { ...plan, variants };
 }
 
 /** Measures starts; with a budget only for GPUs, whose fallback nodes matter. */
@@ -165,16 +192,19 @@ export async function orNameKept<T>(files: readonly string[], run: () => Promise
   }
 }
 
-/** Finds variants whose outputs are not finite. */
+/** Finds variants whose outputs are not finite, and checks labels before all is measured. */
 class OutputWatch {
   readonly #plan: ProfilePlan;
+  readonly #labelled: LabelledRows | null;
   readonly #notFinite = new Set<string>();
 
-  constructor(plan: ProfilePlan) {
+  constructor(plan: ProfilePlan, labelled: LabelledRows | null) {
     this.#plan = plan;
+    this.#labelled = labelled;
   }
 
   readonly look: NonNullable<RoundOptions["onOutputs"]> = (index, outputs) => {
+    this.#labelled?.check(index, outputs);
     const variant = this.#plan.variants[index];
     const infos = variant?.model.outputs ?? [];
     const isSound = outputs.every(({ bytes }, output) => {

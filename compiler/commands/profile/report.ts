@@ -2,10 +2,11 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns } from "stratagem-runtime/internal/describe/text";
+import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
 import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";
+import type { MeasuredAccuracy } from "../../profile/measured-accuracy.ts";
 import type { MeasuredStart } from "../../profile/measured-starts.ts";
 import { noiseLines, percentText } from "../../profile/noise-messages.ts";
 import { inputsText, type ProfilePlan } from "../../profile/profile-plan.ts";
@@ -77,6 +78,7 @@ export function report(
   paths: ProfilePaths,
   notFinite: readonly string[],
   starts: ReadonlyMap<string, MeasuredStart> = new Map(),
+  accuracies: readonly MeasuredAccuracy[] = [],
 ): CommandResult {
   const { cells, notMeasured } = measurement;
   const counts = cells.map(({ samples }) => samples);
@@ -119,15 +121,17 @@ export function report(
       ...notMeasuredLines(notMeasured, plan.isByCores),
       ...(unknown.length === 0
         ? []
-        : [`without accuracy: ${unknown.map(({ name }) => name).join(", ")}`]),
+        : [`without accuracy: ${unknown.map(({ name }) => name).join(", ")}${LABELS_NOTE}`]),
       ...(notFinite.length === 0
         ? []
         : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
       "",
       alignColumns([heading, ...rows]),
+      ...accuracyLines(accuracies),
     ].join("\n"),
     json: {
       ...paths,
+      ...(accuracies.length === 0 ? {} : { accuracies }),
       ...(notFinite.length === 0 ? {} : { notFinite }),
       ...(leftOut.length === 0 ? {} : { leftOut }),
       ...startsJson(starts),
@@ -141,6 +145,23 @@ function counted(count: number, what: string): string {
 }
 
 const RANDOM_NOTE = "; if times depend on the input, measure with real rows: --inputs";
+
+const LABELS_NOTE = "; state it in the spec, or measure it: --inputs with --labels";
+
+/** Shows measured accuracies, and which of the spec's hide them. */
+function accuracyLines(accuracies: readonly MeasuredAccuracy[]): string[] {
+  if (accuracies.length === 0) return [];
+  const rows = accuracies.map(({ variant, rows, correct, accuracy, lower, upper, stated }) => [
+    ...[variant, String(rows), String(correct), percent(accuracy)],
+    ...[`${percent(lower)} to ${percent(upper)}`, percent(stated)],
+  ]);
+  const hidden = accuracies.filter(({ stated, accuracy }) => (stated ?? accuracy) !== accuracy);
+  const heading = ["variant", "rows", "correct", "accuracy", "95 % interval", "in the spec"];
+  const note =
+    "the profile has these accuracies, but those of the spec count: delete accuracy there for " +
+    hidden.map(({ variant }) => variant).join(", ");
+  return ["", alignColumns([heading, ...rows]), ...(hidden.length === 0 ? [] : [note])];
+}
 
 function hasRandom({ variants }: ProfilePlan): boolean {
   return variants.some(({ rows, samples }) => rows === undefined && samples === undefined);

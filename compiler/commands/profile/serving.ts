@@ -288,25 +288,27 @@ function gapsOf(
 }
 
 /** Decides where the rows go, and whether other measurements run. @throws RuntimeError */
-export function servingOutput(flags: {
+export function servingOutput({
+  out,
+  serving,
+  labels,
+}: {
   readonly out?: string;
-  readonly into?: string;
-  readonly serving?: true;
+  readonly serving?: true | string;
+  readonly labels?: string;
 }): { readonly into: string; readonly isAlone: boolean } | null {
-  const { out, into, serving } = flags;
-  if (serving === undefined) {
-    if (into === undefined) return null;
-    throw new RuntimeError("RUNTIME_USAGE", "expected --serving with --into, got none");
+  if (serving === undefined) return null;
+  const usage = (message: string) => new RuntimeError("RUNTIME_USAGE", message);
+  if (serving === true) {
+    if (out !== undefined) return { into: out, isAlone: false };
+    throw usage("expected -o FILE, or --serving PROFILE to add the path to a profile, got neither");
   }
-  if (into !== undefined && out !== undefined) {
-    const message =
-      "expected -o FILE to measure everything, or --into FILE to add the serving path";
-    throw new RuntimeError("RUNTIME_USAGE", `${message} to a profile, got both`);
+  if (out !== undefined) {
+    const message = "expected --serving alone with -o FILE to measure everything, or --serving";
+    throw usage(`${message} ${serving} to add the serving path to it, got both`);
   }
-  const path = into ?? out;
-  if (path !== undefined) return { into: path, isAlone: into !== undefined };
-  const message = "expected -o FILE or --into FILE with --serving, got neither";
-  throw new RuntimeError("RUNTIME_USAGE", message);
+  if (labels === undefined) return { into: serving, isAlone: true };
+  throw usage(`expected --labels without --serving ${serving}, which adds the serving path alone`);
 }
 
 /** Describes the serving path measurement that follows, or would follow, the others. */

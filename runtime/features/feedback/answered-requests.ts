@@ -1,5 +1,5 @@
 /** Recently answered requests that feedback can refer to, bounded in time and number. */
-import type { Prediction } from "./predictions.ts";
+import type { Prediction } from "../../server/tensors/predictions.ts";
 
 export interface AnsweredRows {
   readonly variants: readonly string[];

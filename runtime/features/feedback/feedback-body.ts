@@ -1,11 +1,10 @@
 /** Reads the body of feedback on one request or several. */
 import { requestIdOf } from "../../server/requests/trace-context.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
+import type { Label } from "../../server/tensors/predictions.ts";
 
 /** Limit of the items in one body. */
 const MAX_ITEMS = 1024;
-
-export type Label = string | number;
 
 /** Feedback on one request. */
 export interface FeedbackItem {

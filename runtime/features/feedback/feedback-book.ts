@@ -3,10 +3,10 @@ import { HttpError } from "../../server/connections/http-error.ts";
 import type { LabelledAnswers } from "../../server/measures/facts.ts";
 import type { Answer } from "../../server/requests/request.ts";
 import { BadRequest } from "../../server/tensors/bad-request.ts";
+import { agrees, PredictionReader } from "../../server/tensors/predictions.ts";
 import type { ClientSignature } from "../../server/tensors/signature.ts";
 import { AnsweredRequests, type AnsweredRows, type Asker } from "./answered-requests.ts";
-import type { FeedbackBody, FeedbackItem, Label } from "./feedback-body.ts";
-import { type Prediction, PredictionReader } from "./predictions.ts";
+import type { FeedbackBody, FeedbackItem } from "./feedback-body.ts";
 import { VariantCounts } from "./variant-counts.ts";
 
 interface FeedbackBookOptions {
@@ -170,25 +170,6 @@ export class FeedbackBook {
     }
     return { correct, wrong, variants };
   }
-}
-
-/** @throws BadRequest if the class does not exist, or classes have no index or no name. */
-function agrees(
-  label: Label,
-  { index, name }: Prediction,
-  classes: number | undefined,
-  path: string,
-): boolean {
-  if (typeof label === "string") {
-    if (name === undefined) throw new BadRequest(path, "expected the index of a class", label);
-    return label === name;
-  }
-  if (index === undefined) throw new BadRequest(path, "expected the name of a class", label);
-  if (classes !== undefined && (label < 0 || label >= classes)) {
-    const expected = `expected the index of a class, 0 to ${classes - 1}`;
-    throw new BadRequest(path, expected, label);
-  }
-  return label === index;
 }
 
 function refusal(

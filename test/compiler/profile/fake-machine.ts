@@ -17,6 +17,9 @@ export type Timing = (
   cores: number,
 ) => { readonly wallMs: number; readonly cpuMs: number };
 
+/** Outputs of a batch; null for zeros. */
+export type Answer = (batch: Batch) => BatchResult["outputs"] | null;
+
 export interface FakeMachine extends ProfileSurroundings {
   /** Every batch in its order, as `variant@rows`, with `×cores` where they are several. */
   readonly runs: string[];
@@ -47,6 +50,7 @@ const RESIZE_MS = 50;
 export function fakeMachine(
   timing: Timing,
   changes: Partial<ProfileSurroundings> = {},
+  answer: Answer = () => null,
 ): FakeMachine {
   const clock = new FakeClock();
   const machine: FakeMachine = {
@@ -105,7 +109,7 @@ export function fakeMachine(
           machine.spans.push({ worker, fromMs, toMs });
           await clock.at(toMs);
           const { outputs } = options.variants[batch.variant] ?? { outputs: [] };
-          return { outputs: outputs.map(zeros), wallMs, cpuMs, cores };
+          return { outputs: answer(batch) ?? outputs.map(zeros), wallMs, cpuMs, cores };
         },
         close: async () => {
           machine.closedCount++;

@@ -395,7 +395,7 @@ test("keeps an accuracy that only the profile to be replaced has", async () => {
     return { model: { ...bound.model, sha256: fakeDigest("trained again") } as ModelFile };
   };
   const { text } = await profileCommand(commandFor(folder), fakeMachine(steady, { readModel }));
-  expect(text).toContain("\nwithout accuracy: large\n");
+  expect(text).toContain("\nwithout accuracy: large; state it in the spec, or measure it: ");
 });
 
 test.each([

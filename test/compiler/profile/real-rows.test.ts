@@ -77,6 +77,28 @@ test("other rows begin a measurement anew", async () => {
   expect(machine.runs).toHaveLength(4 * 22);
 });
 
+test("rows have the order of the first variant, whatever that of others", async () => {
+  const folder = folderOf({ ...FILES, "rows.bin": rowsOf([1]) });
+  const ids = { name: "ids", dtype: "float32", shape: [-1, 1] };
+  const mask = { name: "mask", dtype: "float32", shape: [-1, 1] };
+  const seen: number[][] = [[], []];
+  const timing: Timing = ({ variant, inputs }) => {
+    seen[variant] = inputs.map((parts) => Buffer.concat(parts).readFloatLE(0));
+    return { wallMs: 1, cpuMs: 1 };
+  };
+  const machine = fakeMachine(timing, {
+    readModel: async (path) => {
+      const inputs = path.endsWith("small.onnx") ? [ids, mask] : [mask, ids];
+      return { model: { file: path, sha256: "0".repeat(64), inputs, outputs: [] } };
+    },
+  });
+  await profileCommand(commandFor(folder, { inputs: `${folder}/rows.bin` }), machine);
+  expect(seen).toEqual([
+    [1, 0],
+    [0, 1],
+  ]);
+});
+
 test("tasks behind another have random numbers, unless they are measured alone", async () => {
   const app = UNPROFILED.replace(
     "model: small.onnx }\n",

@@ -332,7 +332,8 @@ test.each([
     '"accuracy": 0.72,',
     "",
     "INPUT_MISSING_KEY app.yaml:13 tasks[0].variants[1].accuracy: missing; " +
-      "expected a ratio such as 0.58 or 58%, since profile.json has none",
+      "expected a ratio such as 0.58 or 58%, since profile.json has none; " +
+      "profile --inputs ROWS --labels CLASSES measures it",
   ],
   [
     '"accuracy": 0.72',

@@ -284,7 +284,8 @@ test.each([
     "accuracy: 0.58, ",
     "",
     "INPUT_MISSING_KEY app.yaml:12 tasks[0].variants[0].accuracy: missing; " +
-      "expected a ratio such as 0.58 or 58%, since profile.json has none",
+      "expected a ratio such as 0.58 or 58%, since profile.json has none; " +
+      "profile --inputs ROWS --labels CLASSES measures it",
   ],
   [
     "name: large",

@@ -58,9 +58,10 @@ test("rows are added to a profile in JSON alone", async () => {
 test("rows go where they are asked for, and nowhere else", () => {
   expect(servingOutput({ out: "p" })).toBeNull();
   expect(servingOutput({ out: "p", serving: true })).toEqual({ into: "p", isAlone: false });
-  expect(servingOutput({ into: "p", serving: true })).toEqual({ into: "p", isAlone: true });
-  expect(() => servingOutput({ into: "p" })).toThrow("expected --serving with --into, got none");
-  expect(() => servingOutput({ out: "p", into: "q", serving: true })).toThrow("got both");
+  expect(servingOutput({ serving: "p" })).toEqual({ into: "p", isAlone: true });
+  expect(() => servingOutput({ out: "p", serving: "q" })).toThrow("got both");
+  const labelled = () => servingOutput({ serving: "p", labels: "l" });
+  expect(labelled).toThrow("expected --labels without --serving p");
   expect(() => servingOutput({ serving: true })).toThrow("got neither");
 });
 

@@ -1,11 +1,11 @@
 /** Predicted classes read from the outputs of a model. */
 import { expect, test } from "vitest";
-import { PredictionReader } from "../../../../runtime/features/feedback/predictions.ts";
 import { bytesOfNames } from "../../../../runtime/server/requests/variant-wish.ts";
+import { PredictionReader } from "../../../../runtime/server/tensors/predictions.ts";
 import type { ClientOutput } from "../../../../runtime/server/tensors/signature.ts";
 
 function readerOf(outputs: readonly ClientOutput[], outputsAreRows = true): PredictionReader {
-  return new PredictionReader({ names: ["m"], inputs: [], variants: [], outputs, outputsAreRows });
+  return new PredictionReader({ outputs, outputsAreRows });
 }
 
 function floats(shape: readonly number[], values: readonly number[]) {

@@ -1,7 +1,10 @@
-/** Reads the predicted class of each row from the answer of a classifier. */
-import type { Answer, OutputTensor } from "../../server/requests/request.ts";
-import type { ClientOutput, ClientSignature } from "../../server/tensors/signature.ts";
-import { type Datatype, elementCountOf, elementReader } from "../../server/tensors/tensors.ts";
+/** Reads the predicted class of each row from the answer of a classifier, and judges it. */
+import { BadRequest } from "./bad-request.ts";
+import type { ClientOutput, ClientSignature } from "./signature.ts";
+import { type Datatype, elementCountOf, elementReader } from "./tensors.ts";
+
+/** True class of a row, by name or index. */
+export type Label = string | number;
 
 /** Class of one row by index, name or both. */
 export interface Prediction {
@@ -13,6 +16,12 @@ export interface Prediction {
 const LONGEST_NAME = 256;
 /** Classification in Triton's format: `value:index` or `value:index:name`. */
 const TRITON_CLASS = /^-?(?:\d+\.\d+|nan|inf):(\d{1,9})(?::(.*))?$/s;
+
+/** Tensor of an answer: its shape and its bytes, in order. */
+interface OutputTensor {
+  readonly shape: readonly number[];
+  readonly parts: readonly Uint8Array[];
+}
 
 interface ClassOutput {
   /** Position among the model's outputs. */
@@ -27,7 +36,10 @@ export class PredictionReader {
   readonly #outputs: readonly ClassOutput[];
   readonly #areRows: boolean;
 
-  constructor({ outputs, outputsAreRows = true }: ClientSignature) {
+  constructor({
+    outputs,
+    outputsAreRows = true,
+  }: Pick<ClientSignature, "outputs" | "outputsAreRows">) {
     const found = outputs.flatMap((output, index) => classOutput(output, index));
     // Prefers an output with the class over one with scores.
     const explicit = found.filter(({ classes }) => classes === undefined);
@@ -35,6 +47,11 @@ export class PredictionReader {
     const isOne = new Set(candidates.map(({ classes }) => classes)).size === 1;
     this.#outputs = isOne ? candidates : [];
     this.#areRows = outputsAreRows;
+  }
+
+  /** Whether an output may have one class per row. */
+  get hasClasses(): boolean {
+    return this.#outputs.length > 0;
   }
 
   /** Number of classes; undefined if the outputs do not define it. */
@@ -46,7 +63,10 @@ export class PredictionReader {
    * @returns a prediction per row of the request; undefined if the answer does not have one class
    * per row.
    */
-  read({ outputs }: Pick<Answer, "outputs">, rows: number): readonly Prediction[] | undefined {
+  read(
+    { outputs }: { readonly outputs: readonly OutputTensor[] },
+    rows: number,
+  ): readonly Prediction[] | undefined {
     if (!this.#areRows && rows !== 1) return undefined;
     // If rows end at one of several tasks, the last task that a row reached decides.
     for (const { index, datatype, classes } of this.#outputs.toReversed()) {
@@ -57,6 +77,29 @@ export class PredictionReader {
     }
     return undefined;
   }
+}
+
+/**
+ * Returns whether a prediction is right. @param classes number of them; undefined if not known.
+ * @param path of the label in messages.
+ * @throws BadRequest if the class does not exist, or classes have no index or no name.
+ */
+export function agrees(
+  label: Label,
+  { index, name }: Prediction,
+  classes: number | undefined,
+  path: string,
+): boolean {
+  if (typeof label === "string") {
+    if (name === undefined) throw new BadRequest(path, "expected the index of a class", label);
+    return label === name;
+  }
+  if (index === undefined) throw new BadRequest(path, "expected the name of a class", label);
+  if (classes !== undefined && (label < 0 || label >= classes)) {
+    const expected = `expected the index of a class, 0 to ${classes - 1}`;
+    throw new BadRequest(path, expected, label);
+  }
+  return label === index;
 }
 
 function classOutput(output: ClientOutput, index: number): ClassOutput[] {
