@@ -5,11 +5,13 @@ import {
   binaryOf,
   type Fields,
   fieldsOf,
+  IGNORED_PARAMETERS,
   integerOf,
   outputsOf,
   parametersOf,
   type RequestedOutput,
-  refuseParameter,
+  refuseInputParameters,
+  refuseUnknown,
 } from "../server/protocol/infer-request.ts";
 import { BadRequest } from "../server/tensors/bad-request.ts";
 import { parseJson } from "../server/tensors/json-text.ts";
@@ -21,6 +23,7 @@ import { type ValueReference, valueReference } from "./value-source.ts";
 /** Front ends send tensors as bytes; JSON this long is enough for trying a model by hand. */
 const MAX_JSON_BYTES = 2 ** 22;
 const MAX_ID_CHARACTERS = 256;
+const BATCH_PARAMETERS = ["binary_data_output"];
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 export interface ReadBatch {
@@ -57,6 +60,7 @@ export function readBatch(
   const jsonBytes = jsonLength(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonBytes)), "request");
   const parameters = parametersOf(request, "");
+  refuseUnknown(parameters, "parameters", BATCH_PARAMETERS, IGNORED_PARAMETERS);
   const inputs = inputsOf(request["inputs"], body.subarray(jsonBytes), model);
   const outputs = outputsOf(request["outputs"], parameters, model.signature, false);
   const asked = outputs.find(({ classes }) => classes !== undefined);
@@ -174,7 +178,7 @@ function shapeOf(found: unknown, stated: readonly number[], path: string): numbe
 
 function binarySizeOf(fields: Fields, path: string, available: number): number | undefined {
   const parameters = parametersOf(fields, `${path}.`);
-  refuseParameter(parameters, `${path}.parameters`, "shared_memory_region");
+  refuseInputParameters(parameters, `${path}.parameters`);
   const size = parameters["binary_data_size"];
   if (size === undefined) return undefined;
   const at = `${path}.parameters.binary_data_size`;

@@ -2,7 +2,7 @@
  * Inference requests of the Open Inference Protocol, for HTTP and gRPC: validates untrusted tensors
  * and parameters.
  */
-import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
+import { noStep, type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { FoundSizes } from "../tensors/padding.ts";
@@ -56,6 +56,11 @@ export interface StatedInput {
 }
 
 const MAX_TOLD_AXES = 16;
+const REQUEST_FIELDS = ["id", "parameters", "inputs", "outputs"];
+const INPUT_FIELDS = ["name", "shape", "datatype", "parameters", "data"];
+const OUTPUT_FIELDS = ["name", "parameters"];
+/** Fields that KServe's clients send beside the URL, which names the model. */
+const IGNORED_FIELDS = ["model_name", "model_version"];
 /** Parameters of a request that have a meaning. */
 const REQUEST_PARAMETERS = [
   "timeout",
@@ -71,7 +76,7 @@ const REQUEST_PARAMETERS = [
 const INPUT_PARAMETERS = ["binary_data_size"];
 const OUTPUT_PARAMETERS = ["binary_data", "classification"];
 /** Parameters that MLServer's clients send without need, and Triton's streams (the third). */
-const IGNORED_PARAMETERS = ["content_type", "headers", "triton_enable_empty_final_response"];
+export const IGNORED_PARAMETERS = ["content_type", "headers", "triton_enable_empty_final_response"];
 /** Parameters of tensors that are refused by name elsewhere, or that workers of Stratagem take. */
 const IGNORED_OF_TENSORS = [
   ...IGNORED_PARAMETERS,
@@ -85,6 +90,9 @@ const IGNORED_OF_TENSORS = [
 export function requestWishes(parameters: Fields, signature: ClientSignature): RequestWishes {
   refuseUnknown(parameters, "parameters", REQUEST_PARAMETERS, IGNORED_PARAMETERS);
   const priority = integerOr0(parameters, "priority");
+  if (priority !== 0 && signature.noPriorities !== undefined) {
+    throw new BadRequest("parameters.priority", signature.noPriorities, priority);
+  }
   const timeoutUs = integerOr0(parameters, "timeout");
   const { variant: named, same_variant: same } = parameters;
   const isOpen = named === undefined && same === undefined;
@@ -92,7 +100,7 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   // Triton's default is 0: no deadline tighter than the SLO, and the highest priority, which is 1.
   const timeoutMs = timeoutUs === 0 ? undefined : timeoutUs / 1000;
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
-  const sequence = signature.hasSequences ? sequenceStepOf(parameters) : undefined;
+  const sequence = signature.hasSequences ? sequenceStepOf(parameters) : noStep(parameters);
   return { timeoutMs, isHigh: priority <= 1, variant, sloClass, sequence };
 }
 
@@ -246,6 +254,7 @@ export function outputsOf(
       throw new BadRequest(`${path}.name`, "expected every output once", fields["name"]);
     }
     seen.add(index);
+    refuseUnknown(fields, path, OUTPUT_FIELDS, []);
     const own = parametersOf(fields, `${path}.`);
     refuseUnknown(own, `${path}.parameters`, OUTPUT_PARAMETERS, IGNORED_OF_TENSORS);
     refuseParameter(own, `${path}.parameters`, "shared_memory_region");
@@ -316,6 +325,16 @@ function booleanOf(value: unknown, path: string): boolean | undefined {
   throw new BadRequest(path, "expected true or false", value);
 }
 
+/** @throws BadRequest for fields beside those of the protocol. */
+export function refuseRequestFields(request: Fields): void {
+  refuseUnknown(request, "request", REQUEST_FIELDS, IGNORED_FIELDS);
+}
+
+/** @throws BadRequest for fields beside those of the protocol. */
+export function refuseInputFields(input: Fields, path: string): void {
+  refuseUnknown(input, path, INPUT_FIELDS, []);
+}
+
 /** @throws BadRequest for a parameter of an input that has no meaning here. */
 export function refuseInputParameters(parameters: Fields, path: string): void {
   refuseUnknown(parameters, path, INPUT_PARAMETERS, IGNORED_OF_TENSORS);
@@ -323,7 +342,7 @@ export function refuseInputParameters(parameters: Fields, path: string): void {
 }
 
 /** A parameter that is ignored would be a wish that the client believes was met. */
-function refuseUnknown(
+export function refuseUnknown(
   parameters: Fields,
   path: string,
   known: readonly string[],

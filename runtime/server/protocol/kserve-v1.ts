@@ -15,7 +15,7 @@ import {
   jsonOfBytes,
   rowBounds,
 } from "../tensors/tensors.ts";
-import type { InferRequest } from "./protocol.ts";
+import { type InferRequest, refuseUnknown } from "./infer-request.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -72,6 +72,7 @@ function jsonOf(bytes: Uint8Array, parts: JsonLimits | undefined): unknown {
 
 function instancesOf(request: unknown, maxRows: number): readonly unknown[] {
   if (!isObject(request)) throw new BadRequest("request", "expected an object", request);
+  refuseUnknown(request, "request", ["instances"], []);
   const { instances } = request;
   if (!Array.isArray(instances)) throw new BadRequest("instances", "expected an array", instances);
   if (instances.length < 1 || instances.length > maxRows) {

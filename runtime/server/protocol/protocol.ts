@@ -16,7 +16,9 @@ import {
   integerOf,
   outputsOf,
   parametersOf,
+  refuseInputFields,
   refuseInputParameters,
+  refuseRequestFields,
   requestWishes,
   type StatedInput,
   textOf,
@@ -43,6 +45,7 @@ export function parseInferRequest(
   if (isRaw(headerLength)) return rawRequest(body, signature, maxRows);
   const jsonLength = jsonLengthOf(body, headerLength);
   const request = fieldsOf(jsonOf(body.subarray(0, jsonLength), parts), "request");
+  refuseRequestFields(request);
   const parameters = parametersOf(request, "");
   const id = textOf(request["id"], "id");
   const wishes = requestWishes(parameters, signature);
@@ -100,6 +103,7 @@ function statedOf(value: unknown, path: string): StatedInput {
 }
 
 function binarySizeOf(fields: Fields, path: string, available: number): number | undefined {
+  refuseInputFields(fields, path);
   const parameters = parametersOf(fields, `${path}.`);
   refuseInputParameters(parameters, `${path}.parameters`);
   const size = parameters["binary_data_size"];

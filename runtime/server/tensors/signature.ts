@@ -32,6 +32,8 @@ export interface ClientSignature {
    * or multiply. Default: true.
    */
   readonly outputsAreRows?: boolean;
+  /** What a request with a priority is answered, if all have the same. Default: they have some. */
+  readonly noPriorities?: string;
   /** Whether it keeps state, so that every request is one row of a sequence. */
   readonly hasSequences?: boolean;
   /** Axes of the inputs that are padded to one of several sizes. Default: none. */

@@ -29,6 +29,12 @@ import type { RecordedCommand, RecordedEvent, Recorder } from "./recorded-dispat
 import { Scheduler } from "./scheduler.ts";
 import { ServedPolicy } from "./served-policy.ts";
 
+const ONE_PRIORITY =
+  "expected 0: all requests to this model have the same priority; timeout states an earlier " +
+  "deadline, and the method accordion has priorities";
+const CLASSES_INSTEAD =
+  "expected 0: requests to this model have SLO classes instead of priorities, by slo_class";
+
 interface RamsisEndpointOptions {
   readonly bundle: RamsisBundle;
   readonly bundleSha256: string;
@@ -62,10 +68,15 @@ export class RamsisEndpoint implements Endpoint, EndpointModel {
   /** @throws RuntimeError RUNTIME_MODEL if the bundle's models do not fit together. */
   constructor(options: RamsisEndpointOptions) {
     const { bundle, bundleSha256, nowMs, maxPending, recorder, onWorkerLost } = options;
-    let signature = signatureOf(bundle);
+    let signature = { ...signatureOf(bundle), noPriorities: ONE_PRIORITY };
     if (bundle.slo.classes !== undefined) {
       this.classes = new RequestClasses(bundle.slo.classes, signature.names);
-      signature = { ...signature, names: [...signature.names, ...this.classes.modelNames] };
+      const noPriorities = CLASSES_INSTEAD;
+      signature = {
+        ...signature,
+        noPriorities,
+        names: [...signature.names, ...this.classes.modelNames],
+      };
     }
     const model = bundle.tasks[0]?.variants[0]?.model;
     if (model?.state === undefined) this.signature = signature;

@@ -254,6 +254,28 @@ const REFUSED = [
     /^parameters\.priority: expected an integer of 0 or more, got -1/,
   ],
   [
+    "priority of a policy without priorities",
+    { parameters: { priority: parameter(2n) } },
+    "INVALID_ARGUMENT",
+    /^parameters\.priority: expected 0: all requests to this model have the same priority/,
+  ],
+  [
+    "sequence",
+    { parameters: { sequence_id: parameter(7n) } },
+    "INVALID_ARGUMENT",
+    /^parameters\.sequence_id: expected nothing: the model keeps no state, got 7/,
+  ],
+  [
+    "unknown parameter of an input",
+    {
+      inputs: [
+        { name: "x", datatype: "FP32", shape: [1n, 2n], parameters: { scale: parameter(2n) } },
+      ],
+    },
+    "INVALID_ARGUMENT",
+    /^inputs\[0\]\.parameters: expected only binary_data_size, got "scale"/,
+  ],
+  [
     "unknown parameter",
     { parameters: { min_accuracy: parameter("0.9") } },
     "INVALID_ARGUMENT",

@@ -21,7 +21,7 @@ describe("JSON", () => {
     });
     const input = { name: "x", datatype: "FP32", shape: [2, 2], data: [1, 2, 3, 4] };
     const flat = await call(harness, "/v2/models/classify/versions/1/infer", {
-      body: JSON.stringify({ inputs: [input], parameters: { timeout: 90_000, priority: 1 } }),
+      body: JSON.stringify({ inputs: [input], parameters: { timeout: 90_000, priority: 0 } }),
     });
     expect(jsonOf(flat)).toMatchObject({
       model_name: "classify",
@@ -237,6 +237,27 @@ describe("a malformed request is refused with the path of the field", () => {
     ["parameters.timeout: expected an integer", { inputs: [good], parameters: { timeout: "1" } }],
     ["parameters.priority: expected an integer", { inputs: [good], parameters: { priority: -1 } }],
     [
+      "parameters.priority: expected 0: all requests to this model have the same priority; " +
+        "timeout states an earlier deadline, and the method accordion has priorities, got 1",
+      { inputs: [good], parameters: { priority: 1 } },
+    ],
+    [
+      "parameters.sequence_id: expected nothing: the model keeps no state, got 7",
+      { inputs: [good], parameters: { sequence_id: 7, sequence_start: true } },
+    ],
+    [
+      'request: expected only id, parameters, inputs, outputs, got "min_accuracy"',
+      { inputs: [good], min_accuracy: 0.9 },
+    ],
+    [
+      'inputs[0]: expected only name, shape, datatype, parameters, data, got "binary_data_size"',
+      { inputs: [{ ...good, binary_data_size: 8 }] },
+    ],
+    [
+      'outputs[0]: expected only name, parameters, got "classification"',
+      { inputs: [good], outputs: [{ name: "y", classification: 1 }] },
+    ],
+    [
       "parameters.binary_data_output: expected true",
       { inputs: [good], parameters: { binary_data_output: 1 } },
     ],
@@ -284,12 +305,14 @@ describe("a malformed request is refused with the path of the field", () => {
   test("unknown parameters, but not those that public clients send", async () => {
     const harness = await serve();
     const own = { content_type: "np", headers: {} };
-    const triton = { triton_enable_empty_final_response: true, priority: 2, timeout: 5_000_000 };
-    const sequence = { sequence_id: 7, sequence_start: true, sequence_end: false };
+    const triton = { triton_enable_empty_final_response: true, priority: 0, timeout: 5_000_000 };
+    const sequence = { sequence_id: 0, sequence_start: false, sequence_end: false };
     const request = {
       inputs: [{ ...good, parameters: own }],
       outputs: [{ name: "y", parameters: { ...own, binary_data: false, classification: 0 } }],
       parameters: { ...own, ...triton, ...sequence, binary_data_output: false },
+      // KServe's client names the model twice.
+      model_name: "tiny",
     };
     const reply = await call(harness, INFER, { body: JSON.stringify(request) });
     expect(reply.status).toBe(200);

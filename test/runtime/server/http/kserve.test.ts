@@ -61,7 +61,17 @@ test("long instances are read, and long predictions written, beside the event lo
 });
 
 test.each<[string, unknown, string]>([
-  ["no instances", { inputs: [] }, "instances: expected an array, got nothing"],
+  ["no instances", { inputs: [] }, 'request: expected only instances, got "inputs"'],
+  [
+    "parameters",
+    { instances: [[1, 2]], parameters: { timeout: 5 } },
+    'request: expected only instances, got "parameters"',
+  ],
+  [
+    "another field",
+    { instances: [[1, 2]], min_accuracy: 0.9 },
+    'request: expected only instances, got "min_accuracy"',
+  ],
   ["none of them", { instances: [] }, "instances: expected 1 to 64 of them, got an array of 0"],
   ["short rows", { instances: [[1]] }, "instances[0]: expected 2 elements, got 1"],
   [

@@ -42,6 +42,17 @@ describe.each([["one queue", null] as const, ["workers of their own", [1, 1]] as
       expect(await variantOf(INFER, asking("relaxed", timeout))).toEqual(tighter);
     });
 
+    test("a priority is refused with what there is instead", async () => {
+      const harness = await serve({ bundle: bySlack(split) });
+      const reply = await call(harness, INFER, asking("relaxed", { priority: 1 }));
+      expect([reply.status, jsonOf(reply).error]).toEqual([
+        400,
+        "parameters.priority: expected 0: requests to this model have SLO classes instead of " +
+          "priorities, by slo_class, got 1",
+      ]);
+      expect((await call(harness, INFER, asking("relaxed", { priority: 0 }))).status).toBe(200);
+    });
+
     test("a late answer is one after the deadline of its class", async () => {
       const harness = await serve({ bundle: bySlack(split) });
       const { executor, clock } = harness;
