@@ -37,7 +37,8 @@ export class ArrivalBlocks {
 export class RateWatch extends Watch {
   readonly promise = "arrivals";
   readonly #blocks: ArrivalBlocks;
-  #cause = "";
+  #seen = "";
+  #expected = "";
 
   constructor(blocks: ArrivalBlocks, threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
@@ -52,21 +53,22 @@ export class RateWatch extends Watch {
     const most = topLevelQps * (1 + RATE_TOLERANCE) * seconds;
     const isBeyond = rows > most + SIGMAS * Math.sqrt(most * compiledDispersion(compiled));
     if (isBeyond) {
-      const loads = `the highest level is solved for ${topLevelQps.toPrecision(3)}`;
-      this.#cause = `${Math.round(rows / seconds)} rows per second arrive; ${loads}`;
+      this.#seen = `${Math.round(rows / seconds)} rows per second arrive`;
+      this.#expected = `the highest level is solved for ${Number(topLevelQps.toPrecision(3))}`;
     }
     return this.see({ value: isBeyond ? 1 : 0, promised: BEYOND_BLOCKS, startMs, endMs });
   }
 
   because(since: string): string {
-    return `${this.#cause}, ${since}`;
+    return `${this.#seen} ${since}; ${this.#expected}`;
   }
 }
 
 export class DispersionWatch extends Watch {
   readonly promise = "arrivals";
   readonly #blocks: ArrivalBlocks;
-  #cause = "";
+  #seen = "";
+  #expected = "";
 
   constructor(blocks: ArrivalBlocks, threshold: number) {
     super(threshold, BLOCKS_TO_HOLD);
@@ -85,14 +87,14 @@ export class DispersionWatch extends Watch {
     const isBeyond = dispersion > most * (1 + DISPERSION_TOLERANCE) * (1 + SIGMAS * deviation);
     if (isBeyond) {
       const counts = `rows within ${Math.round(windowMs)} ms vary ${dispersion.toFixed(1)}x`;
-      const expected = `the bundle was compiled for ${most.toPrecision(2)}x`;
-      this.#cause = `${counts} as much as Poisson arrivals; ${expected}`;
+      this.#seen = `${counts} as much as Poisson arrivals`;
+      this.#expected = `the bundle was compiled for ${most.toPrecision(2)}x`;
     }
     return this.see({ value: isBeyond ? 1 : 0, promised: BEYOND_BLOCKS, startMs, endMs });
   }
 
   because(since: string): string {
-    return `${this.#cause}, ${since}`;
+    return `${this.#seen} ${since}; ${this.#expected}`;
   }
 }
 

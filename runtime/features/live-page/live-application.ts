@@ -5,6 +5,7 @@ import { levelForLoad } from "../../core/level-choice.ts";
 import type { Application } from "../../server/applications/application.ts";
 import type { ServerState } from "../../server/applications/server-state.ts";
 import { PROMISE_WORDS, type PromiseState } from "../../server/measures/facts.ts";
+import type { Reading } from "../../server/measures/watched.ts";
 import type { ServedPace } from "../../server/metrics/served-pace.ts";
 import { Latencies } from "../../server/requests/request-metrics.ts";
 import type {
@@ -81,6 +82,7 @@ export function liveApplication(state: ServerState, served: Application): LiveAp
     variantsLeftOut: Math.max(0, variants.length - MAX_VARIANTS),
     classes: classesOf(samples, bundle),
     places: placesOf(samples),
+    promised: livePromised(endpoint.watched.reading()),
     promises: served.promises().map(livePromise),
   };
 }
@@ -95,12 +97,33 @@ function livePace(pace: ServedPace | undefined): LivePace | null {
   };
 }
 
+/** Returns what the watched promises are judged by; nothing is promised above the highest level. */
+function livePromised({ promised, loadQps, topLevelQps }: Reading): LiveApplication["promised"] {
+  const isPromised = promised?.feasible === true && !(loadQps > topLevelQps);
+  const known = (value: number | undefined) => {
+    return isPromised && Number.isFinite(value) ? (value ?? null) : null;
+  };
+  return {
+    accuracy: known(promised?.accuracyPerSatisfied),
+    violationRate: known(promised?.violationRate),
+  };
+}
+
 function livePromise({ promise, holds, evidence, because }: PromiseState): LivePromise {
   const name = PROMISE_WORDS[promise];
-  if (!holds)
-    return { promise, holds, text: `✗ ${name}: broken: ${because.slice(0, MAX_BECAUSE)}` };
-  const doubt = `, evidence against it ${Math.round(100 * evidence)} %`;
-  return { promise, holds, text: `✓ ${name}: holds${evidence < DOUBT ? "" : doubt}` };
+  if (!holds) {
+    const text = `✗ ${name}: broken, ${because.slice(0, MAX_BECAUSE)}`;
+    return { promise, holds, isDoubted: false, text };
+  }
+  const isDoubted = evidence >= DOUBT;
+  const share = Math.min(99, Math.floor(100 * evidence));
+  const doubt = `holds so far, with ${share} % of the evidence that would break it`;
+  return {
+    promise,
+    holds,
+    isDoubted,
+    text: isDoubted ? `≈ ${name}: ${doubt}` : `✓ ${name}: holds`,
+  };
 }
 
 function latencyLines({ models }: ServerState, served: Application): MetricLine[] {

@@ -60,6 +60,8 @@ export interface LiveApplication {
   readonly variantsLeftOut: number;
   readonly classes: readonly LiveClass[];
   readonly places: LivePlaces | null;
+  /** Promise for the measured load and pace; null where none applies. */
+  readonly promised: Pick<LiveLevel, "accuracy" | "violationRate">;
   /** Empty if promises are not watched. */
   readonly promises: readonly LivePromise[];
 }
@@ -69,7 +71,9 @@ export interface LivePromise {
   /** Name such as "violations". */
   readonly promise: string;
   readonly holds: boolean;
-  /** Text such as "✓ arrivals: as promised", or the start and reason of the violation. */
+  /** Whether it holds although some measurements contradict it. */
+  readonly isDoubted: boolean;
+  /** Text such as "✓ arrivals: holds", or the start and reason of the violation. */
   readonly text: string;
 }
 

@@ -31,6 +31,9 @@ export interface LabelledAnswers {
   readonly correct: number;
 }
 
+/** Formats a percentage; a positive share never appears as 0. */
 export function percentText(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
+  const percent = 100 * share;
+  if (percent > 0 && percent < 0.001) return "<0.001 %";
+  return `${percent.toFixed(percent > 0 && percent < 0.05 ? 3 : 1)} %`;
 }

@@ -12,7 +12,7 @@ import {
   violationFigure,
 } from "./load-figures.ts";
 import { measuresOf } from "./measures.ts";
-import { msText } from "./numbers.ts";
+import { counted, msText } from "./numbers.ts";
 import { promiseList } from "./promise-list.ts";
 import { shareFigure } from "./share-figure.ts";
 import { classTable, levelTable, numberTable, variantTable } from "./tables.ts";
@@ -78,7 +78,11 @@ export class ApplicationView {
     const { method, slo, bundleSha256, isReady } = application;
     const ready = isReady ? "ready" : "not ready";
     const bundle = `bundle ${bundleSha256.slice(0, 12)}`;
-    setText(this.#about, `${method} · SLO ${msText(slo.latencyMs)} · ${bundle} · ${ready}`);
+    const broken = application.promises.filter(({ holds }) => !holds).length;
+    const all = counted(application.promises.length, "promise");
+    const verdict = broken === 0 ? "" : ` · ${broken} of ${all} broken`;
+    const slos = `SLO ${msText(slo.latencyMs)}`;
+    setText(this.#about, `${method} · ${slos} · ${bundle} · ${ready}${verdict}`);
     this.#tiles.update(application, now, verdictsOf(this.#history.snapshots, application.promises));
     for (const one of this.#figures) one.update(application, moments);
     this.#promises.update(application);

@@ -58,10 +58,12 @@ export function measuresOf(after: LiveApplication, before?: LiveApplication): Me
   };
 }
 
-/** Formats a quantile; beyond the last bucket only a lower bound is known. */
+/** Formats a quantile; beyond the first and last buckets only a bound is known. */
 export function quantileText(ms: number | null, histogram: LiveHistogram | null): string {
   const isBeyond = ms !== null && ms >= (histogram?.bounds.at(-1) ?? Number.POSITIVE_INFINITY);
-  return `${isBeyond ? "≥ " : ""}${msText(ms)}`;
+  const first = histogram?.bounds[0] ?? 0;
+  const isBelow = ms !== null && first < 0 && ms <= first;
+  return `${isBeyond ? "≥ " : isBelow ? "≤ " : ""}${msText(ms)}`;
 }
 
 /** Level whose promise applies; undefined before the first decision. */

@@ -7,9 +7,9 @@ export function promiseList(): { root: HTMLElement; update: (one: LiveApplicatio
   return {
     root,
     update: ({ promises }) => {
-      for (const [place, { holds, text }] of promises.entries()) {
+      for (const [place, { holds, isDoubted, text }] of promises.entries()) {
         const line = root.children[place] ?? root.appendChild(element("p"));
-        line.className = `note ${holds ? "kept" : "broken"}`;
+        line.className = `note ${holds ? (isDoubted ? "worse" : "kept") : "broken"}`;
         setText(line, text);
       }
     },

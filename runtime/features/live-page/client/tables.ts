@@ -1,7 +1,7 @@
 /** Tables with the numbers of the figures. */
 import type { LiveApplication } from "../live.ts";
 import { element, setText } from "./dom.ts";
-import { decidingLevel, type Measures, measuresOf, quantileText } from "./measures.ts";
+import { type Measures, measuresOf, quantileText } from "./measures.ts";
 import { countText, decimalText, msText, ratioText, UNKNOWN } from "./numbers.ts";
 
 /** Table whose rows are updated in place. */
@@ -54,20 +54,19 @@ export function numberTable(): { root: HTMLElement; update: TableUpdate } {
     root: table.root,
     update: (application, { now, lately }) => {
       const all = measuresOf(application);
-      const level = decidingLevel(application);
       const row = (
         name: string,
         of: (measures: Measures) => number | null,
         textOf: (value: number | null) => string,
         promised = "",
       ) => [name, ...[now, lately, all].map((one) => textOf(of(one))), promised];
-      const { slo, latency } = application;
+      const { slo, latency, promised } = application;
       const latencyText = (ms: number | null) => quantileText(ms, latency);
-      const promised = level?.violationRate ?? null;
-      const violations = promised === null ? UNKNOWN : `≤ ${ratioText(promised)}`;
+      const { accuracy, violationRate } = promised;
+      const violations = violationRate === null ? UNKNOWN : `≤ ${ratioText(violationRate)}`;
       table.rows([
         row("Rows answered or dropped", ({ rows }) => rows, countText),
-        row("Accuracy", ({ accuracy }) => accuracy, ratioText, ratioText(level?.accuracy ?? null)),
+        row("Accuracy", (one) => one.accuracy, ratioText, ratioText(accuracy)),
         row("Late or dropped", (one) => one.violationRate, ratioText, violations),
         row("Mean latency", ({ meanMs }) => meanMs, msText),
         row("Latency, median", ({ p50Ms }) => p50Ms, latencyText),
@@ -91,6 +90,7 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
   return {
     root: table.root,
     update: ({ variants, variantsLeftOut }, { now, lately }) => {
+      const isOnly = variants.every(({ task }) => task === variants[0]?.task);
       const rows = variants.map((variant, index) => {
         const { task, name, accuracy, assigned, ready, startPlaces, starts } = variant;
         const batches = now.batchesByVariant[index] ?? 0;
@@ -102,7 +102,7 @@ export function variantTable(): { root: HTMLElement; update: TableUpdate } {
               ? `${decimalText((startPlaces ?? 0) / starts)} per query`
               : UNKNOWN;
         return [
-          task === name ? name : `${task}: ${name}`,
+          isOnly || task === name ? name : `${task}: ${name}`,
           ratioText(accuracy),
           ratioText(now.shares[index] ?? null),
           ratioText(lately.shares[index] ?? null),

@@ -3,7 +3,7 @@ import type { LiveApplication, LivePace } from "../live.ts";
 import { element, setText } from "./dom.ts";
 import { decidingLevel, type Measures, quantileText } from "./measures.ts";
 import { countText, decimalText, loadText, msText, ratioText } from "./numbers.ts";
-import type { Verdict, Verdicts } from "./verdict.ts";
+import { ACCURACY_TOLERANCE, type Verdict, type Verdicts } from "./verdict.ts";
 
 interface TileText {
   readonly value: string;
@@ -16,7 +16,7 @@ const SIGNS: Readonly<Record<Verdict, string>> = {
   kept: "✓ kept: ",
   broken: "✗ broken: ",
   chance: "≈ may be chance: ",
-  worse: "≈ worse, the promise still holds: ",
+  worse: "≈ worse now, the promise still holds: ",
   unknown: "",
 };
 
@@ -53,6 +53,8 @@ export class Tiles {
   }
 }
 
+const NOTHING_PROMISED = "nothing is promised now";
+
 function load(application: LiveApplication): TileText {
   const { loadQps, level, levels, levelCount, isLevelFollowed } = application;
   const deciding = decidingLevel(application);
@@ -67,25 +69,36 @@ function load(application: LiveApplication): TileText {
       note: `above the highest level, ${loadText(top, application)}: no promise applies`,
     };
   }
-  const what = isLevelFollowed ? "decides" : "matches the load";
-  const of = level < levelCount ? `level ${level + 1} of ${levelCount}` : `pace ${deciding.pace}`;
-  return { value, note: `${of}, for ${loadText(deciding.loadQps, application)}, ${what}` };
+  const what = isLevelFollowed ? "decided by" : "matches";
+  const own = loadText(deciding.loadQps, application);
+  const of =
+    level < levelCount
+      ? `level ${level + 1} of ${levelCount}, for ${own}`
+      : `the level for ${own} at pace ${decimalText(deciding.pace)}`;
+  return { value, note: `${what} ${of}` };
 }
 
 function accuracy(application: LiveApplication, now: Measures, { accuracy }: Verdicts): TileText {
-  const promised = decidingLevel(application)?.accuracy ?? null;
+  const promised = application.promised.accuracy;
   const value = ratioText(now.accuracy);
-  if (promised === null) return { value, note: "the levels promise no accuracy" };
-  return { value, note: `promised ${ratioText(promised)}`, verdict: accuracy };
+  if (promised === null) return { value, note: NOTHING_PROMISED };
+  const isWorse = now.accuracy !== null && now.accuracy < promised - ACCURACY_TOLERANCE;
+  return { value, note: `promised ${ratioText(promised)}`, verdict: shown(accuracy, isWorse) };
 }
 
 function violations(application: LiveApplication, now: Measures, verdicts: Verdicts): TileText {
-  const promised = decidingLevel(application)?.violationRate ?? null;
+  const promised = application.promised.violationRate;
   const limit = `limit ${ratioText(application.slo.maxViolationRate)}`;
   const value = ratioText(now.violationRate);
-  if (promised === null) return { value, note: limit };
+  if (promised === null) return { value, note: `${NOTHING_PROMISED}; ${limit}` };
   const note = `promised at most ${ratioText(promised)}, ${limit}`;
-  return { value, note, verdict: verdicts.violations };
+  const isWorse = (now.violationRate ?? 0) > promised;
+  return { value, note, verdict: shown(verdicts.violations, isWorse) };
+}
+
+/** Verdicts are of five minutes, values of ten seconds. @param isWorse than promised now. */
+function shown(verdict: Verdict, isWorse: boolean): Verdict {
+  return isWorse && verdict === "kept" ? "worse" : verdict;
 }
 
 function latency({ slo, latency }: LiveApplication, now: Measures): TileText {
@@ -96,14 +109,17 @@ function latency({ slo, latency }: LiveApplication, now: Measures): TileText {
   return { value, note: `99th percentile; median ${msText(p50Ms)}; ${limit}` };
 }
 
-function queue({ pending }: LiveApplication, { slackP50Ms, slackP10Ms }: Measures): TileText {
+function queue(
+  { pending, slack: slacks }: LiveApplication,
+  { slackP50Ms, slackP10Ms }: Measures,
+): TileText {
   const slack = `slack of a batch: median ${msText(slackP50Ms)}`;
   return {
     value: countText(pending),
     note:
       slackP50Ms === null
         ? "no batch has started recently"
-        : `${slack}, 10th percentile ${msText(slackP10Ms)}`,
+        : `${slack}, 10th percentile ${quantileText(slackP10Ms, slacks)}`,
   };
 }
 
@@ -122,5 +138,5 @@ function paceText(pace: LivePace | null): string {
   const [slowest] = [...pace.workers].sort((one, other) => other.pace - one.pace);
   const isEven = slowest === undefined || slowest.pace <= pace.pool;
   const least = isEven ? "" : `, worker ${slowest.worker} ${decimalText(slowest.pace)}`;
-  return `pace ${decimalText(pace.pool)}${least}; `;
+  return `pace ${decimalText(pace.pool)}${least} (1 is as profiled); `;
 }

@@ -1,7 +1,7 @@
 /** Judges whether measurements keep the promises, given the number of rows. */
 import type { LivePromise } from "../live.ts";
 import type { Snapshot } from "./history.ts";
-import { decidingLevel, measuresOf } from "./measures.ts";
+import { measuresOf } from "./measures.ts";
 
 /**
  * "chance" means a violation that so few rows do not establish; "worse", one that the sequential
@@ -19,10 +19,10 @@ const MIN_ROWS = 100;
 /** Standard deviations beyond which a rate is not attributed to chance. */
 const SIGMAS = 3;
 /** Tolerance of accuracies when everything is as profiled. */
-const ACCURACY_TOLERANCE = 0.002;
+export const ACCURACY_TOLERANCE = 0.002;
 
 /**
- * Compares the rows of each second with the promise of the level that decided then. Where promises
+ * Compares the rows of each second with what was promised then. Where promises
  * are watched, they alone say that one is broken, so that the page has one verdict.
  */
 export function verdictsOf(
@@ -43,21 +43,19 @@ function ownVerdicts(snapshots: readonly Snapshot[]): Verdicts {
   const sums = { rows: 0, violations: 0, promised: 0, satisfied: 0, accuracy: 0, stated: 0 };
   for (const [index, { application }] of snapshots.entries()) {
     const before = snapshots[index - 1]?.application;
-    const level = decidingLevel(application);
-    // No promise applies above the highest level.
-    const isBeyond = (application.loadQps ?? 0) > (application.levels.at(-1)?.loadQps ?? 0);
-    if (before === undefined || level === undefined || isBeyond) continue;
+    if (before === undefined) continue;
+    const { promised } = application;
     const { rows, violations, accuracy } = measuresOf(application, before);
-    if (level.violationRate !== null) {
+    if (promised.violationRate !== null) {
       sums.rows += rows;
       sums.violations += violations;
-      sums.promised += rows * level.violationRate;
+      sums.promised += rows * promised.violationRate;
     }
-    if (level.accuracy !== null && accuracy !== null) {
+    if (promised.accuracy !== null && accuracy !== null) {
       const satisfied = rows - violations;
       sums.satisfied += satisfied;
       sums.accuracy += satisfied * accuracy;
-      sums.stated += satisfied * level.accuracy;
+      sums.stated += satisfied * promised.accuracy;
     }
   }
   return {

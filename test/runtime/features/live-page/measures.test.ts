@@ -28,6 +28,7 @@ function application(satisfied: number, late: number, accuracy = 0.9): LiveAppli
     requests: { answered: satisfied + late, failed: 0, answeredMs: 20 * (satisfied + late) },
     latency: { bounds: [10, 20], counts: [satisfied, late, 0] },
     slack: null,
+    promised: { accuracy: 0.9, violationRate: 0.01 },
     promises: [],
     variants: [
       { ...VARIANT, ...none, name: "one", accuracy: 0.5, rows: 0 },
@@ -62,7 +63,9 @@ describe("measures", () => {
     expect([quantile(histogram, 0.5), quantile(histogram, 0.75)]).toEqual([10, 15]);
     const beyond = { bounds: [10, 20], counts: [0, 0, 5] };
     expect(quantileText(quantile(beyond, 0.99), beyond)).toBe("≥ 20 ms");
-    expect(quantile({ bounds: [-100, 0], counts: [1, 0, 0] }, 1)).toBe(-100);
+    const late = { bounds: [-100, 0], counts: [1, 0, 0] };
+    expect(quantile(late, 1)).toBe(-100);
+    expect(quantileText(quantile(late, 1), late)).toBe("≤ -100 ms");
     // No slack is more than the SLO, in whatever bucket that is.
     expect(quantile({ bounds: [200, 500], counts: [0, 4, 0] }, 1, 250)).toBe(250);
   });
@@ -116,25 +119,24 @@ describe("a verdict", () => {
     ["broken", false, 1],
   ] as const)("is %s where the watched promise holds: %s, with %i late", (verdict, holds, late) => {
     const { snapshots } = historyOf([application(0, 0), application(900, late)]);
-    const promise = { promise: "violations", holds, text: "" } as const;
+    const promise = { promise: "violations", holds, isDoubted: false, text: "" } as const;
     expect(verdictsOf(snapshots, [promise]).violations).toBe(verdict);
     // Another promise says nothing about this one.
     const other = { ...promise, promise: "cost" } as const;
     expect(verdictsOf(snapshots, [other])).toEqual(verdictsOf(snapshots));
   });
 
-  test("on accuracy compares each second with the level that decided then", () => {
+  test("on accuracy compares each second with what was promised then", () => {
     const kept = historyOf([application(0, 0), application(500, 0, 0.899)]);
     expect(verdictsOf(kept.snapshots).accuracy).toBe("kept");
     const broken = historyOf([application(0, 0), application(500, 0, 0.88)]);
     expect(verdictsOf(broken.snapshots).accuracy).toBe("broken");
   });
 
-  test("ignores loads above the highest level", () => {
+  test("ignores rows without a promise, such as above the highest level", () => {
     const beyond = [application(0, 0), application(900, 100)].map((one) => ({
       ...one,
-      pace: null,
-      loadQps: 101,
+      promised: { accuracy: null, violationRate: null },
     }));
     expect(verdictsOf(historyOf(beyond).snapshots).violations).toBe("unknown");
   });
