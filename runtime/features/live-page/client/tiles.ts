@@ -15,6 +15,7 @@ const NAMES = ["Load", "Accuracy", "Late or dropped", "Latency", "Waiting or run
 const SIGNS: Readonly<Record<Verdict, string>> = {
   kept: "✓ kept: ",
   broken: "✗ broken: ",
+  recovering: "✗ broken, kept again now: ",
   chance: "≈ may be chance: ",
   worse: "≈ worse now, the promise still holds: ",
   unknown: "",
@@ -98,7 +99,8 @@ function violations(application: LiveApplication, now: Measures, verdicts: Verdi
 
 /** Verdicts are of five minutes, values of ten seconds. @param isWorse than promised now. */
 function shown(verdict: Verdict, isWorse: boolean): Verdict {
-  return isWorse && verdict === "kept" ? "worse" : verdict;
+  if (verdict === "broken" && !isWorse) return "recovering";
+  return verdict === "kept" && isWorse ? "worse" : verdict;
 }
 
 function latency({ slo, latency }: LiveApplication, now: Measures): TileText {

@@ -5,9 +5,9 @@ import { measuresOf } from "./measures.ts";
 
 /**
  * "chance" means a violation that so few rows do not establish; "worse", one that the sequential
- * test of the promise does not establish.
+ * test of the promise does not establish; "recovering", a broken promise that is kept now.
  */
-export type Verdict = "kept" | "broken" | "chance" | "worse" | "unknown";
+export type Verdict = "kept" | "broken" | "recovering" | "chance" | "worse" | "unknown";
 
 export interface Verdicts {
   readonly violations: Verdict;
