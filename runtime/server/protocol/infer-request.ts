@@ -2,7 +2,7 @@
  * Inference requests of the Open Inference Protocol, for HTTP and gRPC: validates untrusted tensors
  * and parameters.
  */
-import { noStep, type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
+import { type SequenceStep, sequenceStepOf } from "../requests/sequence-turns.ts";
 import { VARIANT_OUTPUT, type VariantWish, variantWishOf } from "../requests/variant-wish.ts";
 import { BadRequest } from "../tensors/bad-request.ts";
 import { FoundSizes } from "../tensors/padding.ts";
@@ -61,16 +61,11 @@ const INPUT_FIELDS = ["name", "shape", "datatype", "parameters", "data"];
 const OUTPUT_FIELDS = ["name", "parameters"];
 /** Fields that KServe's clients send beside the URL, which names the model. */
 const IGNORED_FIELDS = ["model_name", "model_version"];
+const STEP_PARAMETERS = ["sequence_id", "sequence_start", "sequence_end"];
 /** Parameters of a request that have a meaning. */
 const REQUEST_PARAMETERS = [
-  "timeout",
-  "priority",
-  "variant",
-  "same_variant",
-  "slo_class",
-  "sequence_id",
-  "sequence_start",
-  "sequence_end",
+  ...["timeout", "priority", "variant", "same_variant", "slo_class"],
+  ...STEP_PARAMETERS,
   "binary_data_output",
 ];
 const INPUT_PARAMETERS = ["binary_data_size"];
@@ -102,6 +97,16 @@ export function requestWishes(parameters: Fields, signature: ClientSignature): R
   const sloClass = textOf(parameters["slo_class"], "parameters.slo_class");
   const sequence = signature.hasSequences ? sequenceStepOf(parameters) : noStep(parameters);
   return { timeoutMs, isHigh: priority <= 1, variant, sloClass, sequence };
+}
+
+/** Triton's defaults are 0, an empty text and false. @throws BadRequest */
+function noStep(parameters: Fields): undefined {
+  for (const name of STEP_PARAMETERS) {
+    const value = parameters[name];
+    if (!value) continue;
+    throw new BadRequest(`parameters.${name}`, "expected nothing: the model keeps no state", value);
+  }
+  return undefined;
 }
 
 /**

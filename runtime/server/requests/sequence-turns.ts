@@ -50,7 +50,6 @@ const LARGEST_ID = 2n ** 64n - 1n;
 /** Triton's limit. */
 const MAX_TEXT_BYTES = 128;
 const AT = "parameters.sequence_id";
-const STEP_PARAMETERS = ["sequence_id", "sequence_start", "sequence_end"];
 
 /** Reads the step of a request for a model that keeps state. @throws BadRequest */
 export function sequenceStepOf(parameters: Readonly<Record<string, unknown>>): SequenceStep {
@@ -60,17 +59,6 @@ export function sequenceStepOf(parameters: Readonly<Record<string, unknown>>): S
     isStart: flagOf(parameters["sequence_start"], "sequence_start"),
     isEnd: flagOf(parameters["sequence_end"], "sequence_end"),
   };
-}
-
-/** @throws BadRequest if a request to a model without state is of a sequence. */
-export function noStep(parameters: Readonly<Record<string, unknown>>): undefined {
-  for (const name of STEP_PARAMETERS) {
-    const value = parameters[name];
-    // Triton's defaults are 0, an empty text and false.
-    if (!value) continue;
-    throw new BadRequest(`parameters.${name}`, "expected nothing: the model keeps no state", value);
-  }
-  return undefined;
 }
 
 function idOf(value: unknown): string {

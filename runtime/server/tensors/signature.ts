@@ -32,7 +32,7 @@ export interface ClientSignature {
    * or multiply. Default: true.
    */
   readonly outputsAreRows?: boolean;
-  /** What a request with a priority is answered, if all have the same. Default: they have some. */
+  /** Refusal of a priority where all requests have the same. Default: requests have priorities. */
   readonly noPriorities?: string;
   /** Whether it keeps state, so that every request is one row of a sequence. */
   readonly hasSequences?: boolean;
