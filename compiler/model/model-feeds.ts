@@ -1,6 +1,6 @@
 /**
- * Checks that the outputs of a task match the inputs of the next: tensors by name, type and row
- * shape.
+ * Checks that the outputs of a task, and the inputs that it passes on, match the inputs of the
+ * next: tensors by name, type and row shape.
  */
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import type { Edge } from "../spec/application.ts";
@@ -58,7 +58,7 @@ function* missingInputs(tasks: readonly ModelledTask[], models: ModelFiles): Gen
       const parents = edges.map(({ parent }) => show(parent.name)).join(" or ");
       const message =
         `the input ${describe(input)} of ${next.file} needs an output of ${parents}: ` +
-        "one of the same name, or one named under inputs of the edge";
+        "one of the same name, or an output or input named under inputs of the edge";
       yield conflict(["tasks", taskIndex, "variants"], message);
     }
   }
@@ -83,7 +83,7 @@ function firstModel(task: ModelledTask, models: ModelFiles): ModelFile | null {
  */
 function* unknownInputs(
   { inputs }: Edge,
-  { outputs }: ModelFile,
+  model: ModelFile,
   next: ModelFile,
   path: KeyPath,
 ): Generator<Mistake> {
@@ -93,7 +93,8 @@ function* unknownInputs(
   const known = next.inputs.map(({ name }) => show(name)).join(", ");
   for (const [input, output] of Object.entries(inputs ?? {})) {
     if (has(next.inputs, input)) continue;
-    const isReversed = has(outputs, input) && has(next.inputs, output);
+    const isReversed =
+      (has(model.outputs, input) || has(model.inputs, input)) && has(next.inputs, output);
     const message = isReversed
       ? `the map is the wrong way round: write ${show(output)}: ${show(input)}, ` +
         "the input of the next task first"
@@ -111,9 +112,13 @@ function* inputMistakes(
 ): Generator<Mistake> {
   const name = inputs?.[input.name] ?? input.name;
   // Outputs of variants differ at most in their sizes, but any variant may answer.
-  const model = models.find(({ outputs }) => {
-    const output = outputs.find((candidate) => candidate.name === name);
-    return output === undefined || !fits(gathered(output, gather), input);
+  const model = models.find((each) => {
+    const named = (tensors: readonly TensorInfo[]) => tensors.find((one) => one.name === name);
+    const output = named(each.outputs);
+    const given = output ?? (inputs?.[input.name] === undefined ? undefined : named(each.inputs));
+    // Rows of an input that is passed on have one size.
+    const isOpen = output === undefined && given?.shape.slice(1).includes(-1) === true;
+    return given === undefined || isOpen || !fits(gathered(given, gather), input);
   });
   if (model === undefined) {
     if (gather !== "all" || input.shape[1] === -1) return;
@@ -123,10 +128,12 @@ function* inputMistakes(
     return yield conflict([...path, "gather"], message);
   }
   const outputs = model.outputs.map(describe).join(", ");
+  const own = model.inputs.map(describe).join(", ");
   const gathers = gather === undefined ? "" : `, gathered (${gather}) along a new axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
-    `${model.file}, whose outputs are ${outputs}${gathers}`;
+    `${model.file}, whose outputs are ${outputs}${gathers}; under inputs, the edge may also name an ` +
+    `input of ${model.file} to pass on: ${own}`;
   yield conflict([...path, "inputs"], message);
 }
 

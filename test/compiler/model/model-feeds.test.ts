@@ -55,7 +55,7 @@ describe("an inferline join", () => {
     const changes = { gate: [{ task: "slow" }, { task: "last" }], slow: [{ task: "last" }] };
     expect(mistakesOf("inferline", changes)).toEqual([
       "tasks.2.variants: the input value float32[-1, 4] of last.onnx needs an output of " +
-        '"gate" or "slow": one of the same name, or one named under inputs of the edge',
+        '"gate" or "slow": one of the same name, or an output or input named under inputs of the edge',
     ]);
   });
 
@@ -76,7 +76,8 @@ describe("an inferline join", () => {
       "names an output that there is not",
       { slow: [{ task: "last", inputs: { value: "scores" } }] },
       "tasks.1.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output " +
-        '"scores" of slow.onnx, whose outputs are score float32[-1, 4]',
+        '"scores" of slow.onnx, whose outputs are score float32[-1, 4]; under inputs, the edge ' +
+        "may also name an input of slow.onnx to pass on: image float32[-1, 4]",
     ],
     [
       "gives an output that the input cannot take",
@@ -86,7 +87,8 @@ describe("an inferline join", () => {
       },
       "tasks.0.to.0.inputs: the input value float32[-1, 4] of last.onnx needs the output " +
         '"escalate" of gate.onnx, whose outputs are image float32[-1, 4], quick float32[-1, ' +
-        "4], escalate int64[-1]",
+        "4], escalate int64[-1]; under inputs, the edge may also name an input of gate.onnx to " +
+        "pass on: image float32[-1, 4]",
     ],
     [
       "counts with an output of another form",
