@@ -26,8 +26,18 @@ const fedInput = record<Feed["inputs"][number]>({
   output: [text, "The parent's output that it takes its value from."],
 });
 
+const passedInput = record<NonNullable<Feed["passed"]>[number]>({
+  input: [text, "A tensor that this task's models take."],
+  parentInput: [text, "The parent's input that it has the value of."],
+});
+
 const feed = record<Feed>({
   inputs: [listOf([0, MAX_FED], fedInput), "Inputs that come from the parent."],
+  passed: optional(
+    listOf([1, MAX_FED], passedInput),
+    "Inputs of the parent that are passed on, as it was given them: each row of this task has " +
+      "that of the parent's row which it was made of; left out if nothing is passed on.",
+  ),
   count: [
     orNull(text),
     "The parent's int64 output with the number of rows of this task for each of its rows; nil " +

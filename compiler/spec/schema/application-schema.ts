@@ -217,7 +217,10 @@ const task = mapping({
       share: ratio().prefault(1).describe("Share of the queries that take this edge"),
       inputs: record(name(), name(), "a mapping from inputs to outputs")
         .optional()
-        .describe("Output of this task for each input of the next; the same names when left out"),
+        .describe(
+          "Output of this task for each input of the next, or input of this task that it passes " +
+            "on, such as { image: image, boxes: boxes }; outputs of the same names when left out",
+        ),
       count: name()
         .optional()
         .describe(

@@ -5,11 +5,13 @@
 import type { ModelFile, ProfileReference, ServiceTimes, Table } from "./common.ts";
 
 /**
- * Outputs of a task that are inputs of the next. `count` gives the number of queries per row of the
- * parent.
+ * Outputs of a task that are inputs of the next, and inputs of the task that it passes on. `count`
+ * gives the number of queries per row of the parent.
  */
 export interface Feed {
   readonly inputs: readonly { readonly input: string; readonly output: string }[];
+  /** Inputs that the parent was given and passes on. Left out if it passes on nothing. */
+  readonly passed?: readonly { readonly input: string; readonly parentInput: string }[];
   /**
    * Output of the parent with the number of rows of the child for each of its rows; null for one
    * each.

@@ -1,6 +1,7 @@
 /** From an application to the frame of a Loki bundle: everything its levels share. */
 import type { LokiOptions, PipelineTask } from "stratagem-runtime/internal/bundle/schema";
 import { type FlatTask, flatTasks } from "../../../graph/flat-tasks.ts";
+import { feedOf } from "../../../graph/task-edges.ts";
 import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
@@ -54,12 +55,11 @@ function taskOf(
   pools: readonly Pool[],
   models: ModelFiles,
 ): PipelineTask {
-  const [firstModel] = task.variants.map((variant) => modelOf(models, variant));
   return {
     name: task.name,
     parent,
     entryShare,
-    feed: edge === null || firstModel == null ? null : feedOf(edge, firstModel.inputs),
+    feed: edge === null ? null : feedOf(edge, tasks[parent ?? -1]?.task, task, models),
     variants: task.variants.map((variant) => ({
       name: variant.name,
       accuracy: variant.accuracy,
@@ -78,14 +78,4 @@ function fanoutTo(child: FlatTask | undefined, { fanout }: Variant): number {
   if (child === undefined || child.edge === null) throw new RangeError("child without an edge");
   const perQuery = typeof fanout === "number" ? fanout : (fanout?.[child.edge.first] ?? 1);
   return perQuery * child.edge.share;
-}
-
-function feedOf(
-  { inputs, count }: NonNullable<FlatTask["edge"]>,
-  modelInputs: readonly { readonly name: string }[],
-): PipelineTask["feed"] {
-  return {
-    inputs: modelInputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name })),
-    count,
-  };
 }

@@ -1,7 +1,7 @@
 /** Leads rows through a tree of tasks. */
 import { assert } from "../../../core/assert.ts";
 import type { CutOutput } from "../../../server/graph/requests/batch-tensors.ts";
-import type { Course, Courses } from "../../../server/graph/requests/course.ts";
+import { type Course, type Courses, MOST_ROWS } from "../../../server/graph/requests/course.ts";
 import {
   PipelineQuery,
   type PipelineRequest,
@@ -27,11 +27,20 @@ export class TreeCourses implements Courses {
     return new TreeCourse(this.#signature, request, this.#coin.entriesOf(request.rows));
   }
 
-  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] {
-    return at(this.#signature.tasks, task).edgesAway.map(({ feed }) => {
-      const [output] = feed?.outputByInput ?? [];
-      return output == null ? 1 : at(cut, output).count(batchRow);
-    });
+  sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string {
+    const { edgesAway, outputs } = at(this.#signature.tasks, task);
+    const sent: number[] = [];
+    for (const { feed } of edgesAway) {
+      const output = feed?.count ?? null;
+      const count = output === null ? 1 : at(cut, output).integer(batchRow);
+      // Rows of outputs would be missing, but inputs that are passed on can be repeated at will.
+      if (output !== null && (count < 0 || count > MOST_ROWS)) {
+        const { name } = at(outputs, output);
+        return `output "${name}" counts ${count} for a row, expected 0 to ${MOST_ROWS}`;
+      }
+      sent.push(count);
+    }
+    return sent;
   }
 }
 
@@ -72,7 +81,7 @@ class TreeCourse implements Course {
     const { edgesAway } = at(this.#signature.tasks, query.task);
     query.children = edgesAway.map((edge, index) =>
       Array.from({ length: at(sent, index) }, (_, position) => {
-        const inputs = fedInputs(edge, cut, batchRow, position);
+        const inputs = fedInputs(edge, query, cut, batchRow, position);
         return new PipelineQuery(query.request, edge.child, query, inputs);
       }),
     );
@@ -101,12 +110,15 @@ class TreeCourse implements Course {
 
 function fedInputs(
   { feed }: ServedEdge,
+  parent: PipelineQuery,
   cut: readonly CutOutput[],
   batchRow: number,
   position: number,
 ): Uint8Array[] {
-  return (feed?.outputByInput ?? []).map((output) => {
-    assert(output !== null, "the only edge to a task gives it every input");
-    return at(cut, output).row(batchRow, position);
+  return (feed?.outputByInput ?? []).map((output, input) => {
+    if (output !== null) return at(cut, output).row(batchRow, position);
+    const passed = feed?.passedByInput[input] ?? null;
+    assert(passed !== null, "the only edge to a task gives it every input");
+    return at(parent.inputs, passed);
   });
 }

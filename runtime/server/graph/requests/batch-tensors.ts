@@ -44,11 +44,6 @@ export class CutOutput {
     return { rows: end - first, rowShape: this.rowShape, bytes: this.#rows(first, end) };
   }
 
-  /** Number of rows that belong to a row of the batch. */
-  count(batchRow: number): number {
-    return this.#firstRow(batchRow + 1) - this.#firstRow(batchRow);
-  }
-
   /** One of the rows that belong to a row of the batch. */
   row(batchRow: number, position: number): Uint8Array {
     const row = this.#firstRow(batchRow) + position;

@@ -52,7 +52,7 @@ export class RowQuery extends PipelineQuery {
   }
 }
 
-/** Collects the inputs of a row at a task from the outputs of earlier tasks. */
+/** Collects the inputs of a row at a task from the outputs, and inputs, of earlier tasks. */
 export class RowInputs {
   readonly #signature: PipelineSignature;
   readonly #graph: TaskGraph;
@@ -125,8 +125,12 @@ export class RowInputs {
         continue;
       }
       const output = feed?.outputByInput[input] ?? null;
-      if (output === null) continue;
-      const parts = from.map(({ queries }) => partOf(queries[parent], output));
+      const passed = feed?.passedByInput[input] ?? null;
+      if (output === null && passed === null) continue;
+      const parts =
+        output === null
+          ? from.map(({ queries }) => this.#passedPart(queries[parent], parent, passed ?? 0))
+          : from.map(({ queries }) => partOf(queries[parent], output));
       if (isGather) return joinedRows(parts);
       const [part] = parts;
       assert(part !== undefined, "an edge that is taken brings a row");
@@ -136,9 +140,18 @@ export class RowInputs {
         return part.bytes;
       }
       const task = at(this.#signature.tasks, parent);
+      assert(output !== null, "an input is one row of its query");
       return rowOf(task, output, part, this.#progress.ordinalOf(row.name));
     }
     return undefined;
+  }
+
+  /** The input that a task was given for a row, and passes on. */
+  #passedPart(query: PipelineQuery | undefined, parent: number, input: number): TensorPart {
+    const bytes = query?.inputs[input];
+    assert(bytes !== undefined, "a task that passes inputs on keeps them");
+    const { rowShape } = at(at(this.#signature.tasks, parent).inputs, input);
+    return { rows: 1, rowShape, bytes };
   }
 
   #nameOf(parent: number | null): string {

@@ -7,6 +7,9 @@ import type { PipelineQuery, PipelineRequest, QuerySource } from "./pipeline-req
 /** Result where the limit of made rows is reached. */
 export const NO_ROOM: unique symbol = Symbol("no room");
 
+/** Maximum number of rows made of one row; more would be an error of a model. */
+export const MOST_ROWS: number = 2 ** 20;
+
 export interface Course extends QuerySource {
   /**
    * Returns its first queries, or the reason as text if there can be no answer. Called once, when

@@ -25,7 +25,7 @@ export class PipelineQuery {
   readonly parent: PipelineQuery | null;
   /** Index of the row in its request, where no row has two queries for a task. */
   readonly row: number;
-  /** Bytes of each input of the task; empty once the query is done. */
+  /** Bytes of each input of the task; empty once the query is done, unless the task passes on. */
   inputs: readonly Uint8Array[];
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
@@ -146,7 +146,7 @@ export class PipelineRequest {
     assert(!this.#isSettled, "a request that is settled takes no answers");
     query.outputs = outputs;
     query.isLast = isLast;
-    query.inputs = [];
+    if (!at(this.#signature.tasks, query.task).passesOn) query.inputs = [];
     this.#open--;
     if (run !== undefined) this.noteRun(query, run);
   }

@@ -8,7 +8,7 @@ import { REQUESTS, SPREAD, type TaskGraph, WINDOWS } from "../../../core/graph/t
 import { VisitProgress } from "../../../core/graph/visit-progress.ts";
 import { at, type PipelineSignature, type TaskSignature } from "../signature/pipeline-signature.ts";
 import type { CutOutput } from "./batch-tensors.ts";
-import { type Course, type Courses, NO_ROOM } from "./course.ts";
+import { type Course, type Courses, MOST_ROWS, NO_ROOM } from "./course.ts";
 import { CourseRow, RowInputs, RowQuery } from "./course-rows.ts";
 import { EdgeCoins } from "./edge-coins.ts";
 import type { PipelineQuery, PipelineRequest } from "./pipeline-request.ts";
@@ -209,9 +209,6 @@ class VisitCourse implements Course {
     return row;
   }
 }
-
-/** Maximum number of rows made of one row; more would be an error of a model. */
-const MOST_ROWS = 2 ** 20;
 
 /** Describes why the counts that a model returned for a row do not determine its edges. */
 function problemOf(

@@ -1,4 +1,4 @@
-/** Maps outputs of a task to inputs of the next; checked before serving starts. */
+/** Maps outputs and inputs of a task to inputs of the next; checked before serving starts. */
 import type { Feed, StageEdge } from "../../../bundle/schema.ts";
 import {
   type ModelTensor,
@@ -10,6 +10,7 @@ import {
   unfit,
 } from "../../tensors/signature.ts";
 import { elementCountOf } from "../../tensors/tensors.ts";
+import type { LinkedTask } from "./linked-tasks.ts";
 
 export interface ServedFeed {
   /**
@@ -17,6 +18,11 @@ export interface ServedFeed {
    * provides none.
    */
   readonly outputByInput: readonly (number | null)[];
+  /**
+   * Index among the inputs of the parent for each input of the child; null where the parent does
+   * not pass one on.
+   */
+  readonly passedByInput: readonly (number | null)[];
   /**
    * Index among the outputs of the parent of the number of rows for each of its rows; null without
    * one.
@@ -53,32 +59,107 @@ export function checkFedOutputs({ parent, child, feed }: FedEdge): void {
 }
 
 /**
- * @throws RuntimeError RUNTIME_MODEL if an input of the child has an output that it cannot take.
+ * @throws RuntimeError RUNTIME_MODEL if an input of the child has a tensor that it cannot take.
  */
 export function servedFeed(
   { parent, child, feed, gather }: FedEdge,
-  { outputs }: TaskTensors,
+  before: TaskTensors,
   { inputs }: TaskTensors,
 ): ServedFeed {
   const at = `task "${child.name}"`;
   const fed = feed?.inputs ?? [];
-  const unknown = fed.find(({ input }) => !inputs.some(({ name }) => name === input));
+  const passed = feed?.passed ?? [];
+  const unknown = [...fed, ...passed].find(({ input }) => {
+    return !inputs.some(({ name }) => name === input);
+  });
   if (unknown !== undefined) {
-    throw unfit(`${at} feed "${unknown.input}"`, namesOf(inputs), "an input of its variants");
+    const allowed = "an input of its variants, or one that it passes on";
+    throw unfit(`${at} feed "${unknown.input}"`, namesOf(inputs), allowed);
   }
-  const outputByInput = inputs.map((input) => {
-    const output = fed.find((one) => one.input === input.name)?.output;
-    const index = outputs.findIndex(({ name }) => name === output);
-    const tensor = outputs[index];
+  const lost = passed.find(({ parentInput }) => {
+    return !before.inputs.some(({ name }) => name === parentInput);
+  });
+  if (lost !== undefined) {
+    const allowed = `"${lost.parentInput}", which task "${child.name}" is passed`;
+    throw unfit(`task "${parent.name}" inputs`, namesOf(before.inputs), allowed);
+  }
+  const indexIn = (tensors: readonly ModelTensor[], name: string | undefined, to: ModelTensor) => {
+    const index = tensors.findIndex((tensor) => tensor.name === name);
+    const tensor = tensors[index];
     if (tensor === undefined) return null;
     const given = gatheredTensor(tensor, gather);
-    if (!canTake(input, given)) {
-      const allowed = `what it can take, ${textOf({ ...input, name: tensor.name })}`;
-      throw unfit(`${at} input "${input.name}" from "${parent.name}"`, textOf(given), allowed);
+    // The size of an open axis is known of outputs only.
+    const isOpen = tensors === before.inputs && tensor.rowShape.includes(-1);
+    if (isOpen || !canTake(to, given)) {
+      const allowed = `what it can take, ${textOf({ ...to, name: tensor.name })}`;
+      throw unfit(`${at} input "${to.name}" from "${parent.name}"`, textOf(given), allowed);
     }
     return index;
-  });
-  return { outputByInput, count: countOf(feed, child.name, parent.name, outputs) };
+  };
+  return {
+    outputByInput: inputs.map((input) => {
+      const output = fed.find((one) => one.input === input.name)?.output;
+      return indexIn(before.outputs, output, input);
+    }),
+    passedByInput: inputs.map((input) => {
+      const name = passed.find((one) => one.input === input.name)?.parentInput;
+      return indexIn(before.inputs, name, input);
+    }),
+    count: countOf(feed, child.name, parent.name, before.outputs),
+  };
+}
+
+/**
+ * Completes the inputs of each task: open axes have the sizes that earlier tasks give them, and
+ * tensors follow that no variant takes and an edge of the task passes on.
+ * @throws RuntimeError RUNTIME_MODEL if an axis stays open.
+ */
+export function wholeInputs(
+  tasks: readonly LinkedTask[],
+  tensorsByTask: readonly TaskTensors[],
+): TaskTensors[] {
+  const whole: TaskTensors[] = [];
+  for (const [index, tensors] of tensorsByTask.entries()) {
+    const task = tasks[index];
+    const given = new Map<string, { readonly tensor: ModelTensor; readonly isAll: boolean }>();
+    for (const { parent, feed, gather } of task?.edges ?? []) {
+      const before = parent === null ? undefined : whole[parent];
+      const take = (input: string, name: string, sources: readonly ModelTensor[] = []) => {
+        const source = sources.find((one) => one.name === name);
+        if (source === undefined || given.has(input)) return;
+        const tensor = { ...gatheredTensor(source, gather), name: input };
+        given.set(input, { tensor, isAll: gather === "all" });
+      };
+      for (const { input, output } of feed?.inputs ?? []) take(input, output, before?.outputs);
+      for (const { input, parentInput } of feed?.passed ?? []) {
+        take(input, parentInput, before?.inputs);
+      }
+    }
+    const inputs = tensors.inputs.map((input): ModelTensor => {
+      const { tensor, isAll = false } = given.get(input.name) ?? {};
+      given.delete(input.name);
+      const rowShape = input.rowShape.map((size, axis) => {
+        return size === -1 ? (tensor?.rowShape[axis] ?? -1) : size;
+      });
+      // Gathered rows run in a batch of their own, so their number may vary.
+      if (!rowShape.includes(-1, isAll ? 1 : 0)) return { ...input, rowShape };
+      const at = `task "${task?.name}" input "${input.name}"`;
+      throw unfit(at, textOf(input), "only axis 0 dynamic, or sizes that an earlier task gives");
+    });
+    const passed = tasks.flatMap(({ edges }) =>
+      edges.flatMap(({ parent, feed }) => (parent === index ? (feed?.passed ?? []) : [])),
+    );
+    for (const [name, { tensor }] of given) {
+      if (passed.some(({ parentInput }) => parentInput === name)) inputs.push(tensor);
+    }
+    whole.push({ ...tensors, inputs });
+  }
+  return whole;
+}
+
+/** Returns whether an edge provides an input of its child. */
+export function provides({ outputByInput, passedByInput }: ServedFeed, input: number): boolean {
+  return (outputByInput[input] ?? passedByInput[input] ?? null) !== null;
 }
 
 /** @throws RuntimeError RUNTIME_MODEL if no earlier task provides an input of a task. */
@@ -89,7 +170,7 @@ export function checkFedInputs(
 ): void {
   const parents = edges.map(({ parent }) => `"${parent}"`).join(" or ");
   for (const [index, { name }] of inputs.entries()) {
-    if (edges.some(({ feed }) => feed.outputByInput[index] !== null)) continue;
+    if (edges.some(({ feed }) => provides(feed, index))) continue;
     throw unfit(`task "${child}" input "${name}"`, "nothing", `an output of task ${parents}`);
   }
 }

@@ -31,6 +31,9 @@ export function groupsOf(
 ): ReadonlyMap<string, string | null> {
   const countByFed = countsOfFed(children, at);
   const counts = new Set([...countByFed.values()].filter((count) => count !== null));
+  for (const { feed } of children) {
+    if (feed?.passed !== undefined && feed.count !== null) counts.add(feed.count);
+  }
   const { inputs, outputs, module } = modelOf(variant);
   const [first] = counts;
   const ofModule = module !== undefined && counts.size === 1 ? first : undefined;

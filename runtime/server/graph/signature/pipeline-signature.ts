@@ -14,7 +14,14 @@ import {
   textOf,
   unfit,
 } from "../../tensors/signature.ts";
-import { checkFedInputs, checkFedOutputs, type ServedFeed, servedFeed } from "./feeds.ts";
+import {
+  checkFedInputs,
+  checkFedOutputs,
+  provides,
+  type ServedFeed,
+  servedFeed,
+  wholeInputs,
+} from "./feeds.ts";
 import { type LinkedTask, linkedTasks, type PipelineBundle } from "./linked-tasks.ts";
 import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 
@@ -33,6 +40,9 @@ export interface TaskSignature {
   readonly edges: readonly ServedEdge[];
   /** Edges that lead away, by ascending child. */
   readonly edgesAway: readonly ServedEdge[];
+  /** Whether an edge passes an input on, so that queries keep theirs when they are done. */
+  readonly passesOn: boolean;
+  /** Inputs of its models, then those that it only passes on. */
   readonly inputs: readonly ModelTensor[];
   /** Index in `PipelineSignature.inputs` for each input; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
@@ -90,7 +100,7 @@ export function pipelineSignatureOf(
   axisNames: readonly AxisNames[] = [],
 ): PipelineSignature {
   const linked = linkedTasks(bundle);
-  const tensorsByTask = checkedTensors(linked);
+  const tensorsByTask = wholeInputs(linked, checkedTensors(linked));
   const edgesByTask = linked.map((_, child) => servedEdges(linked, tensorsByTask, child));
   const edges = edgesByTask.flat();
   const givenByTask = edgesByTask.map((own, task) => givenInputs(own, at(tensorsByTask, task)));
@@ -103,6 +113,7 @@ export function pipelineSignatureOf(
       name,
       edges: at(edgesByTask, task),
       edgesAway,
+      passesOn: edgesAway.some(({ feed }) => feed?.passedByInput.some((one) => one !== null)),
       inputs: tensors.inputs,
       requestInputs: tensors.inputs.map((input) =>
         given.includes(input) ? inputs.findIndex((one) => one.name === input.name) : -1,
@@ -148,15 +159,15 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
   return tasks.map(({ name, variants, edges }) =>
     taskTensors(
       variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })),
-      { gathered: gatheredInputs(edges) },
+      { fed: fedInputs(edges) },
     ),
   );
 }
 
-/** Returns the inputs whose number of rows is open. */
-function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
-  const feeds = edges.flatMap(({ feed, gather }) => (gather === "all" && feed ? [feed] : []));
-  return new Set(feeds.flatMap(({ inputs }) => inputs.map(({ input }) => input)));
+/** Returns the inputs that earlier tasks give. */
+function fedInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
+  const fed = edges.flatMap(({ feed }) => [...(feed?.inputs ?? []), ...(feed?.passed ?? [])]);
+  return new Set(fed.map(({ input }) => input));
 }
 
 /** Counts of edges that a row takes at most once. */
@@ -198,7 +209,7 @@ function servedEdges(
 function givenInputs(edges: readonly ServedEdge[], { inputs }: TaskTensors): ModelTensor[] {
   if (!edges.some(({ parent }) => parent === null)) return [];
   return inputs.filter((_, index) =>
-    edges.every(({ feed }) => (feed?.outputByInput[index] ?? null) === null),
+    edges.every(({ feed }) => feed === null || !provides(feed, index)),
   );
 }
 
