@@ -106,7 +106,9 @@ function canTake(input: ModelTensor, output: ModelTensor): boolean {
   return (
     input.datatype === output.datatype &&
     rowShape.length === output.rowShape.length &&
-    output.rowShape.every((size, axis) => size < 0 || size === rowShape[axis])
+    output.rowShape.every((size, axis) => {
+      return size < 0 || size === rowShape[axis] || rowShape[axis] === -1;
+    })
   );
 }
 
