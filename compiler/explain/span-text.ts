@@ -1,11 +1,6 @@
 /** Formats an explained span of time as text for a terminal. */
-import {
-  alignColumns,
-  counted,
-  percent,
-  rounded,
-  short,
-} from "stratagem-runtime/internal/describe/text";
+import { explainedTable } from "stratagem-runtime/internal/describe/columns";
+import { counted, percent, rounded, short } from "stratagem-runtime/internal/describe/text";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 import { longestStep, type Verdict, verdictOf } from "./explained-request.ts";
 import { type ExplainedSpan, type SecondSummary, worstSecond } from "./explained-span.ts";
@@ -61,7 +56,7 @@ function stepTable({ steps }: ExplainedSpan, latency: LatencySummary): string {
     return summary === null || summary.max < 0.001 ? [] : [row(labelOf(name), summary)];
   });
   const head = ["step of answered requests", "mean ms", "p50", "p95", "p99", "longest"];
-  return alignColumns([head, ...rows, row("total", latency)]);
+  return explainedTable([head, ...rows, row("total", latency)]);
 }
 
 /** Returns sentences about the causes, the worst second first. */
@@ -128,7 +123,7 @@ function secondTable(seconds: readonly SecondSummary[]): string {
     .sort((a, b) => b.late + b.dropped - a.late - a.dropped || b.longestMs - a.longestMs)
     .slice(0, MAX_SECONDS)
     .sort((a, b) => a.fromMs - b.fromMs);
-  return alignColumns([
+  return explainedTable([
     ["second", "arrived", "level", "late", "dropped", "mean ms", "longest", "batches", "slow"],
     ...worst.map((one) => [
       clockText(one.fromMs),

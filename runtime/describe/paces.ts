@@ -1,8 +1,9 @@
 /** Text about decisions and promises for machines that are slower than profiled. */
 
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
+import { explainedTable } from "./columns.ts";
 import { paceLevelsOf } from "./pace-promises.ts";
-import { alignColumns, percent, short, wrapped } from "./text.ts";
+import { percent, short, wrapped } from "./text.ts";
 
 /** Returns a table cell; a dash for an older bundle that does not state it. */
 export function headroomCell({ headroom }: PacePromises): string {
@@ -18,7 +19,7 @@ export function promiseByPace({ headroom, byPace = [] }: PacePromises): string[]
   return [
     "",
     `on a slower machine, whose service times are pace times the profile's:`,
-    alignColumns([
+    explainedTable([
       ["pace", "accuracy/query", "violations", "p50 ms", "p99 ms"],
       ...byPace.map(({ pace, accuracyPerQuery, violationRate, p50, p99 }) => [
         short(pace),

@@ -1,10 +1,11 @@
 /** `inspect BUNDLE --level QPS` for tables: the variant of each state. */
 import type { ExpectedLatency, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
+import { explainedTable } from "../../../describe/columns.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { missedTexts } from "../../../describe/missed-limits.ts";
 import { promiseByPace } from "../../../describe/paces.ts";
-import { alignColumns, percent, promisedViolations, short } from "../../../describe/text.ts";
+import { percent, promisedViolations, short } from "../../../describe/text.ts";
 import type { Description } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
@@ -86,7 +87,7 @@ function mapText(
       `and slack, ${first} to ${last} ms (columns)`,
     ...legend,
     "",
-    alignColumns([
+    explainedTable([
       ["queued", "slack →"],
       ...map.variantByState.map((row, index) => [
         String(map.queued[index]),

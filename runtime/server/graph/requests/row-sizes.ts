@@ -60,7 +60,7 @@ export interface SizedPart {
   readonly result: BatchResult;
 }
 
-/** A result whose rows have several sizes: its times are those of all parts, which have the outputs. */
+/** A result whose rows have several sizes; its times are sums, and its parts have the outputs. */
 export interface SizedResult extends BatchResult {
   readonly parts: readonly SizedPart[];
 }
