@@ -44,8 +44,8 @@ test("the table has a line for each load and class, and a line for each regressi
         "WORSE",
       "   300        none → yes                                                                " +
         "new",
-      "violations: late or dropped; accuracyPerQuery: lost ones count 0; verdict: ! marks broken or " +
-        "worse",
+      "violations: late or dropped; accuracyPerQuery: lost ones count 0; " +
+        "verdict: ! marks broken or worse",
       "figures, + better ones",
       "",
       "REGRESSION violations of class fast at 100 qps: 0.100% → 0.300%",
