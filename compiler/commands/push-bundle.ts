@@ -16,7 +16,7 @@ import {
   sidecarOf,
 } from "stratagem-runtime/internal/bundles/shipping/sidecars";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import type { Descriptor } from "stratagem-runtime/internal/registry/manifest";
 import { MANIFEST, POLICY, TITLE } from "stratagem-runtime/internal/registry/media-types";
 import {

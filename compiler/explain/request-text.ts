@@ -1,6 +1,6 @@
 /** Formats an explained request as text for a terminal. */
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
 import {
+  explainedTable,
   levelText,
   percent,
   rounded,

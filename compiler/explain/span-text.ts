@@ -1,6 +1,11 @@
 /** Formats an explained span of time as text for a terminal. */
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { counted, percent, rounded, short } from "stratagem-runtime/internal/describe/text";
+import {
+  counted,
+  explainedTable,
+  percent,
+  rounded,
+  short,
+} from "stratagem-runtime/internal/describe/text";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 import { longestStep, type Verdict, verdictOf } from "./explained-request.ts";
 import { type ExplainedSpan, type SecondSummary, worstSecond } from "./explained-span.ts";

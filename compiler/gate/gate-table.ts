@@ -2,8 +2,7 @@
  * Formats the comparison of two bundles as a table, for terminals and as Markdown for pull
  * requests.
  */
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { counted, short } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable, short } from "stratagem-runtime/internal/describe/text";
 import type { Comparison, Verdict } from "./compare.ts";
 import {
   chanceText,

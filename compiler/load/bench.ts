@@ -2,8 +2,7 @@
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
   parseArrivals,

@@ -3,8 +3,7 @@
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { percent, short } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent, short } from "stratagem-runtime/internal/describe/text";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 

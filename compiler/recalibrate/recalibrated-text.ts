@@ -1,6 +1,11 @@
 /** Report of a recalibrated profile: every cell before and after, and the source of its times. */
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { counted, percent, rounded, wrapped } from "stratagem-runtime/internal/describe/text";
+import {
+  counted,
+  explainedTable,
+  percent,
+  rounded,
+  wrapped,
+} from "stratagem-runtime/internal/describe/text";
 import type { AccuracyChange } from "./observed-accuracy.ts";
 import { quantileOf, type RecalibratedCell } from "./recalibrated-profile.ts";
 

@@ -1,7 +1,6 @@
 /** Formats the result of a replay as text and as data. */
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { counted, wrapped } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { Difference, ReplayPass } from "./replay-pass.ts";
 
 /** Most differences in a text. */

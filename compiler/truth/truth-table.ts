@@ -1,6 +1,5 @@
 /** Formats the points of an application as a table of promised and measured figures. */
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
 import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
 
 const HEAD = [

@@ -1,8 +1,7 @@
 /** Table of the demo: for each load the policy beside single models. */
 import type { LoadResult } from "stratagem/internal/load/run-load";
 import type { TruthDocument, TruthPoint } from "stratagem/internal/truth/truth-document";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { percent, wrapped } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent, wrapped } from "stratagem-runtime/internal/describe/text";
 
 /** Measurement of one model alone at a load. */
 export interface Single {

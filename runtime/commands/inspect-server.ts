@@ -2,8 +2,7 @@
 
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { askHttp, causeOf } from "../base/http-client.ts";
-import { explainedTable } from "../describe/columns.ts";
-import { short } from "../describe/text.ts";
+import { explainedTable, short } from "../describe/text.ts";
 import {
   LIVE_FORMAT,
   LIVE_PATH,

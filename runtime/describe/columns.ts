@@ -1,15 +1,11 @@
-/** Tables for terminals with a line below that says what columns mean. */
-import { alignColumns, wrapped } from "./text.ts";
+/** Meanings of columns whose headings are not plain English with a unit. */
 
 const LOST = "late or dropped";
-const PENALISED = "lost ones count 0";
+const PENALISED = "0 if late or lost";
 const PLANNED_CORES = "cores of that plan";
 
-/**
- * Meanings of headings, of columns and of rows, that are not plain English with a unit. Headings
- * with the same meaning are listed together.
- */
-const MEANINGS: Readonly<Record<string, string>> = {
+/** Meanings by heading of a column, or of a row. */
+export const MEANINGS: Readonly<Record<string, string>> = {
   "accuracy/satisfied": "of answers in time",
   "expected accuracy/satisfied": "of answers in time",
   "accuracy/query": PENALISED,
@@ -54,23 +50,3 @@ const MEANINGS: Readonly<Record<string, string>> = {
   "p50 ms/query": "p50 over the batch",
   verdict: "! marks broken or worse figures, + better ones",
 };
-
-/**
- * Aligns rows under a heading row as `alignColumns`, and explains the headings below. Rows have
- * headings where the first column has none.
- */
-export function explainedTable(rows: readonly (readonly string[])[]): string {
-  const [heads = [], ...body] = rows;
-  const labels = heads[0] === "" ? body.map(([label = ""]) => label) : [];
-  const headingsByMeaning = new Map<string, string[]>();
-  for (const heading of new Set([...heads, ...labels])) {
-    const meaning = MEANINGS[heading];
-    if (meaning === undefined) continue;
-    const known = headingsByMeaning.get(meaning);
-    if (known === undefined) headingsByMeaning.set(meaning, [heading]);
-    else known.push(heading);
-  }
-  const meanings = [...headingsByMeaning].map(([meaning, own]) => `${own.join(", ")}: ${meaning}`);
-  const table = alignColumns(rows);
-  return meanings.length === 0 ? table : `${table}\n${wrapped(meanings.join("; "))}`;
-}

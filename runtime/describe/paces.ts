@@ -1,9 +1,8 @@
 /** Text about decisions and promises for machines that are slower than profiled. */
 
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
-import { explainedTable } from "./columns.ts";
 import { paceLevelsOf } from "./pace-promises.ts";
-import { percent, short, wrapped } from "./text.ts";
+import { explainedTable, percent, short, wrapped } from "./text.ts";
 
 /** Returns a table cell; a dash for an older bundle that does not state it. */
 export function headroomCell({ headroom }: PacePromises): string {

@@ -32,7 +32,7 @@ p50 ms  p99 ms  headroom  feasible
        -  yes
     80.5             70.000%         69.000%      75.000%           -      1.000%       -       -  \
        -  yes
-accuracy/satisfied: of answers in time; accuracy/query: lost ones count 0; upper bound: of any
+accuracy/satisfied: of answers in time; accuracy/query: 0 if late or lost; upper bound: of any
 policy; all served: same, none lost; violations: late or dropped; headroom: tolerated slowdown`);
 });
 

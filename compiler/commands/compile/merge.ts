@@ -5,8 +5,7 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { counted } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable } from "stratagem-runtime/internal/describe/text";
 import { expectWritable } from "../../base/atomic-write.ts";
 import { methodOf } from "../../methods/registry.ts";
 import { expectWhole, type Fleet, fleetOfParts } from "../../sharding/fleet.ts";

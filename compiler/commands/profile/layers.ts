@@ -5,7 +5,7 @@
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import {
   describeMeasurement,

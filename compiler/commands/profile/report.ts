@@ -2,7 +2,7 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";

@@ -10,8 +10,7 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { explainedTable } from "stratagem-runtime/internal/describe/columns";
-import { short } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, short } from "stratagem-runtime/internal/describe/text";
 import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
 import { depthViews } from "stratagem-runtime/internal/methods/accordion/describe/plan-view";
 import type { AccordionFrame } from "../../model/frames.ts";

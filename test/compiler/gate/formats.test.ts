@@ -44,7 +44,7 @@ test("the table has a line for each load and class, and a line for each regressi
         "WORSE",
       "   300        none → yes                                                                " +
         "new",
-      "violations: late or dropped; accuracyPerQuery: lost ones count 0; " +
+      "violations: late or dropped; accuracyPerQuery: 0 if late or lost; " +
         "verdict: ! marks broken or worse",
       "figures, + better ones",
       "",

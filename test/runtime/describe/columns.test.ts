@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
-import { explainedTable } from "../../../runtime/describe/columns.ts";
+import { explainedTable } from "../../../runtime/describe/text.ts";
 import { methodOf } from "../../../runtime/methods/registry.ts";
 
 test("columns that are not plain English are explained, once for those that mean the same", () => {

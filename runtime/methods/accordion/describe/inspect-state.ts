@@ -1,7 +1,6 @@
 /** `inspect BUNDLE --state STATE` for malleable pipelines: the decision, and why it was chosen. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { explainedTable } from "../../../describe/columns.ts";
-import { counted, rounded, short, wrapped } from "../../../describe/text.ts";
+import { counted, explainedTable, rounded, short, wrapped } from "../../../describe/text.ts";
 import type { Description } from "../../method.ts";
 import { modelLetters } from "./letters.ts";
 import { SCHEDULER_WORDS } from "./scheduler-words.ts";

@@ -4,12 +4,11 @@
  */
 import type { AccordionBundle, AccordionLevel, MalleableVariant } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
-import { counted, latenciesText, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, latenciesText, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";

@@ -5,14 +5,13 @@
 import type { InferlineBundle, InferlineLevel, StageTask } from "../../../bundle/schema.ts";
 import { longestPathMs } from "../../../core/graph/longest-path.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { letterOf } from "../../../describe/letters.ts";
 import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
-import { counted, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { hardwareLetters } from "./letters.ts";
 import { inferlineMissed } from "./missed.ts";

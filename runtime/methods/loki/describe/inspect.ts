@@ -1,13 +1,12 @@
 /** `inspect BUNDLE [--level QPS]` for a pipeline: its plans as tables. */
 import type { LokiBundle, LokiLevel, PipelineTask } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { type Lettered, letterOf } from "../../../describe/letters.ts";
 import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
-import { counted, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";

@@ -1,11 +1,10 @@
 /** `inspect BUNDLE --level QPS` for tables: the variant of each state. */
 import type { ExpectedLatency, RamsisBundle, RamsisLevel } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { missedTexts } from "../../../describe/missed-limits.ts";
 import { promiseByPace } from "../../../describe/paces.ts";
-import { percent, promisedViolations, short } from "../../../describe/text.ts";
+import { explainedTable, percent, promisedViolations, short } from "../../../describe/text.ts";
 import type { Description } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";

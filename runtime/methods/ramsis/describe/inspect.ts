@@ -1,12 +1,17 @@
 /** `inspect BUNDLE` for tables: purpose, variants, and the promises of each level. */
 import type { RamsisBundle } from "../../../bundle/schema.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { feasibleText } from "../../../describe/missed-limits.ts";
 import { headroomCell, paceLevelLines } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
-import { counted, percent, promisedViolations, short } from "../../../describe/text.ts";
+import {
+  counted,
+  explainedTable,
+  percent,
+  promisedViolations,
+  short,
+} from "../../../describe/text.ts";
 import type { BundleFile } from "../../method.ts";
 import { classViews } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";

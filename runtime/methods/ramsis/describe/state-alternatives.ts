@@ -3,10 +3,16 @@
  * accuracies, times) and, with a solver, by right answers.
  */
 import type { NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { pooledWorkers } from "../../../describe/serving-summary.ts";
-import { counted, percent, rounded, short, wrapped } from "../../../describe/text.ts";
+import {
+  counted,
+  explainedTable,
+  percent,
+  rounded,
+  short,
+  wrapped,
+} from "../../../describe/text.ts";
 import type { NamedValue, NamedValues } from "./named-values.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 import type { Choice, StateInspection } from "./state-view.ts";

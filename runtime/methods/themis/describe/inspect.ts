@@ -12,14 +12,13 @@ import type {
   ThemisLevel,
 } from "../../../bundle/schema.ts";
 import { levelAt } from "../../../core/level-choice.ts";
-import { explainedTable } from "../../../describe/columns.ts";
 import { letterOf } from "../../../describe/letters.ts";
 import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
-import { latenciesText, percent, short } from "../../../describe/text.ts";
+import { explainedTable, latenciesText, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";

@@ -116,7 +116,7 @@ export class RowInputs {
     return taken.slice(first, first + window);
   }
 
-  /** @param shapes takes the shape of what is given; undefined if nobody needs it. */
+  /** @param shapes takes the shape of what is given; undefined for inputs of one size. */
   #firstGiven(
     request: PipelineRequest,
     arrivals: readonly Arrival[],
