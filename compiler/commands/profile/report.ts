@@ -2,7 +2,7 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
 import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";
@@ -45,7 +45,7 @@ export function describePlan(
         `would write ${out ?? "the file of -o"}`,
       ...leftOut,
       "",
-      alignColumns([["variant", "accuracy", "model"], ...rows]),
+      explainedTable([["variant", "accuracy", "model"], ...rows]),
     ].join("\n"),
     json: {
       profile: out,
@@ -126,7 +126,7 @@ export function report(
         ? []
         : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
       "",
-      alignColumns([heading, ...rows]),
+      explainedTable([heading, ...rows]),
       ...accuracyLines(accuracies),
     ].join("\n"),
     json: {
@@ -160,7 +160,7 @@ function accuracyLines(accuracies: readonly MeasuredAccuracy[]): string[] {
   const note =
     "the profile has these accuracies, but those of the spec count: delete accuracy there for " +
     hidden.map(({ variant }) => variant).join(", ");
-  return ["", alignColumns([heading, ...rows]), ...(hidden.length === 0 ? [] : [note])];
+  return ["", explainedTable([heading, ...rows]), ...(hidden.length === 0 ? [] : [note])];
 }
 
 function hasRandom({ variants }: ProfilePlan): boolean {
