@@ -1,4 +1,7 @@
 /** Text of a new spec, with comments at the keys for users to change. */
+import { GUESSED_FANOUT } from "./default-targets.ts";
+import type { InitEdge } from "./edges.ts";
+import type { ReadModel } from "./read-model.ts";
 import type { Renamed } from "./same-task.ts";
 import type { SuggestedUse } from "./suggested-use.ts";
 
@@ -16,6 +19,13 @@ export interface InitVariant {
   readonly renamed: Renamed;
   /** Height and width of the model's images, by the name of the input. */
   readonly images: Readonly<Record<string, readonly number[]>>;
+  /** Null for an ONNX file. */
+  readonly module: ReadModel["module"];
+}
+
+export interface InitSpecTask {
+  readonly name: string;
+  readonly variants: readonly InitVariant[];
 }
 
 export interface InitSpec {
@@ -25,17 +35,16 @@ export interface InitSpec {
   readonly workers: number;
   /** File name of the profile, beside the spec. */
   readonly profile: string;
-  readonly variants: readonly InitVariant[];
+  readonly tasks: readonly InitSpecTask[];
+  readonly edges: readonly InitEdge[];
+  readonly isChain: boolean;
 }
 
-export function specText({
-  application,
-  slo,
-  loads,
-  workers,
-  profile,
-  variants,
-}: InitSpec): string {
+export function specText(spec: InitSpec): string {
+  const { application, slo, loads, workers, profile, tasks, edges, isChain } = spec;
+  const isRooted = edges.some(({ from }) => from < 0);
+  const leastQps = loads[0] ?? 1;
+  const sampleS = Math.ceil((SAMPLE_REQUESTS / leastQps) * 2);
   return [
     "# Written by stratagem init; change every value as needed. The JSON Schema for editors is",
     "# node_modules/stratagem/schema/application.json.",
@@ -46,26 +55,65 @@ export function specText({
     "  arrivals: { process: poisson }",
     `  loads: [${loads.join(", ")}]    # loads in requests per second`,
     "cluster:",
-    `  workers: ${workers}    # number of worker processes, one core each`,
+    ...(isChain
+      ? [`  workers: ${workers}    # ${WORKERS}`]
+      : [`  pools: [{ name: cpu, workers: ${workers}, pricePerHour: 1 }]    # ${WORKERS}`]),
     "tasks:",
-    `  - name: ${scalar(application)}`,
-    "    variants:",
-    ...variants.flatMap((variant) => variantLines(variant, profile)),
+    ...(isRooted ? [`  - name: ${REQUEST}`, "    passThrough: true"] : []),
+    ...edgeLines(-1, spec),
+    ...tasks.flatMap(({ name, variants }, index) => {
+      const isCounted = edges.some(({ from, count }) => from === index && count !== null);
+      return [
+        `  - name: ${scalar(name)}`,
+        "    variants:",
+        ...variants.flatMap((variant) => variantLines(variant, profile, isCounted)),
+        ...edgeLines(index, spec),
+      ];
+    }),
     "policy:",
-    "  method: ramsis",
+    ...(isChain
+      ? [`  method: ${tasks.length === 1 ? "ramsis" : "loki"}`]
+      : ["  method: inferline", `  sampleDuration: ${sampleS} s`]),
     "",
   ].join("\n");
 }
 
-function variantLines(variant: InitVariant, profile: string): string[] {
-  const { name, file, tensors, accuracy, isGuess, use, places, renamed, images } = variant;
+/** Least requests of a sample of inferline. */
+const SAMPLE_REQUESTS = 100;
+const WORKERS = "number of worker processes, one core each";
+/** Task that hands requests on. */
+const REQUEST = "request";
+
+function edgeLines(from: number, { tasks, edges }: InitSpec): string[] {
+  const own = edges.filter((edge) => edge.from === from);
+  if (own.length === 0) return [];
+  const lines = own.flatMap(({ to, inputs, count, notes }) => {
+    const pairs = Object.entries(inputs).map(([input, name]) => `${scalar(input)}: ${scalar(name)}`);
+    const parts = [
+      `task: ${scalar(tasks[to]?.name ?? "")}`,
+      ...(pairs.length === 0 ? [] : [`inputs: { ${pairs.join(", ")} }`]),
+      ...(count === null ? [] : [`count: ${scalar(count)}`]),
+    ];
+    const comments = notes.map((note) => `      # ${onOneLine(note)}`);
+    return [...comments, `      - { ${parts.join(", ")} }`];
+  });
+  return ["    to:    # inputs of the next task: tensors of this one", ...lines];
+}
+
+function variantLines(variant: InitVariant, profile: string, isCounted: boolean): string[] {
+  const { name, file, tensors, accuracy, isGuess, use, places, renamed, images, module } = variant;
+  const hint = module === null || module.hint === "" ? "" : `    # ${module.hint}`;
   const isRenamed = Object.keys(renamed.outputs).length > 0;
   const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
   const guess = isGuess ? "    # a placeholder: replace it with the accuracy on held-out data" : "";
   return [
     `      # ${onOneLine(tensors)}`,
     `      - name: ${scalar(name)}`,
+    ...(module === null ? [] : ["        kind: module"]),
     `        model: ${scalar(file)}`,
+    ...(module === null || Object.keys(module.options).length === 0
+      ? []
+      : [`        options: ${flow(module.options)}${hint}`]),
     `        profile: ${scalar(`${profile}#${name}`)}`,
     `        accuracy: ${percent(accuracy)}${guess}`,
     ...axisLines(use, places),
@@ -75,6 +123,9 @@ function variantLines(variant: InitVariant, profile: string): string[] {
       : mapLines("outputs", kept, "outputs with a row per input row; others are left out")),
     ...mapLines("constants", use.constants, "constant inputs"),
     ...resizeLines(renamed.resize, images),
+    ...(isCounted
+      ? [`        fanout: ${GUESSED_FANOUT}    # a placeholder: the mean rows of a row in the next task`]
+      : []),
     ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];
 }
@@ -131,6 +182,14 @@ function onOneLine(text: string): string {
 
 function percent(ratio: number): string {
   return `${Number((100 * ratio).toPrecision(6))}%`;
+}
+
+/** Formats a value of JSON as YAML on one line. */
+function flow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return scalar(value as string | number);
+  const entries = Object.entries(value).map(([key, inner]) => `${scalar(key)}: ${flow(inner)}`);
+  return `{ ${entries.join(", ")} }`;
 }
 
 /** Formats a YAML scalar: plain if it has no special meaning, otherwise quoted. */
