@@ -31,9 +31,7 @@ export interface ChainTask extends Tensors {
 export function sourcesAfter(tasks: readonly ChainTask[]): Source[][] {
   const groups = tasks.map(({ inputs, outputs, feeds }, task): Source[][] => [
     outputs.map((tensor) => ({ task, tensor })),
-    task === 0
-      ? inputs.map((tensor) => ({ task: -1, tensor }))
-      : feeds.map(({ source }) => source),
+    task === 0 ? inputs.map((tensor) => ({ task: -1, tensor })) : feeds.map(({ source }) => source),
   ]);
   return groups.reverse().flat();
 }
@@ -102,7 +100,10 @@ function isSameName(a: string, b: string): boolean {
 
 function isSimilarName(a: string, b: string): boolean {
   const [one = "", other = ""] = [a, b].map((name) => {
-    return name.toLowerCase().replaceAll(/[^a-z]/g, "").replace(/s$/, "");
+    return name
+      .toLowerCase()
+      .replaceAll(/[^a-z]/g, "")
+      .replace(/s$/, "");
   });
   if (Math.min(one.length, other.length) < LEAST_SIMILAR) return false;
   return one.includes(other) || other.includes(one);

@@ -91,7 +91,9 @@ function sampleOf(
   const renamed = Object.entries(task?.variants[0]?.renamed.inputs ?? {});
   const outside = new Map(renamed.map(([name, own]) => [own, name]));
   const texts = read?.module?.sample?.map((bytes, index) => {
-    return model?.inputs[index]?.dtype === "string" ? decodeStrings(bytes, (text) => text)[0] : null;
+    return model?.inputs[index]?.dtype === "string"
+      ? decodeStrings(bytes, (text) => text)[0]
+      : null;
   });
   const [content] = texts ?? [];
   const file = content && texts?.length === 1 && !isUtf8(content) ? { path, bytes: content } : null;

@@ -2,6 +2,7 @@
 import { stat } from "node:fs/promises";
 import { relative, resolve, sep } from "node:path";
 import { PACKAGE_SPECIFIER } from "stratagem-runtime/internal/bundle/limits";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import { InputError } from "../spec/document/input-error.ts";
 import { hostVariantOf } from "../spec/host-tasks.ts";
 import type { ModuleOptions } from "./kit-options.ts";
@@ -33,6 +34,7 @@ export async function readModule(
   const { options } = chosen;
   const variant = { kind: "module", model: name, options } as const;
   const source = hostVariantOf(variant, folder, () => resolve(path));
+  assert(source !== null, "a module is no ONNX file");
   try {
     const model = await reader.readHost(source);
     const { ranMs, counted } = (await reader.probeHost(source, PROBED_ROWS)) ?? NO_PROBE;
@@ -68,4 +70,3 @@ export function fileInSpec(path: string, folder: string): string {
   const file = relative(folder, resolve(path)).replaceAll(sep, "/");
   return isModuleFile(path) && !file.startsWith("../") ? `./${file}` : file;
 }
-

@@ -131,7 +131,7 @@ async function chainOf(groups: readonly ReadModel[][], around: Surroundings) {
       });
       if (tasks === null) continue;
       return tasks.flatMap(({ name, models }) => {
-        return models.map(({ path }) => quoted(`${name}=${path}`));
+        return models.map(({ path }) => `${name}=${quoted(path)}`);
       });
     }
   }
@@ -167,11 +167,7 @@ async function linkedTasks(parts: readonly Part[], around: Surroundings): Promis
 }
 
 /** @throws InputError if tasks before do not give what the models take. */
-function linked(
-  name: string,
-  models: readonly ReadModel[],
-  before: readonly InitTask[],
-): InitTask {
+function linked(name: string, models: readonly ReadModel[], before: readonly InitTask[]): InitTask {
   const [first] = models;
   if (first === undefined) throw new RangeError("expected a model");
   const { inputs, outputs } = first.model;

@@ -88,7 +88,9 @@ function edgeLines(from: number, { tasks, edges }: InitSpec): string[] {
   const own = edges.filter((edge) => edge.from === from);
   if (own.length === 0) return [];
   const lines = own.flatMap(({ to, inputs, count, notes }) => {
-    const pairs = Object.entries(inputs).map(([input, name]) => `${scalar(input)}: ${scalar(name)}`);
+    const pairs = Object.entries(inputs).map(
+      ([input, name]) => `${scalar(input)}: ${scalar(name)}`,
+    );
     const parts = [
       `task: ${scalar(tasks[to]?.name ?? "")}`,
       ...(pairs.length === 0 ? [] : [`inputs: { ${pairs.join(", ")} }`]),
@@ -124,7 +126,9 @@ function variantLines(variant: InitVariant, profile: string, isCounted: boolean)
     ...mapLines("constants", use.constants, "constant inputs"),
     ...resizeLines(renamed.resize, images),
     ...(isCounted
-      ? [`        fanout: ${GUESSED_FANOUT}    # a placeholder: the mean rows of a row in the next task`]
+      ? [
+          `        fanout: ${GUESSED_FANOUT}    # a placeholder: the mean rows of a row in the next task`,
+        ]
       : []),
     ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];

@@ -6,17 +6,29 @@ import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { defaultTargets } from "../../../compiler/init/default-targets.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
+import type { Reader } from "../../../compiler/init/read-model.ts";
 import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
 import { readDocument } from "../../../compiler/spec/document/document.ts";
 import { parseStructure } from "../../../compiler/spec/document/structure.ts";
 import { applicationSchema } from "../../../compiler/spec/schema/application-schema.ts";
 import { onnxModel } from "../../../lab/models/onnx-graph.ts";
+import { probeHost, readHost, sampleHost } from "../../../runtime/exec/modules/host-source.ts";
 import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
 import { probeModelFile } from "../../../runtime/exec/tensors/probe-tensors.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-init-"));
-const reader = { describe: describeModel, probeFile: probeModelFile };
+const reader: Reader = {
+  describe: describeModel,
+  probeFile: probeModelFile,
+  probeHost,
+  readHost: (source) => readHost(source, 10_000),
+  sample: async (source, rows, seed) => {
+    return (
+      (await sampleHost(source, rows, seed))?.map((text) => Buffer.from(text, "base64")) ?? null
+    );
+  },
+};
 let count = 0;
 
 async function made(models: readonly string[], more: Partial<InitOptions> = {}, ask?: Ask) {
@@ -57,10 +69,10 @@ test.each([
   [3800, 8, "20 s", [0.2, 0.4, 1]],
   [Number.NaN, 1, "1 s", [1, 2, 5]],
 ])("the SLO and loads of a model that takes %f ms on %i workers", (ranMs, workers, slo, loads) => {
-  const models = [{ ranMs: 0.1 }, { ranMs }];
-  expect(defaultTargets(models, { slo: null, loads: null, workers })).toEqual({ slo, loads });
+  const tasks = [{ models: [{ ranMs: 0.1 }, { ranMs }], count: null }];
+  expect(defaultTargets(tasks, { slo: null, loads: null, workers })).toEqual({ slo, loads });
   const stated = { slo: "5 ms", loads: [100], workers };
-  expect(defaultTargets(models, stated)).toEqual({ slo: "5 ms", loads: [100] });
+  expect(defaultTargets(tasks, stated)).toEqual({ slo: "5 ms", loads: [100] });
 });
 
 test("the sample request has ones where a mask is", async () => {
