@@ -18,8 +18,9 @@ export function taskEdgesOf(
 }
 
 /**
- * Returns the inputs that an edge fills: those it names, and those with the name of an output of
- * the task before. An input of that task is passed on only if the edge names it.
+ * Returns the inputs that an edge fills: those it names, also if the next task only passes them on,
+ * and those with the name of an output of the task before. An input of that task is passed on only
+ * if the edge names it.
  */
 export function feedOf(
   { inputs, count }: Pick<Edge, "inputs" | "count">,
@@ -30,7 +31,8 @@ export function feedOf(
   const [before, after] = [firstModel(parent, models), firstModel(child, models)];
   if (before === null || after === null) return null;
   const outputs = new Set(before.outputs.map(({ name }) => name));
-  const fed = after.inputs.map(({ name }) => ({ input: name, output: inputs?.[name] ?? name }));
+  const names = new Set([...after.inputs.map(({ name }) => name), ...Object.keys(inputs ?? {})]);
+  const fed = [...names].map((name) => ({ input: name, output: inputs?.[name] ?? name }));
   const passed = Object.entries(inputs ?? {}).flatMap(([input, name]) => {
     return outputs.has(name) ? [] : [{ input, parentInput: name }];
   });

@@ -21,17 +21,20 @@ export function* feedMistakes(
   feeds: FeedKind,
 ): Generator<Mistake> {
   const isJoined = feeds === "all edges together";
+  const inputsByTask = givenInputs(tasks, models);
   for (const [taskIndex, task] of tasks.entries()) {
     const model = firstModel(task, models);
     for (const [index, edge] of task.to.entries()) {
       const child = tasks.find(({ name }) => name === edge.task);
-      const next = child === undefined ? null : firstModel(child, models);
+      if (child === undefined) continue;
+      const next = firstModel(child, models);
       if (model === null || next === null) continue;
       const path = ["tasks", taskIndex, "to", index];
-      yield* unknownInputs(edge, model, next, path);
+      const parent = { models: modelsOf(task, models), inputs: inputsByTask.get(task.name) ?? [] };
+      yield* unknownInputs(edge, parent, child, next, path);
       for (const input of next.inputs) {
         if (isJoined && !gives(edge, model, input)) continue;
-        yield* inputMistakes(edge, modelsOf(task, models), next, input, path);
+        yield* inputMistakes(edge, parent, next, input, path);
       }
       yield* countMistakes(edge, model, path);
     }
@@ -69,6 +72,74 @@ function gives({ inputs }: Edge, { outputs }: ModelFile, { name }: TensorInfo): 
   return inputs?.[name] !== undefined || outputs.some((output) => output.name === name);
 }
 
+/** An input of a task; of a shape that is not known where a task before has no model. */
+interface GivenInput {
+  readonly name: string;
+  readonly tensor: TensorInfo | null;
+}
+
+interface ParentTask {
+  /** Of its variants; at least one. */
+  readonly models: readonly ModelFile[];
+  readonly inputs: readonly GivenInput[];
+}
+
+/**
+ * Returns the inputs of each task: those of its models, and those that edges give it only to be
+ * passed on.
+ */
+function givenInputs(
+  tasks: readonly ModelledTask[],
+  models: ModelFiles,
+): ReadonlyMap<string, readonly GivenInput[]> {
+  const known = new Map<string, GivenInput[]>();
+  const inputsOf = (task: ModelledTask): readonly GivenInput[] => {
+    const found = known.get(task.name);
+    if (found !== undefined) return found;
+    const model = firstModel(task, models);
+    const own: GivenInput[] = (model?.inputs ?? []).map((tensor) => {
+      return { name: tensor.name, tensor };
+    });
+    // Also ends where edges make a circle, which is a mistake of its own.
+    known.set(task.name, own);
+    for (const parent of tasks) {
+      for (const { task: child, inputs, gather } of parent.to) {
+        if (child !== task.name) continue;
+        for (const [name, source] of Object.entries(inputs ?? {})) {
+          if (named(own, name) || !passesOn(task, model, name)) continue;
+          const output = outputOf(modelsOf(parent, models), source);
+          const given = output === undefined ? named(inputsOf(parent), source)?.tensor : output;
+          if (given === undefined && firstModel(parent, models) !== null) continue;
+          own.push({ name, tensor: given == null ? null : { ...gathered(given, gather), name } });
+        }
+      }
+    }
+    return own;
+  };
+  for (const task of tasks) inputsOf(task);
+  return known;
+}
+
+/** Returns whether an edge passes on what is no output of the task's model. */
+function passesOn({ to }: ModelledTask, model: ModelFile | null, name: string): boolean {
+  const isNamed = to.some(({ inputs }) => Object.values(inputs ?? {}).includes(name));
+  return isNamed && named(model?.outputs ?? [], name) === undefined;
+}
+
+/** Returns an output of a task, open where its variants have different sizes. */
+function outputOf(models: readonly ModelFile[], name: string): TensorInfo | undefined {
+  const [first, ...others] = models.map(({ outputs }) => named(outputs, name));
+  if (first === undefined) return undefined;
+  const shape = first.shape.map((size, axis) => {
+    return others.every((other) => other?.shape[axis] === size) ? size : -1;
+  });
+  return { ...first, shape };
+}
+
+function named<T extends { readonly name: string }>(list: readonly T[], name: string) {
+  return list.find((one) => one.name === name);
+}
+
 function modelsOf({ variants }: ModelledTask, models: ModelFiles): ModelFile[] {
   return variants.flatMap((variant) => modelOf(models, variant) ?? []);
 }
@@ -83,42 +154,48 @@ function firstModel(task: ModelledTask, models: ModelFiles): ModelFile | null {
  */
 function* unknownInputs(
   { inputs }: Edge,
-  model: ModelFile,
+  parent: ParentTask,
+  child: ModelledTask,
   next: ModelFile,
   path: KeyPath,
 ): Generator<Mistake> {
-  const has = (tensors: readonly TensorInfo[], name: string) => {
-    return tensors.some((tensor) => tensor.name === name);
-  };
   const known = next.inputs.map(({ name }) => show(name)).join(", ");
+  const sources = [...parent.inputs, ...(parent.models[0]?.outputs ?? [])];
   for (const [input, output] of Object.entries(inputs ?? {})) {
-    if (has(next.inputs, input)) continue;
-    const isReversed =
-      (has(model.outputs, input) || has(model.inputs, input)) && has(next.inputs, output);
+    if (named(next.inputs, input) !== undefined) continue;
+    const isPassed = passesOn(child, next, input);
+    if (isPassed && named(sources, output) !== undefined) continue;
+    const isReversed = named(sources, input) && named(next.inputs, output);
     const message = isReversed
       ? `the map is the wrong way round: write ${show(output)}: ${show(input)}, ` +
         "the input of the next task first"
-      : `${next.file} has no input ${show(input)}; its inputs are ${known}`;
+      : isPassed
+        ? `${parent.models[0]?.file} has no output or input ${show(output)}; it has ` +
+          sources.map(({ name }) => show(name)).join(", ")
+        : `${next.file} has no input ${show(input)}; its inputs are ${known}, and none of that ` +
+          `name is passed on by an edge of ${show(child.name)}`;
     yield conflict([...path, "inputs", input], message);
   }
 }
 
 function* inputMistakes(
   { inputs, gather }: Edge,
-  models: readonly ModelFile[],
+  parent: ParentTask,
   next: ModelFile,
   input: TensorInfo,
   path: KeyPath,
 ): Generator<Mistake> {
   const name = inputs?.[input.name] ?? input.name;
+  const isNamed = inputs?.[input.name] !== undefined;
+  const passed = isNamed ? named(parent.inputs, name) : undefined;
   // Outputs of variants differ at most in their sizes, but any variant may answer.
-  const model = models.find((each) => {
-    const named = (tensors: readonly TensorInfo[]) => tensors.find((one) => one.name === name);
-    const output = named(each.outputs);
-    const given = output ?? (inputs?.[input.name] === undefined ? undefined : named(each.inputs));
+  const model = parent.models.find(({ outputs }) => {
+    const output = named(outputs, name);
+    if (output !== undefined) return !fits(gathered(output, gather), input);
+    if (passed?.tensor === null) return false;
     // Rows of an input that is passed on have one size.
-    const isOpen = output === undefined && given?.shape.slice(1).includes(-1) === true;
-    return given === undefined || isOpen || !fits(gathered(given, gather), input);
+    const isOpen = passed?.tensor.shape.slice(1).includes(-1) !== false;
+    return isOpen || !fits(gathered(passed.tensor, gather), input);
   });
   if (model === undefined) {
     if (gather !== "all" || input.shape[1] === -1) return;
@@ -128,12 +205,12 @@ function* inputMistakes(
     return yield conflict([...path, "gather"], message);
   }
   const outputs = model.outputs.map(describe).join(", ");
-  const own = model.inputs.map(describe).join(", ");
+  const own = parent.inputs.map(({ name: given, tensor }) => (tensor ? describe(tensor) : given));
   const gathers = gather === undefined ? "" : `, gathered (${gather}) along a new axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
     `${model.file}, whose outputs are ${outputs}${gathers}; under inputs, the edge may also name an ` +
-    `input of ${model.file} to pass on: ${own}`;
+    `input of ${model.file} to pass on: ${own.join(", ")}`;
   yield conflict([...path, "inputs"], message);
 }
 

@@ -10,6 +10,7 @@ import {
   unfit,
 } from "../../tensors/signature.ts";
 import { elementCountOf } from "../../tensors/tensors.ts";
+import type { LinkedTask } from "./linked-tasks.ts";
 
 export interface ServedFeed {
   /**
@@ -72,7 +73,8 @@ export function servedFeed(
     return !inputs.some(({ name }) => name === input);
   });
   if (unknown !== undefined) {
-    throw unfit(`${at} feed "${unknown.input}"`, namesOf(inputs), "an input of its variants");
+    const allowed = "an input of its variants, or one that it passes on";
+    throw unfit(`${at} feed "${unknown.input}"`, namesOf(inputs), allowed);
   }
   const lost = passed.find(({ parentInput }) => {
     return !before.inputs.some(({ name }) => name === parentInput);
@@ -105,6 +107,39 @@ export function servedFeed(
     }),
     count: countOf(feed, child.name, parent.name, before.outputs),
   };
+}
+
+/**
+ * Adds to each task the inputs that no variant takes: edges give them to it because others of its
+ * edges pass them on.
+ */
+export function withPassedInputs(
+  tasks: readonly LinkedTask[],
+  tensorsByTask: readonly TaskTensors[],
+): TaskTensors[] {
+  const whole: TaskTensors[] = [];
+  for (const [task, tensors] of tensorsByTask.entries()) {
+    const inputs = [...tensors.inputs];
+    const passed = tasks.flatMap(({ edges }) =>
+      edges.flatMap(({ parent, feed }) => (parent === task ? (feed?.passed ?? []) : [])),
+    );
+    for (const { parent, feed, gather } of tasks[task]?.edges ?? []) {
+      const before = parent === null ? undefined : whole[parent];
+      const sources = [
+        ...(feed?.inputs ?? []).map((one) => [one.input, one.output, before?.outputs] as const),
+        ...(feed?.passed ?? []).map((one) => [one.input, one.parentInput, before?.inputs] as const),
+      ];
+      for (const [name, source, given] of sources) {
+        if (inputs.some((input) => input.name === name)) continue;
+        const tensor = given?.find((one) => one.name === source);
+        if (tensor === undefined || !passed.some(({ parentInput }) => parentInput === name))
+          continue;
+        inputs.push({ ...gatheredTensor(tensor, gather), name });
+      }
+    }
+    whole.push({ ...tensors, inputs });
+  }
+  return whole;
 }
 
 /** Returns whether an edge provides an input of its child. */

@@ -14,7 +14,14 @@ import {
   textOf,
   unfit,
 } from "../../tensors/signature.ts";
-import { checkFedInputs, checkFedOutputs, provides, type ServedFeed, servedFeed } from "./feeds.ts";
+import {
+  checkFedInputs,
+  checkFedOutputs,
+  provides,
+  type ServedFeed,
+  servedFeed,
+  withPassedInputs,
+} from "./feeds.ts";
 import { type LinkedTask, linkedTasks, type PipelineBundle } from "./linked-tasks.ts";
 import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
 
@@ -35,6 +42,7 @@ export interface TaskSignature {
   readonly edgesAway: readonly ServedEdge[];
   /** Whether an edge passes an input on, so that queries keep theirs when they are done. */
   readonly passesOn: boolean;
+  /** Those of its models and, behind them, those that it only passes on. */
   readonly inputs: readonly ModelTensor[];
   /** Index in `PipelineSignature.inputs` for each input; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
@@ -92,7 +100,7 @@ export function pipelineSignatureOf(
   axisNames: readonly AxisNames[] = [],
 ): PipelineSignature {
   const linked = linkedTasks(bundle);
-  const tensorsByTask = checkedTensors(linked);
+  const tensorsByTask = withPassedInputs(linked, checkedTensors(linked));
   const edgesByTask = linked.map((_, child) => servedEdges(linked, tensorsByTask, child));
   const edges = edgesByTask.flat();
   const givenByTask = edgesByTask.map((own, task) => givenInputs(own, at(tensorsByTask, task)));
