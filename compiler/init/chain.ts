@@ -25,14 +25,35 @@ export interface ChainTask extends Tensors {
   readonly counted: readonly string[];
   /** Empty for the first task, which requests feed. */
   readonly feeds: readonly Fed[];
+  /** Null if each row of the task before is one row. */
+  readonly count: Counted | null;
 }
 
-/** Returns the tensors that exist after tasks: those of a task before those of earlier ones. */
+/** Output of the task before that counts rows. */
+interface Counted {
+  readonly count: string;
+  /** Outputs that are as plausible. */
+  readonly others: readonly string[];
+}
+
+/**
+ * Returns the tensors that exist after tasks: those of a task before those of earlier ones. Tensors
+ * of earlier ones are passed on, so rows have one size and are those of the next task.
+ */
 export function sourcesAfter(tasks: readonly ChainTask[]): Source[][] {
-  const groups = tasks.map(({ inputs, outputs, feeds }, task): Source[][] => [
-    outputs.map((tensor) => ({ task, tensor })),
-    task === 0 ? inputs.map((tensor) => ({ task: -1, tensor })) : feeds.map(({ source }) => source),
-  ]);
+  const groups = tasks.map(({ inputs, outputs, counted, feeds }, task): Source[][] => {
+    const next = tasks[task + 1];
+    const sent = outputs.filter(({ name, shape }) => {
+      if (next === undefined) return true;
+      return !shape.slice(1).includes(-1) && (next.count === null || counted.includes(name));
+    });
+    return [
+      sent.map((tensor) => ({ task, tensor })),
+      task === 0
+        ? inputs.map((tensor) => ({ task: -1, tensor }))
+        : feeds.map(({ source }) => source),
+    ];
+  });
   return groups.reverse().flat();
 }
 
@@ -42,17 +63,15 @@ export function sourcesAfter(tasks: readonly ChainTask[]): Source[][] {
  */
 export function feedsOf(inputs: readonly TensorInfo[], sources: readonly Source[][]): Fed[] {
   const feeds = new Map<string, Fed>();
-  const used = new Set<Source>();
   for (const group of sources) {
     for (const isCalled of [isSameName, isSimilarName, () => true]) {
       for (const input of inputs) {
         if (feeds.has(input.name)) continue;
         const [source, ...others] = group.filter((one) => {
-          const isFree = !used.has(one) && canFeed(input, one.tensor);
-          return isFree && isCalled(input.name, one.tensor.name);
+          const isUsed = [...feeds.values()].some((fed) => isSameSource(fed.source, one));
+          return !isUsed && canFeed(input, one.tensor) && isCalled(input.name, one.tensor.name);
         });
         if (source === undefined) continue;
-        used.add(source);
         const names = others.map(({ tensor }) => tensor.name);
         feeds.set(input.name, { input: input.name, source, others: names });
       }
@@ -69,7 +88,7 @@ export function countOf(
   { outputs, counted }: ChainTask,
   feeds: readonly Fed[],
   task: number,
-): { readonly count: string; readonly others: readonly string[] } | null {
+): Counted | null {
   const fed = feeds.flatMap(({ source }) => (source.task === task ? [source.tensor.name] : []));
   const isMany = fed.some((name) => counted.includes(name));
   const counts = outputs.filter((one) => isCount(one) && !fed.includes(one.name));
@@ -92,6 +111,10 @@ function canFeed(input: TensorInfo, output: TensorInfo): boolean {
   const [taken, given] = [input.shape.slice(1), output.shape.slice(1)];
   if (input.dtype !== output.dtype || taken.length !== given.length) return false;
   return given.every((size, axis) => size < 0 || size === taken[axis]);
+}
+
+export function isSameSource(a: Source, b: Source): boolean {
+  return a.task === b.task && a.tensor.name === b.tensor.name;
 }
 
 function isSameName(a: string, b: string): boolean {

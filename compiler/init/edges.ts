@@ -1,116 +1,69 @@
-/** Edges of a pipeline: a chain that hands tensors on if possible, otherwise a graph. */
+/** Edges of a chain of tasks, which also pass on tensors that later tasks take. */
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
-import type { Fed, Source } from "./chain.ts";
+import { isSameSource, type Source } from "./chain.ts";
 import type { InitTask } from "./read-tasks.ts";
 
+/** The edge from a task to the next. */
 export interface InitEdge {
-  /** Index of the task before; −1 for a task that only hands requests on. */
-  readonly from: number;
-  readonly to: number;
-  /** Output, or input, of the task before for each input. */
+  /** Output, or input, of the task for each input of the next. */
   readonly inputs: Readonly<Record<string, string>>;
   readonly count: string | null;
   /** Choices to check. */
   readonly notes: readonly string[];
 }
 
-export interface Edges {
-  readonly edges: readonly InitEdge[];
-  /** Whether each task takes tensors of the task before only. */
-  readonly isChain: boolean;
-  /** Names in requests of inputs of the first task, by its own names. */
-  readonly renamed: Readonly<Record<string, string>>;
-}
-
-export function edgesOf(tasks: readonly InitTask[]): Edges {
-  const chain: InitEdge[] = [];
+export function edgesOf(tasks: readonly InitTask[]): InitEdge[] {
+  const inputsByTask = tasks.map((): Record<string, string> => ({}));
+  const notesByTask = tasks.map((): string[] => []);
   for (const [to, { feeds, count }] of tasks.entries()) {
-    if (to === 0) continue;
-    const from = to - 1;
-    const edge = edgeOf({ from, to }, feeds, count, (source) => nameAfter(tasks, from, source));
-    if (edge === null) return graphOf(tasks);
-    chain.push(edge);
-  }
-  return { edges: chain, isChain: true, renamed: {} };
-}
-
-/** Name of a tensor at a task that gives it, or takes it; null if it does neither. */
-function nameAfter(tasks: readonly InitTask[], task: number, source: Source): string | null {
-  const { outputs = [], feeds = [] } = tasks[task] ?? {};
-  if (source.task === task) return source.tensor.name;
-  const taken =
-    task === 0 && source.task === -1
-      ? source.tensor.name
-      : feeds.find((fed) => fed.source === source)?.input;
-  // An output of this name has precedence.
-  return taken === undefined || outputs.some(({ name }) => name === taken) ? null : taken;
-}
-
-/** @returns null if a tensor has no name at the task before. */
-function edgeOf(
-  ends: Pick<InitEdge, "from" | "to">,
-  feeds: readonly Fed[],
-  count: InitTask["count"],
-  nameOf: (source: Source) => string | null,
-): InitEdge | null {
-  const inputs: Record<string, string> = {};
-  const notes: string[] = [];
-  for (const { input, source, others } of feeds) {
-    const name = nameOf(source);
-    if (name === null) return null;
-    inputs[input] = name;
-    if (others.length > 0) notes.push(noteOf(input, name, others));
-  }
-  if (count !== null && count.others.length > 0) {
-    notes.push(noteOf("count", count.count, count.others));
-  }
-  return { ...ends, inputs, count: count?.count ?? null, notes };
-}
-
-function noteOf(input: string, name: string, others: readonly string[]): string {
-  return `check: ${input} may also be ${others.join(" or ")} instead of ${name}`;
-}
-
-/** Leads an edge from each task, and from requests, to every task that takes its tensors. */
-function graphOf(tasks: readonly InitTask[]): Edges {
-  const renamed: Record<string, string> = {};
-  const edges: InitEdge[] = [];
-  let hasRequests = false;
-  for (const [to, { name, feeds, count }] of tasks.entries()) {
-    const parents = new Set(feeds.map(({ source }) => source.task));
-    if (count !== null && parents.size > 1) throw mixed(tasks, to);
-    for (const from of parents) {
-      const own = feeds.filter(({ source }) => source.task === from);
-      const edge = edgeOf({ from, to }, own, count, ({ tensor }) => tensor.name);
-      if (edge === null) continue;
-      edges.push(from < 0 ? { ...edge, inputs: {} } : edge);
-      if (from >= 0) continue;
-      hasRequests = true;
-      for (const { input, source } of own) {
-        const own = source.tensor.name;
-        const isFixed = tasks[0]?.models.some(({ module }) => module !== null) === true;
-        const known = renamed[own] ?? (isFixed ? own : input);
-        if (known !== input) throw namedTwice(name, input, known);
-        if (known !== own) renamed[own] = known;
+    for (const { input, source, others } of feeds) {
+      let name = nameAtStart(tasks, source);
+      for (let task = Math.max(source.task, 0) + 1; task <= to; task++) {
+        const inputs = inputsByTask[task] ?? {};
+        const next = task === to ? input : passedName(tasks[task], source, inputs, name);
+        inputs[next] = name;
+        name = next;
       }
+      notesByTask[to]?.push(...noteOf(input, source.tensor.name, others));
     }
+    notesByTask[to]?.push(...noteOf("count", count?.count ?? "", count?.others ?? []));
   }
-  if (hasRequests) edges.unshift({ from: -1, to: 0, inputs: {}, count: null, notes: [] });
-  return { edges, isChain: false, renamed };
+  return tasks.slice(1).map(({ count }, index) => ({
+    inputs: inputsByTask[index + 1] ?? {},
+    count: count?.count ?? null,
+    notes: notesByTask[index + 1] ?? [],
+  }));
 }
 
-function mixed(tasks: readonly InitTask[], to: number): InputError {
-  const [name, parent] = [tasks[to]?.name, tasks[to - 1]?.name].map(show);
+/** @throws InputError for an input of requests that an output of the first task hides. */
+function nameAtStart([first]: readonly InitTask[], { task, tensor }: Source): string {
+  const { name } = tensor;
+  if (task >= 0 || first?.outputs.every((output) => output.name !== name)) return name;
   const message =
-    `task ${name} takes rows that ${parent} makes, and tensors of tasks before ${parent}, ` +
-    `which have other rows; expected all of its inputs from ${parent}`;
-  return new InputError("INPUT_CONFLICT", message);
+    `task ${show(first?.name)} has an input and an output ${show(name)}, so it cannot pass the ` +
+    "input on; expected another name";
+  throw new InputError("INPUT_CONFLICT", message);
 }
 
-function namedTwice(task: string, input: string, known: string): InputError {
-  const message =
-    `task ${show(task)} takes an input of requests as ${show(input)}, another task as ` +
-    `${show(known)}; expected one name`;
-  return new InputError("INPUT_CONFLICT", message);
+/** Name of a tensor at a task that passes it on: that of its own input, or a free one. */
+function passedName(
+  task: InitTask | undefined,
+  source: Source,
+  inputs: Readonly<Record<string, string>>,
+  given: string,
+): string {
+  const { inputs: own = [], outputs = [], feeds = [] } = task ?? {};
+  const taken = new Set([...own, ...outputs].map((tensor) => tensor.name));
+  const input = feeds.find((fed) => isSameSource(fed.source, source))?.input;
+  if (input !== undefined && outputs.every((output) => output.name !== input)) return input;
+  let name = source.tensor.name;
+  const isFree = () => !taken.has(name) && (inputs[name] ?? given) === given;
+  while (!isFree()) name += "_passed";
+  return name;
+}
+
+function noteOf(input: string, name: string, others: readonly string[]): string[] {
+  if (others.length === 0) return [];
+  return [`check: ${input} may also be ${others.join(" or ")} instead of ${name}`];
 }

@@ -4,7 +4,6 @@ import { dirname, relative, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { decodeStrings } from "stratagem-runtime/internal/exec/tensors/string-data";
 import type { ReadModel } from "./read-model.ts";
-import type { InitTask } from "./read-tasks.ts";
 import type { InitSpec } from "./spec-text.ts";
 
 /** Commands that follow `init`. */
@@ -25,9 +24,9 @@ interface SampleFile {
 export function nextCommands(
   out: string,
   spec: InitSpec,
-  tasks: readonly InitTask[],
+  models: readonly ReadModel[],
 ): NextCommands {
-  const files = tasks.flatMap(({ models }) => models).filter(hasFile);
+  const files = models.filter(hasFile);
   const bundle = `${out.replace(/\.[^./\\]*$/, "")}.msgpack`;
   const profile = resolve(dirname(out), spec.profile);
   const shown = relative(process.cwd(), profile) || spec.profile;
@@ -37,7 +36,7 @@ export function nextCommands(
   const isOne = folders.length <= 1;
   const gather = isOne ? "" : `mkdir -p ${own} && cp ${paths} ${own} && `;
   const folder = isOne ? quoted(dirname(files[0]?.path ?? ".")) : own;
-  const sample = sampleOf(spec, tasks, `${out.replace(/\.[^./\\]*$/, "")}-sample.bin`);
+  const sample = sampleOf(spec, models[0], `${out.replace(/\.[^./\\]*$/, "")}-sample.bin`);
   return {
     steps: [
       `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
@@ -81,15 +80,8 @@ interface Sample {
   readonly file: SampleFile | null;
 }
 
-function sampleOf(
-  { application, tasks: [task] }: InitSpec,
-  [first]: readonly InitTask[],
-  path: string,
-): Sample {
-  const read = first?.models[0];
+function sampleOf({ application }: InitSpec, read: ReadModel | undefined, path: string): Sample {
   const model = read?.model;
-  const renamed = Object.entries(task?.variants[0]?.renamed.inputs ?? {});
-  const outside = new Map(renamed.map(([name, own]) => [own, name]));
   const texts = read?.module?.sample?.map((bytes, index) => {
     return model?.inputs[index]?.dtype === "string"
       ? decodeStrings(bytes, (text) => text)[0]
@@ -100,7 +92,7 @@ function sampleOf(
   const state = Object.values(read?.use.state ?? {});
   const sent = (model?.inputs ?? []).filter(({ name }) => !state.includes(name));
   const inputs = sent.map(({ name, dtype, shape }, index) => ({
-    name: outside.get(name) ?? name,
+    name,
     dtype,
     datatype: DATATYPES[dtype] ?? dtype.toUpperCase(),
     shape: [1, ...shape.slice(1).map((size, axis) => sizeIn(model, index, axis + 1, size))],

@@ -17,8 +17,6 @@ export interface InitTask extends ChainTask {
   readonly name: string;
   /** Variants; the first decides the names of tensors. */
   readonly models: readonly ReadModel[];
-  /** Output of the task before that counts the rows for this one; null for one each. */
-  readonly count: ReturnType<typeof countOf>;
 }
 
 /** A task whose modules are not open yet. */

@@ -36,15 +36,12 @@ export interface InitSpec {
   /** File name of the profile, beside the spec. */
   readonly profile: string;
   readonly tasks: readonly InitSpecTask[];
+  /** From each task to the next. */
   readonly edges: readonly InitEdge[];
-  readonly isChain: boolean;
 }
 
 export function specText(spec: InitSpec): string {
-  const { application, slo, loads, workers, profile, tasks, edges, isChain } = spec;
-  const isRooted = edges.some(({ from }) => from < 0);
-  const leastQps = loads[0] ?? 1;
-  const sampleS = Math.ceil((SAMPLE_REQUESTS / leastQps) * 2);
+  const { application, slo, loads, workers, profile, tasks, edges } = spec;
   return [
     "# Written by stratagem init; change every value as needed. The JSON Schema for editors is",
     "# node_modules/stratagem/schema/application.json.",
@@ -55,51 +52,33 @@ export function specText(spec: InitSpec): string {
     "  arrivals: { process: poisson }",
     `  loads: [${loads.join(", ")}]    # loads in requests per second`,
     "cluster:",
-    ...(isChain
-      ? [`  workers: ${workers}    # ${WORKERS}`]
-      : [`  pools: [{ name: cpu, workers: ${workers}, pricePerHour: 1 }]    # ${WORKERS}`]),
+    `  workers: ${workers}    # number of worker processes, one core each`,
     "tasks:",
-    ...(isRooted ? [`  - name: ${REQUEST}`, "    passThrough: true"] : []),
-    ...edgeLines(-1, spec),
-    ...tasks.flatMap(({ name, variants }, index) => {
-      const isCounted = edges.some(({ from, count }) => from === index && count !== null);
-      return [
-        `  - name: ${scalar(name)}`,
-        "    variants:",
-        ...variants.flatMap((variant) => variantLines(variant, profile, isCounted)),
-        ...edgeLines(index, spec),
-      ];
-    }),
+    ...tasks.flatMap(({ name, variants }, index) => [
+      `  - name: ${scalar(name)}`,
+      "    variants:",
+      ...variants.flatMap((variant) => {
+        return variantLines(variant, profile, edges[index]?.count != null);
+      }),
+      ...edgeLines(tasks[index + 1], edges[index]),
+    ]),
     "policy:",
-    ...(isChain
-      ? [`  method: ${tasks.length === 1 ? "ramsis" : "loki"}`]
-      : ["  method: inferline", `  sampleDuration: ${sampleS} s`]),
+    `  method: ${tasks.length === 1 ? "ramsis" : "loki"}`,
     "",
   ].join("\n");
 }
 
-/** Least requests of a sample of inferline. */
-const SAMPLE_REQUESTS = 100;
-const WORKERS = "number of worker processes, one core each";
-/** Task that hands requests on. */
-const REQUEST = "request";
-
-function edgeLines(from: number, { tasks, edges }: InitSpec): string[] {
-  const own = edges.filter((edge) => edge.from === from);
-  if (own.length === 0) return [];
-  const lines = own.flatMap(({ to, inputs, count, notes }) => {
-    const pairs = Object.entries(inputs).map(
-      ([input, name]) => `${scalar(input)}: ${scalar(name)}`,
-    );
-    const parts = [
-      `task: ${scalar(tasks[to]?.name ?? "")}`,
-      ...(pairs.length === 0 ? [] : [`inputs: { ${pairs.join(", ")} }`]),
-      ...(count === null ? [] : [`count: ${scalar(count)}`]),
-    ];
-    const comments = notes.map((note) => `      # ${onOneLine(note)}`);
-    return [...comments, `      - { ${parts.join(", ")} }`];
+function edgeLines(next: InitSpecTask | undefined, edge: InitEdge | undefined): string[] {
+  if (next === undefined || edge === undefined) return [];
+  const inputs = Object.entries(edge.inputs).map(([input, name]) => {
+    return `${scalar(input)}: ${scalar(name)}`;
   });
-  return ["    to:    # inputs of the next task: tensors of this one", ...lines];
+  const count = edge.count === null ? "" : `, count: ${scalar(edge.count)}`;
+  return [
+    "    to:    # inputs of the next task: outputs of this one, or inputs that it passes on",
+    ...edge.notes.map((note) => `      # ${onOneLine(note)}`),
+    `      - { task: ${scalar(next.name)}, inputs: { ${inputs.join(", ")} }${count} }`,
+  ];
 }
 
 function variantLines(variant: InitVariant, profile: string, isCounted: boolean): string[] {

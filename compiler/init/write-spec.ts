@@ -61,7 +61,7 @@ export async function initCommand(
   const targets = defaultTargets(tasks, { ...options, workers });
   const spec = specOf(tasks, await asked({ ...options, ...targets, workers }, read, ask));
   await writeAtomically(out, Buffer.from(specText(spec)));
-  const { steps, python, file } = nextCommands(out, spec, tasks);
+  const { steps, python, file } = nextCommands(out, spec, read);
   if (file !== null) await writeAtomically(file.path, Buffer.from(file.bytes));
   return {
     exitCode: EXIT_CODES.ok,
@@ -158,34 +158,25 @@ function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
     const message = `--accuracy ${name}=…: unknown variant; variants are ${all.join(", ")}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
-  const { renamed, ...graph } = edgesOf(tasks);
-  const variants = tasks.map(({ models }, index) => {
-    const names = all.splice(0, models.length);
-    return variantsOf(models, names, index === 0 ? renamed : {}, options);
+  const specTasks = tasks.map(({ name, models }) => {
+    return { name, variants: variantsOf(models, all.splice(0, models.length), options) };
   });
   const application = tasks.map(({ name }) => name).join("-");
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
-  const specTasks = tasks.map(({ name }, index) => ({ name, variants: variants[index] ?? [] }));
-  return { application, slo, loads, workers, profile, tasks: specTasks, ...graph };
+  return { application, slo, loads, workers, profile, tasks: specTasks, edges: edgesOf(tasks) };
 }
 
-/** @param outside names of inputs in requests, by the names in the first model. */
 function variantsOf(
   models: readonly ReadModel[],
   names: readonly string[],
-  outside: Readonly<Record<string, string>>,
   { out, accuracies }: WholeOptions,
 ): InitVariant[] {
   const guesses = guessedAccuracies(models);
   const [first] = models;
   return models.map((model, index): InitVariant => {
     const { module, path, described, use } = model;
-    const same = first === undefined ? null : renamedAs(model.model, first.model);
-    assert(same !== null, "variants of a task have the same tensors");
-    const inputs = Object.entries({ ...identity(outside), ...same.inputs }).map(
-      ([name, own]) => [outside[name] ?? name, own] as const,
-    );
-    const renamed = { ...same, inputs: Object.fromEntries(inputs) };
+    const renamed = first === undefined ? null : renamedAs(model.model, first.model);
+    assert(renamed !== null, "variants of a task have the same tensors");
     const name = names[index] ?? "";
     const known = accuracies.get(name) ?? (module === null ? undefined : 1);
     return {
@@ -203,10 +194,6 @@ function variantsOf(
       module,
     };
   });
-}
-
-function identity(names: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.keys(names).map((name) => [name, name]));
 }
 
 /** Returns the sizes of the model's images, by the names of inputs in requests. */
