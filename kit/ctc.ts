@@ -1,8 +1,7 @@
 /**
  * `stratagem-kit/ctc`: what a recogniser of lines has read, by greedy decoding.
  *
- * Input `steps`, FP32 [time, classes]: probabilities, or logits where `from` says so; `time` is the
- * option `steps`, which a server needs to know, or any number without it. Outputs
+ * Input `steps`, FP32 [time, classes]: probabilities, or logits where `from` says so. Outputs
  * `text`, BYTES []: the likeliest class of each step, runs of one class once, blanks left out;
  * `confidence`, FP32 []: the mean probability of the steps whose class is in the text, at the first
  * of each run; 0 for an empty text. Source: Graves and others, Connectionist Temporal
@@ -21,27 +20,23 @@ const SAMPLE_STEPS = 40;
 
 /** @throws TypeError if an option is not what it may be. */
 export default async function open(how: OpenArguments): Promise<HostModule> {
-  const { steps, ...alphabet } = settingsOf(how);
+  const alphabet = alphabetOf(how);
   const classes = alphabet.characters.length;
   return {
-    inputs: [{ name: "steps", datatype: "FP32", shape: [steps, classes] }],
+    inputs: [{ name: "steps", datatype: "FP32", shape: [-1, classes] }],
     outputs: [
       { name: "text", datatype: "BYTES", shape: [] },
       { name: "confidence", datatype: "FP32", shape: [] },
     ],
     batches: null,
-    sample: (rows, random) => ({ steps: sampleLine(rows, steps, alphabet, random) }),
+    sample: (rows, random) => ({ steps: sampleLine(rows, alphabet, random) }),
     run: (inputs, rows) => read(inputs, rows, alphabet),
     close: () => {},
   };
 }
 
-interface Settings extends Alphabet {
-  /** Steps of a line; −1 for any number. */
-  readonly steps: number;
-}
-
-function settingsOf({ options: given, folder }: OpenArguments): Settings {
+/** Options `labels`, `blank`, `space` and `from`. */
+function alphabetOf({ options: given, folder }: OpenArguments): Alphabet {
   const options = new OptionReader("stratagem-kit/ctc", given);
   const labels = labelsOf(options, folder);
   if (labels === null) throw options.unfit("labels", "the characters, a list or a file");
@@ -52,9 +47,8 @@ function settingsOf({ options: given, folder }: OpenArguments): Settings {
   characters.splice(blank, 0, "");
   const areLogits =
     options.oneOf("from", ["probabilities", "logits"], "probabilities") === "logits";
-  const steps = options.has("steps") ? options.integer("steps", { min: 1, max: 100_000 }, 1) : -1;
   options.done();
-  return { characters, blank, areLogits, steps };
+  return { characters, blank, areLogits };
 }
 
 /** @throws TypeError if there are other classes than characters and a blank. */
@@ -80,13 +74,12 @@ async function read(inputs: NamedTensors, rows: number, alphabet: Alphabet): Pro
 }
 
 /** Lines where about every second step is a blank, as recognisers give them. */
-function sampleLine(rows: number, steps: number, alphabet: Alphabet, random: () => number): Tensor {
+function sampleLine(rows: number, alphabet: Alphabet, random: () => number): Tensor {
   const classes = alphabet.characters.length;
-  const count = steps < 0 ? SAMPLE_STEPS : steps;
-  const data = new Float32Array(rows * count * classes).fill(0.1 / classes);
-  for (let step = 0; step < rows * count; step++) {
+  const data = new Float32Array(rows * SAMPLE_STEPS * classes).fill(0.1 / classes);
+  for (let step = 0; step < rows * SAMPLE_STEPS; step++) {
     const likely = random() < 0.5 ? alphabet.blank : Math.floor(random() * classes);
     data[step * classes + likely] = 0.9;
   }
-  return { data, shape: [rows, count, classes] };
+  return { data, shape: [rows, SAMPLE_STEPS, classes] };
 }

@@ -3,7 +3,6 @@
  *
  * Inputs, by the option `from`: `boxes`, FP32 [boxes, 4], with `scores`, FP32 [boxes, classes]; or
  * of YOLO `predictions`, FP32 [4 + classes, boxes] (v8 and later) or [boxes, 5 + classes] (v5, v7).
- * The option `candidates` is their number of boxes, which a server needs to know; any without it.
  * Outputs `boxes`, FP32 [max, 4] as left, top, right, bottom; `scores`, FP32 [max]; `classes`,
  * INT64 [max]; `count`, INT64 []: how many of these there are, the rest is zeros. The likeliest
  * class of a box counts. Boxes are taken in the order of their scores, of equal ones the first; a
@@ -60,9 +59,6 @@ function settingsOf(given: unknown): Settings {
       options.oneOf("box", ["corners", "centre"], isYolo ? "centre" : "corners") === "corners",
     minScore: options.number("score", SHARE, 0.25),
     maxOverlap: options.number("iou", SHARE, 0.45),
-    candidates: options.has("candidates")
-      ? options.integer("candidates", { min: 1, max: 10_000_000 }, 1)
-      : -1,
     max: options.integer("max", { min: 1, max: 100_000 }, 100),
     isAcrossClasses: options.flag("acrossClasses", false),
   };
@@ -70,16 +66,16 @@ function settingsOf(given: unknown): Settings {
   return settings;
 }
 
-function inputsOf({ from, classes, candidates }: Settings): TensorSpec[] {
+function inputsOf({ from, classes }: Settings): TensorSpec[] {
   if (from === "yolov8") {
-    return [{ name: "predictions", datatype: "FP32", shape: [4 + classes, candidates] }];
+    return [{ name: "predictions", datatype: "FP32", shape: [4 + classes, -1] }];
   }
   if (from === "yolov5") {
-    return [{ name: "predictions", datatype: "FP32", shape: [candidates, 5 + classes] }];
+    return [{ name: "predictions", datatype: "FP32", shape: [-1, 5 + classes] }];
   }
   return [
-    { name: "boxes", datatype: "FP32", shape: [candidates, 4] },
-    { name: "scores", datatype: "FP32", shape: [candidates, classes] },
+    { name: "boxes", datatype: "FP32", shape: [-1, 4] },
+    { name: "scores", datatype: "FP32", shape: [-1, classes] },
   ];
 }
 

@@ -106,11 +106,11 @@ export function isCount({ dtype, shape }: TensorInfo): boolean {
   return dtype === "int64" && shape.slice(1).every((size) => size === 1);
 }
 
-/** An axis that is open in the output is checked at every batch. */
+/** An axis that is open in either is checked at every batch. */
 function canFeed(input: TensorInfo, output: TensorInfo): boolean {
   const [taken, given] = [input.shape.slice(1), output.shape.slice(1)];
   if (input.dtype !== output.dtype || taken.length !== given.length) return false;
-  return given.every((size, axis) => size < 0 || size === taken[axis]);
+  return given.every((size, axis) => size < 0 || size === taken[axis] || taken[axis] === -1);
 }
 
 export function isSameSource(a: Source, b: Source): boolean {

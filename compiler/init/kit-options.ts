@@ -51,10 +51,10 @@ const CHOICES: Readonly<Record<string, Choice>> = {
     const boxes = before.find((one) => isBoxes(one) && one.shape.length === 3);
     const scores = before.find((one) => one !== boxes && isTable(one));
     const [, rows = -1, columns = -1] = scores?.shape ?? [];
-    if (boxes !== undefined) return { from: "boxes", classes: columns, candidates: rows };
-    const isRowForEach = columns > 0 && columns < rows;
-    if (isRowForEach) return { from: "yolov5", classes: columns - 5, candidates: rows };
-    return { from: "yolov8", classes: rows - 4, candidates: columns };
+    if (boxes !== undefined) return { from: "boxes", classes: columns };
+    const isRowForEach = rows < 0 || (columns > 0 && columns < rows);
+    if (isRowForEach) return { from: "yolov5", classes: columns - 5 };
+    return { from: "yolov8", classes: rows - 4 };
   },
   "stratagem-kit/db-boxes": ({ before }) => {
     const map = before.find((one) => one.shape[1] === 1 && imageSizeOf(one) !== null);

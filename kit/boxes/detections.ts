@@ -8,8 +8,6 @@ export type DetectionLayout = "boxes" | "yolov8" | "yolov5";
 export interface DetectionFormat {
   readonly from: DetectionLayout;
   readonly classes: number;
-  /** Number of boxes before suppression; −1 for any. */
-  readonly candidates: number;
   /** Left, top, right and bottom; else a middle with width and height. */
   readonly areCorners: boolean;
   readonly minScore: number;
@@ -130,8 +128,8 @@ export function sampleDetections(
   random: () => number,
   format: DetectionFormat,
 ): NamedTensors {
-  const { areCorners } = format;
-  const tensors = emptyTensors(rows, format);
+  const { from, classes, areCorners } = format;
+  const tensors = emptyTensors(rows, from, classes);
   for (const { boxes, coordinates, scores, objectness } of sourcesOf(tensors, rows, format)) {
     const put = (
       { data, start, boxStep, partStep }: Strided,
@@ -149,12 +147,7 @@ export function sampleDetections(
       const values = areCorners ? cornersOf(middle) : middle;
       for (const [part, value] of values.entries()) put(coordinates, box, part, value);
       const isLikely = random() < SAMPLE_LIKELY;
-      put(
-        scores,
-        box,
-        Math.floor(random() * format.classes),
-        isLikely ? 0.3 + random() * 0.7 : 0.05,
-      );
+      put(scores, box, Math.floor(random() * classes), isLikely ? 0.3 + random() * 0.7 : 0.05);
       if (objectness !== null) put(objectness, box, 0, isLikely ? 0.95 : 0.02);
     }
   }
@@ -163,14 +156,14 @@ export function sampleDetections(
 
 function emptyTensors(
   rows: number,
-  { from, classes, candidates }: DetectionFormat,
+  from: DetectionLayout,
+  classes: number,
 ): Record<string, Tensor> {
-  const count = candidates < 0 ? SAMPLE_BOXES : candidates;
   const empty = (shape: number[]): Tensor => {
     return { data: new Float32Array(shape.reduce((product, size) => product * size, 1)), shape };
   };
-  if (from === "yolov8") return { predictions: empty([rows, 4 + classes, count]) };
-  if (from === "yolov5") return { predictions: empty([rows, count, 5 + classes]) };
-  const [boxes, scores] = [empty([rows, count, 4]), empty([rows, count, classes])];
+  if (from === "yolov8") return { predictions: empty([rows, 4 + classes, SAMPLE_BOXES]) };
+  if (from === "yolov5") return { predictions: empty([rows, SAMPLE_BOXES, 5 + classes]) };
+  const [boxes, scores] = [empty([rows, SAMPLE_BOXES, 4]), empty([rows, SAMPLE_BOXES, classes])];
   return { boxes, scores };
 }

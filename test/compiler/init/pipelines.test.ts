@@ -91,7 +91,7 @@ test("a task passes on what only later tasks take", async () => {
     tasks: [
       { to: [{ task: "suppress", inputs: { predictions: "output0", images: "images" } }] },
       {
-        variants: [{ options: { from: "yolov8", classes: 2, candidates: 8 } }],
+        variants: [{ options: { from: "yolov8", classes: 2 } }],
         to: [{ task: "cut", inputs: { image: "images", boxes: "boxes", count: "count" } }],
       },
       { variants: [{ options: { boxes: "corners", max: 100 } }], to: [{ count: "count" }] },
