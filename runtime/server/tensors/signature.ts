@@ -128,8 +128,8 @@ function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): stri
 export interface OpenAxes {
   /** Whether inputs may have axes of several sizes. */
   readonly hasBuckets?: boolean;
-  /** Inputs whose rows consist of any number of rows, along their first axis. */
-  readonly gathered?: ReadonlySet<string>;
+  /** Inputs whose open axes earlier tasks settle. */
+  readonly fed?: ReadonlySet<string>;
 }
 
 /** @throws as `signatureOf` */
@@ -167,12 +167,9 @@ function inputOf(info: TensorInfo, variant: ModelVariant, open: OpenAxes): Model
   const places = open.hasBuckets === true ? buckets.flatMap((axis) => axis.inputs) : [];
   const isSized = (axis: number) =>
     places.some((place) => place.axis === axis && inputs[place.input] === info);
-  // Gathered rows run in a batch of their own, so their number may vary.
-  const isGathered = (axis: number) => axis === 1 && open.gathered?.has(info.name) === true;
   // Rows of different shapes do not form a tensor, and the spec does not ask for padding.
-  const isOpen = (size: number, axis: number) =>
-    size === -1 && !isSized(axis + 1) && !isGathered(axis + 1);
-  if (tensor.rowShape.some(isOpen)) {
+  const isOpen = (size: number, axis: number) => size === -1 && !isSized(axis + 1);
+  if (open.fed?.has(info.name) !== true && tensor.rowShape.some(isOpen)) {
     const found = `shape [${info.shape.join(", ")}]`;
     throw unfit(`variant "${variant.name}" input "${info.name}"`, found, "only axis 0 dynamic");
   }

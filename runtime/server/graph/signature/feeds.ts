@@ -110,32 +110,47 @@ export function servedFeed(
 }
 
 /**
- * Adds to each task the inputs that no variant takes: edges give them to it because others of its
- * edges pass them on.
+ * Completes the inputs of each task: open axes have the sizes that earlier tasks give them, and
+ * tensors follow that no variant takes and an edge of the task passes on.
+ * @throws RuntimeError RUNTIME_MODEL if an axis stays open.
  */
-export function withPassedInputs(
+export function wholeInputs(
   tasks: readonly LinkedTask[],
   tensorsByTask: readonly TaskTensors[],
 ): TaskTensors[] {
   const whole: TaskTensors[] = [];
-  for (const [task, tensors] of tensorsByTask.entries()) {
-    const inputs = [...tensors.inputs];
-    const passed = tasks.flatMap(({ edges }) =>
-      edges.flatMap(({ parent, feed }) => (parent === task ? (feed?.passed ?? []) : [])),
-    );
-    for (const { parent, feed, gather } of tasks[task]?.edges ?? []) {
+  for (const [index, tensors] of tensorsByTask.entries()) {
+    const task = tasks[index];
+    const given = new Map<string, { readonly tensor: ModelTensor; readonly isAll: boolean }>();
+    for (const { parent, feed, gather } of task?.edges ?? []) {
       const before = parent === null ? undefined : whole[parent];
-      const sources = [
-        ...(feed?.inputs ?? []).map((one) => [one.input, one.output, before?.outputs] as const),
-        ...(feed?.passed ?? []).map((one) => [one.input, one.parentInput, before?.inputs] as const),
-      ];
-      for (const [name, source, given] of sources) {
-        if (inputs.some((input) => input.name === name)) continue;
-        const tensor = given?.find((one) => one.name === source);
-        if (tensor === undefined || !passed.some(({ parentInput }) => parentInput === name))
-          continue;
-        inputs.push({ ...gatheredTensor(tensor, gather), name });
+      const take = (input: string, name: string, sources: readonly ModelTensor[] = []) => {
+        const source = sources.find((one) => one.name === name);
+        if (source === undefined || given.has(input)) return;
+        const tensor = { ...gatheredTensor(source, gather), name: input };
+        given.set(input, { tensor, isAll: gather === "all" });
+      };
+      for (const { input, output } of feed?.inputs ?? []) take(input, output, before?.outputs);
+      for (const { input, parentInput } of feed?.passed ?? []) {
+        take(input, parentInput, before?.inputs);
       }
+    }
+    const inputs = tensors.inputs.map((input): ModelTensor => {
+      const { tensor, isAll = false } = given.get(input.name) ?? {};
+      given.delete(input.name);
+      const rowShape = input.rowShape.map((size, axis) => {
+        return size === -1 ? (tensor?.rowShape[axis] ?? -1) : size;
+      });
+      // Gathered rows run in a batch of their own, so their number may vary.
+      if (!rowShape.includes(-1, isAll ? 1 : 0)) return { ...input, rowShape };
+      const at = `task "${task?.name}" input "${input.name}"`;
+      throw unfit(at, textOf(input), "only axis 0 dynamic, or sizes that an earlier task gives");
+    });
+    const passed = tasks.flatMap(({ edges }) =>
+      edges.flatMap(({ parent, feed }) => (parent === index ? (feed?.passed ?? []) : [])),
+    );
+    for (const [name, { tensor }] of given) {
+      if (passed.some(({ parentInput }) => parentInput === name)) inputs.push(tensor);
     }
     whole.push({ ...tensors, inputs });
   }

@@ -20,7 +20,7 @@ import {
   provides,
   type ServedFeed,
   servedFeed,
-  withPassedInputs,
+  wholeInputs,
 } from "./feeds.ts";
 import { type LinkedTask, linkedTasks, type PipelineBundle } from "./linked-tasks.ts";
 import { type AxisNames, gatedGroupsOf, groupsOf } from "./output-groups.ts";
@@ -100,7 +100,7 @@ export function pipelineSignatureOf(
   axisNames: readonly AxisNames[] = [],
 ): PipelineSignature {
   const linked = linkedTasks(bundle);
-  const tensorsByTask = withPassedInputs(linked, checkedTensors(linked));
+  const tensorsByTask = wholeInputs(linked, checkedTensors(linked));
   const edgesByTask = linked.map((_, child) => servedEdges(linked, tensorsByTask, child));
   const edges = edgesByTask.flat();
   const givenByTask = edgesByTask.map((own, task) => givenInputs(own, at(tensorsByTask, task)));
@@ -159,17 +159,15 @@ function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
   return tasks.map(({ name, variants, edges }) =>
     taskTensors(
       variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })),
-      { gathered: gatheredInputs(edges) },
+      { fed: fedInputs(edges) },
     ),
   );
 }
 
-/** Returns the inputs whose number of rows is open. */
-function gatheredInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
-  const feeds = edges.flatMap(({ feed, gather }) => (gather === "all" && feed ? [feed] : []));
-  return new Set(
-    feeds.flatMap(({ inputs, passed = [] }) => [...inputs, ...passed].map(({ input }) => input)),
-  );
+/** Returns the inputs that earlier tasks give. */
+function fedInputs(edges: LinkedTask["edges"]): ReadonlySet<string> {
+  const fed = edges.flatMap(({ feed }) => [...(feed?.inputs ?? []), ...(feed?.passed ?? [])]);
+  return new Set(fed.map(({ input }) => input));
 }
 
 /** Counts of edges that a row takes at most once. */
