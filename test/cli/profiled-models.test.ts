@@ -6,6 +6,7 @@ import { afterAll, expect, test } from "vitest";
 import { onnxModel } from "../../lab/models/onnx-graph.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { identityModel } from "../support/onnx-model.ts";
+import { stratagemIn } from "../support/run-cli.ts";
 
 const home = mkdtempSync(join(tmpdir(), "stratagem-profiled-models-"));
 afterAll(() => rmSync(home, { recursive: true }));
@@ -110,4 +111,21 @@ test("a profile that names no model is used, with a warning if there is a model"
 test("a digest in another form is refused where it is", async () => {
   const { stderr } = await compile(written("form", "", { modelSha256: "ABC" }));
   expect(stderr).toContain("variants.v.modelSha256: expected a SHA-256 in lower-case hexadecimal");
+});
+
+test("a model whose weights are inputs as well, as older exports write it, brings no warnings", () => {
+  const tensor = (name: string) => ({ name, type: "float32" as const, shape: ["batch", 4] });
+  const weight = { name: "weight", type: "float32" as const, shape: [1] };
+  const model = onnxModel({
+    inputs: [tensor("x"), weight],
+    constants: [{ ...weight, values: [3] }],
+    nodes: [{ op: "Mul", inputs: ["x", "weight"], output: "y" }],
+    outputs: [tensor("y")],
+  });
+  writeFileSync(join(home, "older.onnx"), model);
+  const init = stratagemIn(home, "init", "older.onnx", "-o", "older.yaml");
+  expect([init.status, init.stderr]).toEqual([0, ""]);
+  const profile = ["profile", "older.yaml", "-o", "older.json", "--repeat", "2", "--force"];
+  const { status, stderr } = stratagemIn(home, ...profile);
+  expect([status, stderr.includes("onnxruntime")]).toEqual([0, false]);
 });

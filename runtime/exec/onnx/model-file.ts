@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import type { ModelFile, TensorInfo } from "../../bundle/schema.ts";
 import { wholeModel } from "../files/whole-model.ts";
 import { InferenceSession } from "../tensors/onnxruntime.ts";
+import { LOG_LEVELS } from "./session-options.ts";
 
 /** Limits of a tensor in a bundle. */
 const MAX_RANK = 16;
@@ -24,7 +25,10 @@ export interface DescribedModel {
  */
 export async function describeModel(path: string): Promise<DescribedModel> {
   const bytes = await wholeModel(path, checkFormat);
-  const session = await InferenceSession.create(bytes, { intraOpNumThreads: 1 });
+  const session = await InferenceSession.create(bytes, {
+    intraOpNumThreads: 1,
+    logSeverityLevel: LOG_LEVELS.error,
+  });
   try {
     const { inputMetadata, outputMetadata } = session;
     const given = outputMetadata.filter(({ isTensor }) => isTensor);
