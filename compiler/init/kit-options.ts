@@ -19,14 +19,19 @@ interface Around {
 /** Boxes of an image when the detector gives any number. */
 const MOST_BOXES = 100;
 const PIXELS_HINT =
-  "set factor, mean, std and channels (bgr) as the models were trained; factor is 1/255 if unset";
+  "set factor (1/255 if unset), mean, std and channels (rgb if unset) as the models were trained";
 
-const WRITES_PIXELS = /^stratagem-kit\/(decode-image|resize-image|crop-rows)$/;
+const HINTS: Readonly<Record<string, string>> = {
+  "stratagem-kit/decode-image": PIXELS_HINT,
+  "stratagem-kit/resize-image": PIXELS_HINT,
+  "stratagem-kit/crop-rows": PIXELS_HINT,
+  "stratagem-kit/nms": "check that from and classes are those of the detector",
+  "stratagem-kit/classify": "from: probabilities if they are no logits; labels name the classes",
+};
 
 /** Returns no options for a module that is not in the kit, or has none to choose. */
 export function moduleOptions(module: string, around: Around): ModuleOptions {
-  const chosen = CHOICES[module]?.(around) ?? {};
-  return { options: chosen, hint: WRITES_PIXELS.test(module) ? PIXELS_HINT : "" };
+  return { options: CHOICES[module]?.(around) ?? {}, hint: HINTS[module] ?? "" };
 }
 
 type Choice = (around: Around) => Readonly<Record<string, unknown>>;

@@ -41,26 +41,31 @@ export async function readTasks(
   around: Surroundings,
 ): Promise<InitTask[]> {
   const groups = await groupsOf(models);
-  const parts: Part[] = [];
-  for (const [name, paths] of groups) {
-    const isLast = parts.length === groups.size - 1;
-    const read: (ReadModel | string)[] = [];
-    for (const path of paths) {
-      const model = (await isModule(path))
-        ? path
-        : await readModel(path, around.axes, !isLast, around.reader);
-      read.push(model);
-    }
-    const [first] = modelNames(paths);
-    parts.push({ name: name === "" ? (first ?? "") : name, models: read });
-  }
+  const parts = await partsOf(groups, around);
   const [part] = parts;
-  if (groups.has("") && part !== undefined) await refuseTasks(part, around);
+  if (groups.length === 1 && part !== undefined) await refuseTasks(part, around);
   return linkedTasks(parts, around);
 }
 
-/** Paths by their task, in the order of their first mention; without a name for plain paths. */
-async function groupsOf(models: readonly string[]): Promise<Map<string, string[]>> {
+/** Name and paths of a task. */
+type Group = readonly [name: string, paths: readonly string[]];
+
+async function partsOf(groups: readonly Group[], around: Surroundings): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (const [name, paths] of groups) {
+    const isLast = parts.length === groups.length - 1;
+    const models: (ReadModel | string)[] = [];
+    for (const path of paths) {
+      const isCode = await isModule(path);
+      models.push(isCode ? path : await readModel(path, around.axes, !isLast, around.reader));
+    }
+    parts.push({ name, models });
+  }
+  return parts;
+}
+
+/** Groups paths by their tasks, in the order of first mention; plain paths are one task. */
+async function groupsOf(models: readonly string[]): Promise<Group[]> {
   const groups = new Map<string, string[]>();
   for (const model of models) {
     const [, task, path] = /^([A-Za-z][\w-]*)=(.+)$/s.exec(model) ?? [];
@@ -69,7 +74,8 @@ async function groupsOf(models: readonly string[]): Promise<Map<string, string[]
     groups.set(key, [...(groups.get(key) ?? []), isNamed ? path : model]);
   }
   const [plain] = groups.get("") ?? [];
-  if (plain === undefined || groups.size === 1) return groups;
+  if (plain === undefined) return [...groups];
+  if (groups.size === 1) return [[modelNames([plain])[0] ?? "", models]];
   const named = [...groups.keys()].filter((name) => name !== "").join(", ");
   const message = `${plain}: expected TASK=${plain}, since other models name their tasks, ${named}`;
   throw new InputError("INPUT_CONFLICT", message);
@@ -101,36 +107,26 @@ async function refuseTasks({ models }: Part, around: Surroundings): Promise<void
 
 /** Most groups whose orders are all tried. */
 const MOST_GROUPS = 4;
-const CUTTER = "stratagem-kit/crop-rows";
+const CUTTER: Group = ["cut", ["stratagem-kit/crop-rows"]];
 
-/** Arguments of a pipeline of groups of models, if there is one; null otherwise. */
+/** Arguments of a pipeline of models, if there is one; null otherwise. */
 async function chainOf(groups: readonly ReadModel[][], around: Surroundings) {
   if (groups.length > MOST_GROUPS) return null;
-  for (const order of ordersOf(groups)) {
-    const paths = order.flat().map(({ path }) => path);
-    const names = modelNames(paths);
-    const read: Part[] = [];
-    for (const group of order) {
-      const name = names[paths.indexOf(group[0]?.path ?? "")] ?? "";
-      const models: ReadModel[] = [];
-      const isLast = read.length === order.length - 1;
-      for (const { path } of group) {
-        models.push(await readModel(path, around.axes, !isLast, around.reader));
-      }
-      read.push({ name: name.replaceAll(/^[^A-Za-z]+|[^\w-]+/g, "") || "task", models });
-    }
-    const cuts = read.slice(1).map((_, at) => {
-      return [...read.slice(0, at + 1), { name: "cut", models: [CUTTER] }, ...read.slice(at + 1)];
-    });
-    for (const parts of [read, ...cuts]) {
-      const tasks = await linkedTasks(parts, around).catch((error: unknown) => {
-        if (error instanceof InputError) return null;
+  const names = modelNames(groups.flatMap(([first]) => first?.path ?? []));
+  const named = groups.map((models, index): Group => {
+    const name = names[index]?.replaceAll(/^[^A-Za-z]+|[^\w-]+/g, "") || `task-${index + 1}`;
+    return [name, models.map(({ path }) => path)];
+  });
+  for (const order of ordersOf(named)) {
+    const cuts = order.slice(1).map((_, at) => order.toSpliced(at + 1, 0, CUTTER));
+    for (const chain of [order, ...cuts]) {
+      try {
+        await linkedTasks(await partsOf(chain, around), around);
+      } catch (error) {
+        if (error instanceof InputError) continue;
         throw error;
-      });
-      if (tasks === null) continue;
-      return tasks.flatMap(({ name, models }) => {
-        return models.map(({ path }) => `${name}=${quoted(path)}`);
-      });
+      }
+      return chain.flatMap(([name, paths]) => paths.map((path) => `${name}=${quoted(path)}`));
     }
   }
   return null;

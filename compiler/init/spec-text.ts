@@ -105,9 +105,7 @@ function variantLines(variant: InitVariant, profile: string, isCounted: boolean)
     ...mapLines("constants", use.constants, "constant inputs"),
     ...resizeLines(renamed.resize, images),
     ...(isCounted
-      ? [
-          `        fanout: ${GUESSED_FANOUT}    # a placeholder: the mean rows of a row in the next task`,
-        ]
+      ? [`        fanout: ${GUESSED_FANOUT}    # a placeholder: mean rows that a row becomes`]
       : []),
     ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];

@@ -66,7 +66,7 @@ export async function initCommand(
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${out}: ${spec.tasks.map(({ name, variants }) => countOf(name, variants)).join(", ")}`,
+      `${out}: ${contentOf(spec)}`,
       "Next steps, the last one in another terminal:",
       ...steps,
       "From Python, with requests or tritonclient:",
@@ -138,8 +138,17 @@ function refuseSameFiles(models: readonly ReadModel[]): void {
   }
 }
 
-function countOf(task: string, { length }: readonly InitVariant[]): string {
-  return `${length === 1 ? "one variant" : `${length} variants`} of the task ${task}`;
+function contentOf({ tasks }: InitSpec): string {
+  const [{ name = "", variants = [] } = {}, ...others] = tasks;
+  if (others.length === 0) {
+    const { length } = variants;
+    return `${length === 1 ? "one variant" : `${length} variants`} of the task ${name}`;
+  }
+  const names = tasks.map((task) => {
+    const { length } = task.variants;
+    return length === 1 ? task.name : `${task.name} (${length} variants)`;
+  });
+  return `a pipeline of ${names.join(", ")}`;
 }
 
 function namesOf(models: readonly ReadModel[]): string[] {
