@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { dirname, relative, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { decodeStrings } from "stratagem-runtime/internal/exec/tensors/string-data";
+import { quoted } from "../base/shell-words.ts";
 import type { ReadModel } from "./read-model.ts";
 import type { InitSpec } from "./spec-text.ts";
 
@@ -195,9 +196,4 @@ function sizeIn(model: ModelFile | undefined, input: number, axis: number, size:
     inputs.some((place) => place.input === input && place.axis === axis),
   );
   return bucket?.sizes[0] ?? 1;
-}
-
-/** Quotes a word for a shell if it needs that. */
-export function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

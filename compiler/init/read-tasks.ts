@@ -2,12 +2,12 @@
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { quoted } from "../base/shell-words.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
 import { type ChainTask, countOf, feedsOf, sourcesAfter } from "./chain.ts";
 import { isPixels, moduleOptions } from "./kit-options.ts";
-import { quoted } from "./next-commands.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
 import { isModule, readModule } from "./read-module.ts";
 import { renamedAs, tensorsText } from "./same-task.ts";

@@ -66,7 +66,7 @@ export async function sampleHost(
   return sample?.map((bytes) => Buffer.from(bytes).toString("base64")) ?? null;
 }
 
-/** What a run of a module on samples of its own shows. */
+/** Observations of a run of a module on its own samples. */
 export interface ProbedHost {
   /** Milliseconds for each row. */
   readonly ranMs: number;
