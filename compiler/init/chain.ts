@@ -1,5 +1,6 @@
 /** Finds, for each input of each task of a chain, the tensor that feeds it. */
 import type { TensorInfo } from "stratagem-runtime/internal/bundle/schema";
+import { isResized } from "./same-task.ts";
 
 /** A tensor that exists before a task runs. */
 export interface Source {
@@ -59,17 +60,26 @@ export function sourcesAfter(tasks: readonly ChainTask[]): Source[][] {
 
 /**
  * Feeds inputs from the nearest tensors that fit: those of the same name first, then those of a
- * similar name, then any. Inputs that nothing fits are left out.
+ * similar name, then any, then images of another size. Inputs that nothing fits are left out.
+ * @param mayResize whether the models may have images resized.
  */
-export function feedsOf(inputs: readonly TensorInfo[], sources: readonly Source[][]): Fed[] {
+export function feedsOf(
+  inputs: readonly TensorInfo[],
+  sources: readonly Source[][],
+  mayResize: boolean,
+): Fed[] {
   const feeds = new Map<string, Fed>();
+  const resized = mayResize ? [[isResized, () => true] as const] : [];
+  const ranks = [isSameName, isSimilarName, () => true].map((isCalled) => {
+    return [canFeed, isCalled] as const;
+  });
   for (const group of sources) {
-    for (const isCalled of [isSameName, isSimilarName, () => true]) {
+    for (const [fits, isCalled] of [...ranks, ...resized]) {
       for (const input of inputs) {
         if (feeds.has(input.name)) continue;
         const [source, ...others] = group.filter((one) => {
           const isUsed = [...feeds.values()].some((fed) => isSameSource(fed.source, one));
-          return !isUsed && canFeed(input, one.tensor) && isCalled(input.name, one.tensor.name);
+          return !isUsed && fits(input, one.tensor) && isCalled(input.name, one.tensor.name);
         });
         if (source === undefined) continue;
         const names = others.map(({ tensor }) => tensor.name);

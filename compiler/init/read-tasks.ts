@@ -6,11 +6,11 @@ import { quoted } from "../base/shell-words.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
-import { type ChainTask, countOf, feedsOf, sourcesAfter } from "./chain.ts";
+import { type ChainTask, countOf, type Fed, feedsOf, sourcesAfter } from "./chain.ts";
 import { isPixels, moduleOptions } from "./kit-options.ts";
 import { type Reader, type ReadModel, readModel } from "./read-model.ts";
 import { isModule, readModule } from "./read-module.ts";
-import { renamedAs, tensorsText } from "./same-task.ts";
+import { isResized, renamedAs, tensorsText } from "./same-task.ts";
 import { modelNames } from "./variant-names.ts";
 
 export interface InitTask extends ChainTask {
@@ -56,8 +56,12 @@ async function partsOf(groups: readonly Group[], around: Surroundings): Promise<
     const isLast = parts.length === groups.length - 1;
     const models: (ReadModel | string)[] = [];
     for (const path of paths) {
-      const isCode = await isModule(path);
-      models.push(isCode ? path : await readModel(path, around.axes, !isLast, around.reader));
+      const model = (await isModule(path))
+        ? path
+        : await readModel(path, around.axes, !isLast, around.reader);
+      // Only single tasks keep a state; requests of a pipeline send it.
+      const isStateless = typeof model === "string" || groups.length === 1;
+      models.push(isStateless ? model : { ...model, use: { ...model.use, state: {} } });
     }
     parts.push({ name, models });
   }
@@ -179,19 +183,30 @@ function linked(name: string, models: readonly ReadModel[], before: readonly Ini
   }
   if (parent === undefined) return { ...task, feeds: [], count: null };
   const at = before.length - 1;
-  const feeds = feedsOf(inputs, sourcesAfter(before));
+  const mayResize = models.every(({ module }) => module === null);
+  const feeds = feedsOf(inputs, sourcesAfter(before), mayResize);
   const missing = inputs.filter(({ name: input }) => !feeds.some((fed) => fed.input === input));
   const isFed = feeds.some(({ source }) => source.task === at);
-  if (missing.length > 0 || !isFed) throw unfed(task, parent, missing);
+  if (missing.length > 0 || !isFed) {
+    throw unfed(task, parent, missing.length > 0 ? missing : inputs);
+  }
   const count = countOf(parent, feeds, at);
   const many = feeds.find(({ source }) => {
     return source.task === at && parent.counted.includes(source.tensor.name);
   });
-  if (many === undefined || count !== null) return { ...task, feeds, count };
+  if (many === undefined || count !== null) {
+    return { ...task, inputs: inputs.map((input) => asFed(input, feeds)), feeds, count };
+  }
   const message =
     `${show(many.source.tensor.name)} of ${show(parent.name)} has any number of rows for a row, ` +
     "and no output counts them; expected an output INT64 with one number for each row";
   throw new InputError("INPUT_CONFLICT", message);
+}
+
+/** Returns an input with the images that it gets, which may have another size than the model's. */
+function asFed(input: TensorInfo, feeds: readonly Fed[]): TensorInfo {
+  const fed = feeds.find((one) => one.input === input.name)?.source.tensor;
+  return fed !== undefined && isResized(input, fed) ? { ...input, shape: fed.shape } : input;
 }
 
 function unfed(
@@ -199,14 +214,11 @@ function unfed(
   parent: InitTask,
   missing: readonly TensorInfo[],
 ): InputError {
-  const found =
-    missing.length > 0
-      ? `takes ${tensorsText(missing)}, which no task before gives`
-      : "takes nothing of the task before";
   const message =
-    `task ${show(name)} (${models[0]?.path}) ${found}; ${show(parent.name)} returns ` +
-    `${tensorsText(parent.outputs)}. Put a task between that makes it, such as ` +
-    "nms=stratagem-kit/nms, cut=stratagem-kit/crop-rows or a module of yours: docs/models.md";
+    `task ${show(name)} (${models[0]?.path}) takes ${tensorsText(missing)}, but ` +
+    `${show(parent.name)}, before it, returns ${tensorsText(parent.outputs)}. Put a task between ` +
+    "that makes it, such as nms=stratagem-kit/nms, cut=stratagem-kit/crop-rows or a module of " +
+    "yours: docs/models.md";
   return new InputError("INPUT_CONFLICT", message);
 }
 

@@ -167,8 +167,9 @@ function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
     const message = `--accuracy ${name}=…: unknown variant; variants are ${all.join(", ")}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
-  const specTasks = tasks.map(({ name, models }) => {
-    return { name, variants: variantsOf(models, all.splice(0, models.length), options) };
+  const specTasks = tasks.map((task) => {
+    const names = all.splice(0, task.models.length);
+    return { name: task.name, variants: variantsOf(task, names, options) };
   });
   const application = tasks.map(({ name }) => name).join("-");
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
@@ -176,15 +177,14 @@ function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
 }
 
 function variantsOf(
-  models: readonly ReadModel[],
+  { models, inputs, outputs }: InitTask,
   names: readonly string[],
   { out, accuracies }: WholeOptions,
 ): InitVariant[] {
   const guesses = guessedAccuracies(models);
-  const [first] = models;
   return models.map((model, index): InitVariant => {
     const { module, path, described, use } = model;
-    const renamed = first === undefined ? null : renamedAs(model.model, first.model);
+    const renamed = renamedAs(model.model, { inputs, outputs });
     assert(renamed !== null, "variants of a task have the same tensors");
     const name = names[index] ?? "";
     const known = accuracies.get(name) ?? (module === null ? undefined : 1);

@@ -79,7 +79,7 @@ interface GivenInput {
 }
 
 interface ParentTask {
-  /** Of its variants; at least one. */
+  /** Models of its variants; at least one. */
   readonly models: readonly ModelFile[];
   readonly inputs: readonly GivenInput[];
 }
@@ -209,8 +209,8 @@ function* inputMistakes(
   const gathers = gather === undefined ? "" : `, gathered (${gather}) along a new axis 1`;
   const message =
     `the input ${describe(input)} of ${next.file} needs the output ${show(name)} of ` +
-    `${model.file}, whose outputs are ${outputs}${gathers}; under inputs, the edge may also name an ` +
-    `input of ${model.file} to pass on: ${own.join(", ")}`;
+    `${model.file}, whose outputs are ${outputs}${gathers}; under inputs, the edge may also name ` +
+    `an input of ${model.file} to pass on: ${own.join(", ")}`;
   yield conflict([...path, "inputs"], message);
 }
 

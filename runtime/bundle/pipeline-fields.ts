@@ -36,7 +36,7 @@ const feed = record<Feed>({
   passed: optional(
     listOf([1, MAX_FED], passedInput),
     "Inputs of the parent that are passed on, as it was given them: each row of this task has " +
-      "that of the parent's row which it was made of; left out if there are none.",
+      "that of the parent's row which it was made of; left out if nothing is passed on.",
   ),
   count: [
     orNull(text),

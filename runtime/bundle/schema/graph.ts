@@ -10,7 +10,7 @@ import type { ModelFile, ProfileReference, ServiceTimes, Table } from "./common.
  */
 export interface Feed {
   readonly inputs: readonly { readonly input: string; readonly output: string }[];
-  /** Inputs that the parent was given and passes on. Left out if there are none. */
+  /** Inputs that the parent was given and passes on. Left out if it passes on nothing. */
   readonly passed?: readonly { readonly input: string; readonly parentInput: string }[];
   /**
    * Output of the parent with the number of rows of the child for each of its rows; null for one

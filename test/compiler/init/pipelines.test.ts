@@ -101,6 +101,16 @@ test("a task passes on what only later tasks take", async () => {
   expect(text).toContain('name: "images", datatype: "FP32", shape: [1, 3, 64, 64]');
 });
 
+test("images of another size than the next task takes are resized for each variant", async () => {
+  const crops = { name: "crops", shape: [3, 8, 8], values: Array<number>(192).fill(1) };
+  const cuts = initFile("cuts.onnx", detectorModel("image", crops));
+  const small = initFile("small.onnx", classifierModel("crop", 8));
+  const { spec } = await initHere([`cut=${cuts}`, `name=${classifier}`, `name=${small}`]);
+  expect(spec.tasks[0]?.to).toMatchObject([{ task: "name", inputs: { crop: "crops" } }]);
+  const resized = spec.tasks[1]?.variants.map(({ resize }) => resize);
+  expect(resized).toMatchObject([{ crop: { size: [8, 8], fit: "fill" } }, undefined]);
+});
+
 test("the request of a module has a sample of its own, in a file if it is no text", async () => {
   const decode = "decode=stratagem-kit/decode-image";
   const { out, text } = await initHere([decode, `identify=${classifier}`]);
@@ -135,7 +145,7 @@ function moduleOf(name: string, { inputs, outputs, run, sample }: Code): string 
 test("refuses tasks that do not fit, with what to do", async () => {
   const identify = `identify=${classifier}`;
   await expect(initHere([`detect=${detector}`, identify])).rejects.toThrow(
-    /task "identify" \(.*cls\.onnx\) takes crop .*, which no task before gives; .*cut=/,
+    /task "identify" \(.*cls\.onnx\) takes crop .*, but "detect", before it, returns .*cut=/,
   );
   await expect(initHere([detector, identify])).rejects.toThrow(
     /det\.onnx: expected TASK=.*det\.onnx, since other models name their tasks, identify$/,

@@ -56,7 +56,8 @@ describe("an inferline join", () => {
     const changes = { gate: [{ task: "slow" }, { task: "last" }], slow: [{ task: "last" }] };
     expect(mistakesOf("inferline", changes)).toEqual([
       "tasks.2.variants: the input value float32[-1, 4] of last.onnx needs an output of " +
-        '"gate" or "slow": one of the same name, or an output or input named under inputs of the edge',
+        '"gate" or "slow": one of the same name, or an output or input named under inputs of the ' +
+        "edge",
     ]);
   });
 
@@ -146,9 +147,9 @@ describe.each<Method>(["loki", "inferline"])("an edge of %s that passes an input
   test("is refused where it is neither an output nor an input", () => {
     const edges = { find: [{ task: "cut", inputs: { image: "picture" } }] };
     expect(cuttingMistakes(edges, CUTTING, method)).toEqual([
-      'tasks.2.to.0.inputs: the input image float32[-1, 4] of cut.onnx needs the output "picture" ' +
-        "of find.onnx, whose outputs are boxes float32[-1, 4], number int64[-1]; under inputs, " +
-        "the edge may also name an input of find.onnx to pass on: image float32[-1, 4]",
+      "tasks.2.to.0.inputs: the input image float32[-1, 4] of cut.onnx needs the output " +
+        '"picture" of find.onnx, whose outputs are boxes float32[-1, 4], number int64[-1]; under ' +
+        "inputs, the edge may also name an input of find.onnx to pass on: image float32[-1, 4]",
     ]);
   });
 

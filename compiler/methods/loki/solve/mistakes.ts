@@ -17,7 +17,7 @@ export function* lokiMistakes(application: Application<LokiPolicy>): Generator<M
   const joins = [...joinMistakes(application)];
   if (joins.length > 0) return yield* joins;
   const flat = flatTasks(tasks);
-  const unfit = [...poolMistakes(application), ...sizeMistakes(flat, policy)];
+  const unfit = [...poolMistakes(application, flat), ...sizeMistakes(flat, policy)];
   if (unfit.length > 0) return yield* unfit;
   for (const leaf of leavesOf(flat, policy)) {
     yield* accuracyMistakes(leaf, flat);
@@ -53,8 +53,16 @@ function* joinMistakes({ tasks }: Application): Generator<Mistake> {
   }
 }
 
-function* poolMistakes({ tasks, cluster }: Application): Generator<Mistake> {
+function* poolMistakes(
+  { tasks, cluster }: Application,
+  flat: readonly FlatTask[],
+): Generator<Mistake> {
   const { pools } = cluster;
+  const workers = pools.reduce((sum, pool) => sum + pool.workers, 0);
+  if (workers < flat.length) {
+    const expected = `at least ${flat.length} workers, one for each task`;
+    yield invalid(["cluster"], expected, `${workers}`);
+  }
   const known = pools.map(poolWords);
   for (const [taskIndex, { variants }] of tasks.entries()) {
     for (const [index, variant] of variants.entries()) {

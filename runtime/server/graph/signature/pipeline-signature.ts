@@ -42,7 +42,7 @@ export interface TaskSignature {
   readonly edgesAway: readonly ServedEdge[];
   /** Whether an edge passes an input on, so that queries keep theirs when they are done. */
   readonly passesOn: boolean;
-  /** Those of its models and, behind them, those that it only passes on. */
+  /** Inputs of its models, then those that it only passes on. */
   readonly inputs: readonly ModelTensor[];
   /** Index in `PipelineSignature.inputs` for each input; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];

@@ -227,7 +227,7 @@ const METHODS: readonly [string, () => ServedPipeline][] = [
 ];
 
 describe.each(METHODS)("an input that is passed on in %s", (_, pipelineOf) => {
-  test("is that of the row which each row was made of, through a task that does not take it", async () => {
+  test("is that of the row that a row was made of, past a task that does not take it", async () => {
     const setup = scheduled(pipelineOf());
     await finishAll(setup);
     expect(await cropsOf(setup)).toEqual(CROPS);

@@ -138,6 +138,13 @@ test("says what it cannot plan: joins, unrunnable variants, unknown accuracies",
   expect(mistakes(load([{ name: "a", variants: [variant("fast")] }], { cluster: cpu }))).toEqual([
     'INPUT_CONFLICT no pool can run "fast": its profiles are of "k80", and the pools are cpu (cpu)',
   ]);
+  const pair = [
+    { name: "a", variants: [variant("fast")], to: [{ task: "b" }] },
+    { name: "b", variants: [variant("fast")] },
+  ];
+  expect(mistakes(load(pair, { cluster: { workers: 1 } }))).toEqual([
+    "INPUT_INVALID_VALUE expected at least 2 workers, one for each task, got 1",
+  ]);
   const policy = { method: "loki", accuracyOf: "1.5 * detect - 0.5 * cars" };
   expect(mistakes(load(FOREST, { policy }))[0]).toBe(
     "INPUT_INVALID_VALUE expected an accuracy between 0 and 1 for every path, " +
