@@ -45,8 +45,10 @@ export async function readModule(
   } catch (error) {
     const given = Object.keys(options).length === 0 ? "" : ` with ${JSON.stringify(options)}`;
     const reason = error instanceof Error ? error.message : String(error);
-    const remedy = "give its options defaults, or write the spec by hand as docs/models.md shows";
-    const message = `${path}: cannot open this module${given}: ${reason}; ${remedy}`;
+    const remedy = /^ENOENT|^cannot resolve/.test(reason)
+      ? ""
+      : "; give its options defaults, or write the spec by hand as docs/models.md shows";
+    const message = `${path}: cannot open this module${given}: ${reason}${remedy}`;
     throw new InputError("INPUT_INVALID_VALUE", message);
   }
 }

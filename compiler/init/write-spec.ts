@@ -1,4 +1,4 @@
-/** Implements `stratagem init MODEL.onnx…`: writes a spec that compiles for model files. */
+/** Implements `stratagem init`: writes a spec that compiles, for model files and modules. */
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
