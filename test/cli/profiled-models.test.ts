@@ -113,7 +113,7 @@ test("a digest in another form is refused where it is", async () => {
   expect(stderr).toContain("variants.v.modelSha256: expected a SHA-256 in lower-case hexadecimal");
 });
 
-test("a model whose weights are inputs as well, as older exports write it, brings no warnings", () => {
+test("a model whose weights are inputs as well, as in older exports, brings no warnings", () => {
   const tensor = (name: string) => ({ name, type: "float32" as const, shape: ["batch", 4] });
   const weight = { name: "weight", type: "float32" as const, shape: [1] };
   const model = onnxModel({

@@ -29,15 +29,18 @@ export class TreeCourses implements Courses {
 
   sentOf(task: number, cut: readonly CutOutput[], batchRow: number): readonly number[] | string {
     const { edgesAway, outputs } = at(this.#signature.tasks, task);
-    const sent = edgesAway.map(({ feed }) => {
-      const count = feed?.count ?? null;
-      return count === null ? 1 : at(cut, count).integer(batchRow);
-    });
-    // Outputs that are sent on have as many rows as are counted; inputs that are passed on do not.
-    const wrong = sent.findIndex((count) => count < 0 || count > MOST_ROWS);
-    if (wrong < 0) return sent;
-    const { name } = at(outputs, edgesAway[wrong]?.feed?.count ?? 0);
-    return `output "${name}" counts ${sent[wrong]} for a row, expected 0 to ${MOST_ROWS}`;
+    const sent: number[] = [];
+    for (const { feed } of edgesAway) {
+      const output = feed?.count ?? null;
+      const count = output === null ? 1 : at(cut, output).integer(batchRow);
+      // Rows of outputs would be missing, but inputs that are passed on can be repeated at will.
+      if (output !== null && (count < 0 || count > MOST_ROWS)) {
+        const { name } = at(outputs, output);
+        return `output "${name}" counts ${count} for a row, expected 0 to ${MOST_ROWS}`;
+      }
+      sent.push(count);
+    }
+    return sent;
   }
 }
 

@@ -319,29 +319,30 @@ describe("a bundle is refused", () => {
   });
 });
 
-test("a count that no output follows is checked", async () => {
+test("what is passed on repeats as often as is counted, though no output is sent on", async () => {
   const bundle = loki();
-  const tasks = bundle.tasks.map((task, index) => ({
-    ...task,
-    ...(index === CUT && {
-      feed: {
-        inputs: [],
-        passed: [
-          { input: "image", parentInput: "scene" },
-          { input: "box", parentInput: "boxes" },
-        ],
-        count: "count",
-      },
-    }),
-  }));
-  const setup = scheduled(lokiPipeline({ ...bundle, tasks }, [{}, { box: "boxes" }, {}], 40));
-  await finishOf(setup, 0);
-  const { resolve } = setup.executor.take();
-  const boxes = floats(1, new Float32Array(0));
-  resolve({ outputs: [boxes, verdicts([-1, 0, 0, 0])], wallMs: 1, cpuMs: 1, cores: 1 });
-  await settled(setup);
-  expect(await setup.submission.outcome).toMatchObject({
+  const passed = [
+    { input: "image", parentInput: "scene" },
+    { input: "box", parentInput: "boxes" },
+  ];
+  const tasks = bundle.tasks.map((task, index) => {
+    return index === CUT ? { ...task, feed: { inputs: [], passed, count: "count" } } : task;
+  });
+  const axes = [{}, { boxes: "rows", box: "rows" }, {}];
+  const answered = async (counts: readonly number[]) => {
+    const setup = scheduled(lokiPipeline({ ...bundle, tasks }, axes, 40));
+    await settled(setup);
+    await finishOf(setup, 0);
+    const { resolve } = setup.executor.take();
+    const boxes = floats(1, new Float32Array(counts.length));
+    resolve({ outputs: [boxes, verdicts(counts)], wallMs: 1, cpuMs: 1, cores: 1 });
+    await finishAll(setup);
+    return setup;
+  };
+  expect(await cropsOf(await answered([2, 1, 0, 1]))).toEqual(["abc@3", "abc@3", "@0", "ef@2"]);
+  const failed = await answered([2, -1, 0, 1]);
+  expect(await failed.submission.outcome).toMatchObject({
     reason: "inference",
-    message: expect.stringContaining("count"),
+    message: 'pick/only: output "count" counts -1 for a row, expected 0 to 1048576',
   });
 });
