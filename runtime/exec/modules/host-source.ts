@@ -76,11 +76,13 @@ export interface ProbedHost {
 
 /**
  * Runs a module on its samples; null for one without samples.
+ * @param most rows, for a module that accepts so many.
  * @throws Error if it refuses them.
  */
-export async function probeHost(source: HostSource, rows: number): Promise<ProbedHost | null> {
+export async function probeHost(source: HostSource, most: number): Promise<ProbedHost | null> {
   if (source.kind === "remote") return null;
-  const { module } = await openSource(source);
+  const { module, batches } = await openSource(source);
+  const rows = batches === null || batches.includes(most) ? most : 1;
   const rng = new Rng(0, 0);
   const inputs = await module.sample?.(rows, () => rng.nextFloat());
   if (inputs === undefined) return null;

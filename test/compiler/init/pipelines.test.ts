@@ -120,7 +120,11 @@ test("the request of a module has a sample of its own, in a file if it is no tex
   const features = moduleOf("features", {
     inputs: [{ name: "line", datatype: "BYTES", shape: [] }],
     outputs: [{ name: "x", datatype: "FP32", shape: [3] }],
-    run: "(_, rows) => ({ x: { data: new Float32Array(3 * rows), shape: [rows, 3] } })",
+    run: `(_, rows) => {
+      if (rows > 1) throw new Error("more rows than it accepts");
+      return { x: { data: new Float32Array(3), shape: [1, 3] } };
+    }`,
+    batches: "[1]",
     sample: "(rows) => ({ line: { data: Array(rows).fill('1,2,3'), shape: [rows] } })",
   });
   const identity = initFile("identity.onnx", identityModel(3));
@@ -133,13 +137,15 @@ interface Code {
   readonly inputs: readonly object[];
   readonly outputs: readonly object[];
   readonly run: string;
+  readonly batches?: string;
   readonly sample?: string;
 }
 
-function moduleOf(name: string, { inputs, outputs, run, sample }: Code): string {
+function moduleOf(name: string, { inputs, outputs, run, sample, batches }: Code): string {
   const tensors = `inputs: ${JSON.stringify(inputs)}, outputs: ${JSON.stringify(outputs)}`;
   const samples = sample === undefined ? "" : `, sample: ${sample}`;
-  return initFile(`${name}.mjs`, `export default () => ({ ${tensors}, run: ${run}${samples} });`);
+  const rest = `run: ${run}, batches: ${batches}${samples}`;
+  return initFile(`${name}.mjs`, `export default () => ({ ${tensors}, ${rest} });`);
 }
 
 test("refuses tasks that do not fit, with what to do", async () => {
