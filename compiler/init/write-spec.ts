@@ -20,6 +20,7 @@ import { fileInSpec } from "./read-module.ts";
 import { type InitTask, readTasks } from "./read-tasks.ts";
 import { imageSizeOf, type Renamed, renamedAs } from "./same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
+import type { SuggestedUse } from "./suggested-use.ts";
 import { guessedAccuracies, modelNames } from "./variant-names.ts";
 
 export interface InitOptions {
@@ -167,13 +168,41 @@ function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
     const message = `--accuracy ${name}=…: unknown variant; variants are ${all.join(", ")}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
-  const specTasks = tasks.map((task) => {
+  const specTasks = tasks.map((task, index) => {
     const names = all.splice(0, task.models.length);
-    return { name: task.name, variants: variantsOf(task, names, options) };
+    const variants = variantsOf(task, names, options).map((variant, at) => {
+      const use = withoutUnnamed(task.models[at], index, tasks[index + 1]) ?? variant.use;
+      return { ...variant, use };
+    });
+    return { name: task.name, variants };
   });
   const application = tasks.map(({ name }) => name).join("-");
   const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
   return { application, slo, loads, workers, profile, tasks: specTasks, edges: edgesOf(tasks) };
+}
+
+/**
+ * Leaves outputs out whose rows a server cannot assign: beside counted rows, neither sent on nor
+ * with a name of their first axis. Null if there are none.
+ */
+function withoutUnnamed(
+  model: ReadModel | undefined,
+  task: number,
+  next: InitTask | undefined,
+): SuggestedUse | null {
+  if (model === undefined || model.module !== null || next == null || next.count === null) {
+    return null;
+  }
+  const { described, use } = model;
+  const sent = next.feeds.filter(({ source }) => source.task === task);
+  const kept = model.model.outputs
+    .map(({ name }) => name)
+    .filter((name) => {
+      const isSent =
+        name === next.count?.count || sent.some((fed) => fed.source.tensor.name === name);
+      return isSent || (described.axisNames[name]?.[0] ?? "") !== "";
+    });
+  return kept.length === model.model.outputs.length ? null : { ...use, outputs: kept };
 }
 
 function variantsOf(

@@ -214,6 +214,32 @@ test("outputs that only their names tell apart are matched by them", async () =>
   expect(readFileSync(out, "utf8")).not.toContain("# check");
 });
 
+test("outputs whose rows a server cannot assign are left out beside counted rows", async () => {
+  const rows = (name: string, axis: string, ...shape: number[]) =>
+    ({ name, type: "float32", shape: [axis, ...shape] }) as const;
+  const model = onnxModel({
+    nodes: [
+      { op: "NonZero", inputs: ["x"], output: "at" },
+      { op: "Transpose", inputs: ["at"], output: "places" },
+      { op: "Cast", inputs: ["places"], output: "found", attributes: { to: 1 } },
+      { op: "Identity", inputs: ["found"], output: "again" },
+      { op: "ReduceSum", inputs: ["x", "last"], output: "sum", attributes: { keepdims: 0 } },
+      { op: "Cast", inputs: ["sum"], output: "count", attributes: { to: 7 } },
+    ],
+    constants: [{ name: "last", type: "int64", shape: [1], values: [1] }],
+    inputs: [rows("x", "n", 3)],
+    outputs: [
+      rows("found", "", 2),
+      rows("again", "", 2),
+      { name: "count", type: "int64", shape: ["n"] },
+    ],
+  });
+  const pair = initFile("pair.onnx", identityModel(2));
+  const { spec } = await initHere([`find=${initFile("find.onnx", model)}`, `next=${pair}`]);
+  expect(spec.tasks[0]?.to).toMatchObject([{ inputs: { x: "found" }, count: "count" }]);
+  expect(spec.tasks[0]?.variants[0]?.outputs).toEqual({ found: "found", count: "count" });
+});
+
 test("SLO and loads allow for the runs of all tasks, and the rows of a fan-out", () => {
   const stated = { slo: null, loads: null, workers: 2 };
   const times = (...ranMs: number[]) => ranMs.map((ms) => ({ models: [{ ranMs: ms }] }));
