@@ -16,7 +16,7 @@ import {
   sidecarOf,
 } from "stratagem-runtime/internal/bundles/shipping/sidecars";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns } from "stratagem-runtime/internal/describe/text";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import type { Descriptor } from "stratagem-runtime/internal/registry/manifest";
 import { MANIFEST, POLICY, TITLE } from "stratagem-runtime/internal/registry/media-types";
 import {
@@ -131,7 +131,7 @@ function pushedLayer(layer: Descriptor, wasSent: boolean): PushedLayer {
 }
 
 function layerTable(layers: readonly PushedLayer[]): string {
-  return alignColumns([
+  return explainedTable([
     ["file", "bytes", "sha256", ""],
     ...layers.map(({ file, bytes, digest, wasSent }) => {
       const short = `${digest.replace("sha256:", "").slice(0, 12)}…`;

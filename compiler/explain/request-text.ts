@@ -1,6 +1,6 @@
 /** Formats an explained request as text for a terminal. */
 import {
-  alignColumns,
+  explainedTable,
   levelText,
   percent,
   rounded,
@@ -72,7 +72,7 @@ export function item(text: string): string {
 
 function stepTable({ steps, latencyMs }: ExplainedRequest): string {
   const shown = STEPS.filter((name) => name !== "untold" || steps.untold >= 0.001);
-  return alignColumns([
+  return explainedTable([
     ["step", "ms", "share"],
     ...shown.map((name) => [labelOf(name), rounded(steps[name]), percent(steps[name] / latencyMs)]),
     ["total", rounded(latencyMs), ""],

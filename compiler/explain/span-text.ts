@@ -1,7 +1,7 @@
 /** Formats an explained span of time as text for a terminal. */
 import {
-  alignColumns,
   counted,
+  explainedTable,
   percent,
   rounded,
   short,
@@ -61,7 +61,7 @@ function stepTable({ steps }: ExplainedSpan, latency: LatencySummary): string {
     return summary === null || summary.max < 0.001 ? [] : [row(labelOf(name), summary)];
   });
   const head = ["step of answered requests", "mean ms", "p50", "p95", "p99", "longest"];
-  return alignColumns([head, ...rows, row("total", latency)]);
+  return explainedTable([head, ...rows, row("total", latency)]);
 }
 
 /** Returns sentences about the causes, the worst second first. */
@@ -128,7 +128,7 @@ function secondTable(seconds: readonly SecondSummary[]): string {
     .sort((a, b) => b.late + b.dropped - a.late - a.dropped || b.longestMs - a.longestMs)
     .slice(0, MAX_SECONDS)
     .sort((a, b) => a.fromMs - b.fromMs);
-  return alignColumns([
+  return explainedTable([
     ["second", "arrived", "level", "late", "dropped", "mean ms", "longest", "batches", "slow"],
     ...worst.map((one) => [
       clockText(one.fromMs),

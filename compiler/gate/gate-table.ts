@@ -2,7 +2,7 @@
  * Formats the comparison of two bundles as a table, for terminals and as Markdown for pull
  * requests.
  */
-import { alignColumns, counted, short } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable, short } from "stratagem-runtime/internal/describe/text";
 import type { Comparison, Verdict } from "./compare.ts";
 import {
   chanceText,
@@ -24,7 +24,7 @@ export function gateText(outcome: GateOutcome): string {
     headline(outcome),
     ...wholeLines(rows),
     "",
-    alignColumns(tableOf(rows, (text, isWorse) => (isWorse ? `${text} !` : text))),
+    explainedTable(tableOf(rows, (text, isWorse) => (isWorse ? `${text} !` : text))),
     "",
     ...chanceLines(rows),
     ...regressionsOf(rows).map(regressionLine),

@@ -2,6 +2,7 @@
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { CompilerMethod, OpenedModels, Settle, SolvedLevel } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
+import { bucketMistakes, bucketModelMistakes } from "../model/buckets.ts";
 import type { BundleFrame } from "../model/frames.ts";
 import type { ModelFiles } from "../model/model-files.ts";
 import { stateMistakes, stateUseMistakes } from "../model/model-state.ts";
@@ -99,9 +100,11 @@ export function refuseUnfit(
   { models, opened }: Pick<CompileOptions, "models" | "opened">,
   method: CompilerMethod,
 ): void {
+  refuse(application.tasks.flatMap((task, index) => [...bucketMistakes(task, ["tasks", index])]));
   refuse(method.mistakes(application));
   refuse(dayMistakes(application, method));
   refuse(stateUseMistakes(application, method));
+  refuse(bucketModelMistakes(application, models));
   const fit = [...method.modelMistakes(application, models), ...(opened?.mistakes() ?? [])];
   refuse([...fit, ...stateMistakes(application, models)]);
 }

@@ -2,7 +2,7 @@
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
 import { inputsFromFiles } from "./input-file.ts";
 import {
   parseArrivals,
@@ -139,10 +139,10 @@ function render(result: LoadResult): string {
     processorLine(result),
     ...(errors.length === 0 ? [] : [`errors: ${errors.join(", ")}`]),
     "",
-    alignColumns(totals),
+    explainedTable(totals),
     ...(byClass.length === 0 ? [] : ["", classTable(byClass)]),
     "",
-    alignColumns([["variant", "share", "accuracy by labels"], ...variants]),
+    explainedTable([["variant", "share", "accuracy by labels"], ...variants]),
   ].join("\n");
 }
 
@@ -155,7 +155,7 @@ function processorLine({ processors }: LoadResult): string {
 }
 
 function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): string {
-  return alignColumns([
+  return explainedTable([
     ["class", "queries", "late", "dropped", "violations", "accuracy/satisfied", "p50 ms", "p99 ms"],
     ...byClass.map(([name, outcome]) => [
       name,

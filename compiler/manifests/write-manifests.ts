@@ -8,7 +8,7 @@ import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors
 import { bundleOfBytes, readBundleFile } from "stratagem-runtime/internal/bundles/load-bundle";
 import { partsOf } from "stratagem-runtime/internal/bundles/shipping/parts";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns } from "stratagem-runtime/internal/describe/text";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import { stringify } from "yaml";
 import { writeAllAtomically } from "../base/atomic-write.ts";
 import { UnwritableError } from "../base/errors.ts";
@@ -95,7 +95,7 @@ function listOf(
 ): string {
   const rows = objects.map(({ file, kind, name }) => [join(folder, file), kind, name]);
   return [
-    alignColumns([["file", "kind", "name"], ...rows]),
+    explainedTable([["file", "kind", "name"], ...rows]),
     "",
     `Prerequisites (details in ${join(folder, README)}):`,
     ...needs.map((need) => `- ${need}`),

@@ -3,7 +3,7 @@
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { alignColumns, percent, short } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent, short } from "stratagem-runtime/internal/describe/text";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { LatencySummary } from "../simulate/latency-sample.ts";
 
@@ -53,11 +53,11 @@ export function runReport(result: CountedRun, run: RunFacts): CommandResult {
     latencyMs === null ? `no ${one} was served` : `latency ms: ${latencies.join(", ")}`,
     ...run.lines,
     "",
-    alignColumns([
+    explainedTable([
       ["", "simulated", ...(level === null ? [] : [`expected at ${level.loadQps} qps`])],
       ...run.rows.map((row) => row.filter((cell) => cell !== undefined)),
     ]),
-    ...run.tables.flatMap((table) => ["", alignColumns(table)]),
+    ...run.tables.flatMap((table) => ["", explainedTable(table)]),
   ];
   return {
     exitCode: EXIT_CODES.ok,

@@ -43,7 +43,8 @@ export function* bucketMistakes(
     return;
   }
   const unmeasured = variants.findIndex((variant) => {
-    return hasSizes(variant) && variant.model !== null && measuredOf(variant).length === 0;
+    const isUnmeasured = variant.profiles.some(({ buckets = [] }) => buckets.length === 0);
+    return hasSizes(variant) && variant.model !== null && isUnmeasured;
   });
   if (unmeasured >= 0) {
     const name = variants[unmeasured]?.name;
@@ -100,7 +101,7 @@ export function* bucketModelMistakes(
 }
 
 /** Returns whether an axis has a list of sizes. */
-function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
+export function hasSizes({ binding }: Pick<Variant, "binding">): boolean {
   return Object.values(binding?.axes ?? {}).some((use) => typeof use === "object");
 }
 

@@ -186,16 +186,17 @@ function* inputMistakes(
   path: KeyPath,
 ): Generator<Mistake> {
   const name = inputs?.[input.name] ?? input.name;
+  const largest = largestShape(next, input);
   const isNamed = inputs?.[input.name] !== undefined;
   const passed = isNamed ? named(parent.inputs, name) : undefined;
   // Outputs of variants differ at most in their sizes, but any variant may answer.
   const model = parent.models.find(({ outputs }) => {
     const output = named(outputs, name);
-    if (output !== undefined) return !fits(gathered(output, gather), input);
+    if (output !== undefined) return !fits(gathered(output, gather), input, largest);
     if (passed?.tensor === null) return false;
     // Rows of an input that is passed on have one size.
     const isOpen = passed?.tensor.shape.slice(1).includes(-1) !== false;
-    return isOpen || !fits(gathered(passed.tensor, gather), input);
+    return isOpen || !fits(gathered(passed.tensor, gather), input, largest);
   });
   if (model === undefined) {
     if (gather !== "all" || input.shape[1] === -1) return;
@@ -233,14 +234,30 @@ function gathered({ shape: [rows = -1, ...row], ...tensor }: TensorInfo, gather:
   return { ...tensor, shape };
 }
 
-/** Returns whether the types, and the known sizes of all axes but 0, agree. */
-function fits(output: TensorInfo, input: TensorInfo): boolean {
+/** Returns the largest sizes of an input whose axes have several; its own shape otherwise. */
+function largestShape({ inputs, buckets = [] }: ModelFile, input: TensorInfo): readonly number[] {
+  const shape = [...input.shape];
+  for (const { inputs: places, sizes } of buckets) {
+    for (const { input: index, axis } of places) {
+      if (inputs[index] === input) shape[axis] = sizes.at(-1) ?? -1;
+    }
+  }
+  return shape;
+}
+
+/**
+ * Returns whether the types, and the known sizes of all axes but 0, agree.
+ * @param largest sizes that the input can be padded to.
+ */
+function fits(output: TensorInfo, input: TensorInfo, largest: readonly number[]): boolean {
   return (
     output.dtype === input.dtype &&
     output.shape.length === input.shape.length &&
     output.shape.every((size, axis) => {
       const other = input.shape[axis] ?? -1;
-      return axis === 0 || size === -1 || other === -1 || size === other;
+      const most = largest[axis] ?? -1;
+      const isPadded = other === -1 && (most === -1 || size <= most);
+      return axis === 0 || size === -1 || isPadded || size === other;
     })
   );
 }

@@ -1,7 +1,7 @@
 /** Report of a recalibrated profile: every cell before and after, and the source of its times. */
 import {
-  alignColumns,
   counted,
+  explainedTable,
   percent,
   rounded,
   wrapped,
@@ -55,7 +55,7 @@ function stretchText({
 
 function cellTable(cells: readonly RecalibratedCell[]): string {
   const hasPlaces = cells.some(({ place }) => place !== "");
-  return alignColumns([
+  return explainedTable([
     [
       ...["variant", "batch", ...(hasPlaces ? ["of"] : [])],
       ...["p50 ms", "now", "p95 ms", "now", "change", "samples", ""],
@@ -77,7 +77,7 @@ function accuracyLines(changes: readonly AccuracyChange[]): string[] {
     ...[String(labels), isChanged ? "changed" : "kept"],
   ]);
   return [
-    alignColumns([["variant", "accuracy", "now", "observed between", "labels", ""], ...rows]),
+    explainedTable([["variant", "accuracy", "now", "observed between", "labels", ""], ...rows]),
     "accuracies stated in a spec override those of its profiles",
   ];
 }

@@ -1,6 +1,6 @@
 /** Formats the result of a replay as text and as data. */
 import type { LoadedBundle } from "stratagem-runtime/internal/bundles/load-bundle";
-import { alignColumns, counted, wrapped } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable, wrapped } from "stratagem-runtime/internal/describe/text";
 import type { Difference, ReplayPass } from "./replay-pass.ts";
 
 /** Most differences in a text. */
@@ -13,7 +13,7 @@ export function replayText(pass: ReplayPass, bundles: readonly LoadedBundle[]): 
   return [
     `${counted(counts.requests, "request")}, ` +
       `${counted(same + different + open, "decision")} that started batches`,
-    alignColumns([
+    explainedTable([
       ["", "reproduced", "different", "not settled"],
       ["decisions", String(same), String(different), String(open)],
       ["events", String(counts.events), String(differentEvents), String(skippedEvents)],

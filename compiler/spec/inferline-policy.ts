@@ -8,6 +8,7 @@ import type { MeasuredStarts } from "./start-times.ts";
 export const inferlineRules: PolicyRulesOf<"inferline"> = {
   resolve: resolveInferline,
   measurementMistakes: (variant, path) => rowMistakes("inferline", variant, path),
+  sizes: "largest",
 };
 
 /** Default without a value in spec or profiles. */

@@ -26,6 +26,7 @@ export const lokiRules: PolicyRulesOf<"loki"> = {
   },
   resolve: resolveLoki,
   measurementMistakes: (variant, path) => rowMistakes("loki", variant, path),
+  sizes: "largest",
 };
 
 function* weightMistakes(

@@ -22,8 +22,11 @@ export interface PolicyRules<S extends PolicySpec = PolicySpec, P extends Policy
   measurementMistakes(variant: Variant, path: KeyPath): Iterable<Mistake>;
   /** Compares the measurements of a task with the SLO, if one task suffices for that. */
   sloMistakes?(task: Task, slo: Slo): Iterable<Mistake>;
-  /** True if requests may be padded to one of several sizes; default false. */
-  readonly buckets?: boolean;
+  /**
+   * Whether rows may be padded to one of several sizes: by tables for each size, or with plans for
+   * the largest, whatever the share of each; default no.
+   */
+  readonly sizes?: "tables" | "largest";
   /** True if targets of latency percentiles are supported; default false. */
   readonly latencyTargets?: boolean;
   /** Left out by methods with one SLO for all requests. */

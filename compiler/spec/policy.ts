@@ -37,34 +37,45 @@ export function methodsWithTargets(): string[] {
 /** Finds conflicts between a policy and the tasks of its spec, whose pipeline is valid. */
 export function* policyMistakes({ policy, tasks }: ApplicationSpec): Iterable<Mistake> {
   yield* rulesOf(policy).taskMistakes?.(policy, tasks) ?? [];
-  if (rulesOf(policy).buckets !== true) yield* sizeMistakes(policy.method, tasks);
+  yield* sizeMistakes(policy, tasks);
 }
 
-/** Lists methods that pad requests to one of several sizes. */
-function methodsWithBuckets(): string {
+/** Lists methods that pad requests to one of several sizes, each joined by "or". */
+function methodsWithSizes(isFit: (how: PolicyRules["sizes"]) => boolean): string {
   const rules: Readonly<Record<string, PolicyRules>> = RULES;
   return Object.keys(rules)
-    .filter((name) => rules[name]?.buckets === true)
+    .filter((name) => isFit(rules[name]?.sizes))
     .join(" or ");
 }
 
-/** Finds lists of sizes, and their shares, in specs of methods with one size per axis. */
-function* sizeMistakes(method: MethodName, tasks: ApplicationSpec["tasks"]): Generator<Mistake> {
-  const allowed = `allowed: one size, a task for each size, or method ${methodsWithBuckets()}`;
+/** Finds lists of sizes, and their shares, in specs of methods that do not use them. */
+function* sizeMistakes(
+  policy: ApplicationSpec["policy"],
+  tasks: ApplicationSpec["tasks"],
+): Generator<Mistake> {
+  const { method } = policy;
+  const { sizes } = rulesOf(policy);
+  if (sizes === "tables") return;
   for (const [taskIndex, { variants, bucketShares }] of tasks.entries()) {
     for (const [index, { axes = {} }] of variants.entries()) {
-      for (const [key, use] of Object.entries(axes)) {
-        if (typeof use !== "object") continue;
-        const path = ["tasks", taskIndex, "variants", index, "axes", key];
-        const found = `got ${use.join(", ")}`;
-        const message = `method ${method} supports one size per axis, ${found}; ${allowed}`;
-        yield { code: "INPUT_UNSUPPORTED", path, message };
-      }
+      const listed = Object.entries(axes).find(([, use]) => typeof use === "object");
+      if (sizes === "largest" || listed === undefined) continue;
+      const [key, use] = listed;
+      const path = ["tasks", taskIndex, "variants", index, "axes", key];
+      const found = `got ${Array.isArray(use) ? use.join(", ") : use}`;
+      const methods = methodsWithSizes((how) => how !== undefined);
+      const message =
+        `method ${method} supports one size per axis, ${found}; ` +
+        `allowed: one size, a task for each size, or method ${methods}`;
+      yield { code: "INPUT_UNSUPPORTED", path, message };
     }
     if (bucketShares === undefined) continue;
     const path = ["tasks", taskIndex, "bucketShares"];
-    const found = "got shares of several";
-    const message = `method ${method} supports one size per axis, ${found}; ${allowed}`;
+    const plans = sizes === "largest" ? "plans with the times of the largest size" : "has one size";
+    const methods = methodsWithSizes((how) => how === "tables");
+    const message =
+      `method ${method} ${plans}, whatever the shares of the sizes; ` +
+      `leave them out, or use method ${methods}`;
     yield { code: "INPUT_UNSUPPORTED", path, message };
   }
 }

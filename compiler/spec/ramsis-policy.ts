@@ -8,7 +8,7 @@ export const ramsisRules: PolicyRulesOf<"ramsis"> = {
   resolve: ({ lateWithin, ...policy }) => ({ ...policy, lateWithinSlos: lateWithin }),
   measurementMistakes: (variant, path) => rowMistakes("ramsis", variant, path),
   sloMistakes: latencyMistakes,
-  buckets: true,
+  sizes: "tables",
   latencyTargets: true,
   classes: {
     asked: ({ classes }) => classes,

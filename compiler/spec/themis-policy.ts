@@ -8,6 +8,7 @@ import type { MeasuredStarts } from "./start-times.ts";
 
 export const themisRules: PolicyRulesOf<"themis"> = {
   resolve: resolveThemis,
+  sizes: "largest",
   *measurementMistakes({ profile }, path) {
     if (profile.fit !== null || profile.byCores !== null) return;
     const found = `${profile.file} has neither for ${show(profile.variant)}`;

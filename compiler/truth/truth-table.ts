@@ -1,5 +1,5 @@
 /** Formats the points of an application as a table of promised and measured figures. */
-import { alignColumns, percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
 import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
 
 const HEAD = [
@@ -10,7 +10,7 @@ const HEAD = [
   "measured",
   "p99 ms",
   "measured",
-  "late",
+  "late or lost",
   "measured",
   "accuracy",
   "measured",
@@ -31,7 +31,7 @@ export function truthText(document: TruthDocument): string {
       `${machineText(machine)}${steal}`,
     ...document.latenciesWithout.map((what) => `latencies without ${what}`),
     "",
-    alignColumns([HEAD, ...points.map(rowOf)]),
+    explainedTable([HEAD, ...points.map(rowOf)]),
     "",
     ...failed.map(
       ({ loadQps, run, cause }) =>

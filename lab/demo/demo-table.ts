@@ -1,7 +1,7 @@
 /** Table of the demo: for each load the policy beside single models. */
 import type { LoadResult } from "stratagem/internal/load/run-load";
 import type { TruthDocument, TruthPoint } from "stratagem/internal/truth/truth-document";
-import { alignColumns, percent, wrapped } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, percent, wrapped } from "stratagem-runtime/internal/describe/text";
 
 /** Measurement of one model alone at a load. */
 export interface Single {
@@ -33,7 +33,7 @@ export function demoText(document: TruthDocument, singles: readonly (readonly Si
     `Deadline ${slo.latencyMs} ms. At most ${percent(ceiling)} of the requests may be late ` +
       `or lost.`,
     "",
-    alignColumns([HEAD, ...rows]),
+    explainedTable([HEAD, ...rows]),
     "",
     wrapped(promiseText(document)),
     wrapped(singlesText(document, singles)),

@@ -2,7 +2,7 @@
 
 import { EXIT_CODES, RuntimeError } from "../base/errors.ts";
 import { askHttp, causeOf } from "../base/http-client.ts";
-import { alignColumns, short } from "../describe/text.ts";
+import { explainedTable, short } from "../describe/text.ts";
 import {
   LIVE_FORMAT,
   LIVE_PATH,
@@ -61,10 +61,10 @@ function paceText({ pool, stretch, workers, corrections }: LivePace): string[] {
   return [
     `pace: ${short(pool)}; a query costs ${short(stretch)} times what it costs as profiled`,
     "",
-    alignColumns([["worker", "pool", "pace"], ...rows]),
+    explainedTable([["worker", "pool", "pace"], ...rows]),
     "",
     ...(cells.length === 0
       ? ["no variant differs from its profile by more than the pace"]
-      : [alignColumns([["variant", "batch", "times the profile, beside the pace"], ...cells])]),
+      : [explainedTable([["variant", "batch", "times the profile, beside the pace"], ...cells])]),
   ];
 }

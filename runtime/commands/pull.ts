@@ -3,7 +3,7 @@ import { EXIT_CODES } from "../base/errors.ts";
 import { sidecarOf } from "../bundles/shipping/sidecars.ts";
 import { type Claims, Trust, type TrustOptions } from "../bundles/trust/trust.ts";
 import { expectClaimed } from "../bundles/trusted-bundle.ts";
-import { alignColumns, counted } from "../describe/text.ts";
+import { counted, explainedTable } from "../describe/text.ts";
 import { type JudgePulled, type PulledFile, pullPolicy } from "../registry/pull-policy.ts";
 import { formatReference, type RegistryReference } from "../registry/reference.ts";
 import { openRegistry, type RegistryOptions } from "../registry/registry.ts";
@@ -79,7 +79,7 @@ function claimsJson({ keyId: key, serial, issuedAt, expiresAt, scope }: Claims):
 }
 
 function fileTable(files: readonly PulledFile[]): string {
-  return alignColumns([
+  return explainedTable([
     ["file", "bytes", "sha256", ""],
     ...files.map(({ file, bytes, sha256, wasFetched }) => {
       return [file, String(bytes), `${sha256.slice(0, 12)}…`, wasFetched ? "fetched" : "present"];

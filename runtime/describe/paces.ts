@@ -2,7 +2,7 @@
 
 import type { Bundle, PacePromises } from "../bundle/schema.ts";
 import { paceLevelsOf } from "./pace-promises.ts";
-import { alignColumns, percent, short, wrapped } from "./text.ts";
+import { explainedTable, percent, short, wrapped } from "./text.ts";
 
 /** Returns a table cell; a dash for an older bundle that does not state it. */
 export function headroomCell({ headroom }: PacePromises): string {
@@ -18,7 +18,7 @@ export function promiseByPace({ headroom, byPace = [] }: PacePromises): string[]
   return [
     "",
     `on a slower machine, whose service times are pace times the profile's:`,
-    alignColumns([
+    explainedTable([
       ["pace", "accuracy/query", "violations", "p50 ms", "p99 ms"],
       ...byPace.map(({ pace, accuracyPerQuery, violationRate, p50, p99 }) => [
         short(pace),

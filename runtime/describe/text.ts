@@ -1,6 +1,7 @@
 /** Plain text for terminals: aligned columns and numbers of bounded length. */
 
 import type { ExpectedLatency } from "../bundle/schema.ts";
+import { MEANINGS } from "./columns.ts";
 
 /** A unit may follow the first digit, but no list or sentence. */
 const NUMBER = /^[-+]?\d[^:;,]*$|^-$/;
@@ -27,6 +28,26 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
       .trimEnd(),
   );
   return lines.join("\n");
+}
+
+/**
+ * Aligns rows under a heading row as `alignColumns`, and explains the headings below. Rows have
+ * headings where the first column has none.
+ */
+export function explainedTable(rows: readonly (readonly string[])[]): string {
+  const [heads = [], ...body] = rows;
+  const labels = heads[0] === "" ? body.map(([label = ""]) => label) : [];
+  const headingsByMeaning = new Map<string, string[]>();
+  for (const heading of new Set([...heads, ...labels])) {
+    const meaning = MEANINGS[heading];
+    if (meaning === undefined) continue;
+    const known = headingsByMeaning.get(meaning);
+    if (known === undefined) headingsByMeaning.set(meaning, [heading]);
+    else known.push(heading);
+  }
+  const meanings = [...headingsByMeaning].map(([meaning, own]) => `${own.join(", ")}: ${meaning}`);
+  const table = alignColumns(rows);
+  return meanings.length === 0 ? table : `${table}\n${wrapped(meanings.join("; "))}`;
 }
 
 /** Formats a ratio as a percentage, a dash for null; tiny ones keep two digits. */

@@ -65,7 +65,8 @@ test("the table knows which methods take lists of sizes, state and bindings", as
   const variant = { profiles: [], binding: { axes: { x: 320 } } } as unknown as Variant;
   for (const { name, keepsState = false } of methods) {
     const rules = rulesOf({ method: name });
-    expect(rowOf("lists of sizes")[name] === "no", name).toBe(rules.buckets !== true);
+    expect(rowOf("lists of sizes")[name] === "no", name).toBe(rules.sizes === undefined);
+    expect(rowOf("`bucketShares`")[name] === "no", name).toBe(rules.sizes !== "tables");
     expect(rowOf("`state`")[name] === "no", name).toBe(!keepsState);
     if (name !== "accordion") continue;
     const [mistake] = rules.measurementMistakes(variant, ["variants", 0, "profile"]);

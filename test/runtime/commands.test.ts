@@ -24,13 +24,16 @@ task classify
    variant  accuracy  batch 1 ms  dominated
 a  small     60.000%          13  no
 b  lärge     75.000%          36  no
+dominated: another variant is at least as accurate and as fast
 
 load qps  accuracy/satisfied  accuracy/query  upper bound  all served  violations  \
 p50 ms  p99 ms  headroom  feasible
       40             70.000%         69.000%      75.000%           -      1.000%       -       -  \
        -  yes
     80.5             70.000%         69.000%      75.000%           -      1.000%       -       -  \
-       -  yes`);
+       -  yes
+accuracy/satisfied: of answers in time; accuracy/query: 0 if late or lost; upper bound: of any
+policy; all served: same, none lost; violations: late or dropped; headroom: tolerated slowdown`);
 });
 
 test("inspect --level draws the policy of the level that answers", async () => {

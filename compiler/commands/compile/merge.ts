@@ -5,7 +5,7 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns, counted } from "stratagem-runtime/internal/describe/text";
+import { counted, explainedTable } from "stratagem-runtime/internal/describe/text";
 import { expectWritable } from "../../base/atomic-write.ts";
 import { methodOf } from "../../methods/registry.ts";
 import { expectWhole, type Fleet, fleetOfParts } from "../../sharding/fleet.ts";
@@ -104,7 +104,7 @@ export async function mergeStatusCommand(
 }
 
 function statusTable({ shards }: FleetStatus): string {
-  return alignColumns([["shard", "state", "levels", "solving", "written"], ...shards.map(rowOf)]);
+  return explainedTable([["shard", "state", "levels", "solving", "written"], ...shards.map(rowOf)]);
 }
 
 function rowOf(status: ShardStatus): string[] {

@@ -5,7 +5,7 @@
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns } from "stratagem-runtime/internal/describe/text";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import { expectWritable, writeAllAtomically } from "../../base/atomic-write.ts";
 import {
   describeMeasurement,
@@ -123,7 +123,7 @@ function describePlan(plan: ProfilePlan, out: string | null): CommandResult {
       `hardware ${hardware}, device ${device}, threads ${cores[0]}; ` +
         `would write ${out ?? "the file of -o"}`,
       "",
-      alignColumns([["variant", "accuracy", "layers", "most stages", "model"], ...rows]),
+      explainedTable([["variant", "accuracy", "layers", "most stages", "model"], ...rows]),
     ].join("\n"),
     json: {
       profile: out,
@@ -173,9 +173,9 @@ function modelText(times: LayerTimes, depths: readonly DepthTimes[]): string {
   return [
     `${variant}: ${layerMs.length === 1 ? "1 layer" : `${layerMs.length} layers`}, ` +
       `${ms(wholeMs)} ms inside the worker and ${ms(overheadMs)} of overhead`,
-    alignColumns([["layer", "ms", "operators"], ...layerRows]),
+    explainedTable([["layer", "ms", "operators"], ...layerRows]),
     "",
-    alignColumns([depthHeading, ...depthRows]),
+    explainedTable([depthHeading, ...depthRows]),
   ].join("\n");
 }
 

@@ -2,7 +2,7 @@
 
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { alignColumns } from "stratagem-runtime/internal/describe/text";
+import { explainedTable } from "stratagem-runtime/internal/describe/text";
 import { fallbackText } from "stratagem-runtime/internal/exec/models/model-facts";
 import type { Measurement, UnmeasuredCell } from "../../profile/latency-profile.ts";
 import { runCountOf } from "../../profile/measure.ts";
@@ -44,7 +44,7 @@ export function describePlan(
         `would write ${out ?? "the file of -o"}`,
       ...leftOut,
       "",
-      alignColumns([["variant", "accuracy", "model"], ...rows]),
+      explainedTable([["variant", "accuracy", "model"], ...rows]),
     ].join("\n"),
     json: {
       profile: out,
@@ -124,7 +124,7 @@ export function report(
         ? []
         : [`outputs for random inputs are NaN or infinite: ${notFinite.join(", ")}`]),
       "",
-      alignColumns([heading, ...rows]),
+      explainedTable([heading, ...rows]),
     ].join("\n"),
     json: {
       ...paths,

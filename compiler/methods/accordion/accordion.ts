@@ -10,7 +10,7 @@ import type {
   Table,
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
-import { alignColumns, short } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, short } from "stratagem-runtime/internal/describe/text";
 import { accordionMissed } from "stratagem-runtime/internal/methods/accordion/describe/missed";
 import { depthViews } from "stratagem-runtime/internal/methods/accordion/describe/plan-view";
 import type { AccordionFrame } from "../../model/frames.ts";
@@ -193,7 +193,7 @@ function pipelineTable(bundle: AccordionBundle): string {
   const titles = [...head, "layers", "stage ms", "ms of 1 instance", "speed-up"];
   const more = rows.length - MAX_ROWS;
   return [
-    alignColumns([titles, ...rows.slice(0, MAX_ROWS)]),
+    explainedTable([titles, ...rows.slice(0, MAX_ROWS)]),
     ...(more > 0 ? [`and ${more} more rows; inspect lists all`] : []),
   ].join("\n");
 }

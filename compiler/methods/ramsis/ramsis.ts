@@ -8,10 +8,8 @@ import type {
 } from "stratagem-runtime/internal/bundle/schema";
 import { levelAt } from "stratagem-runtime/internal/core/level-choice";
 import { kindTables } from "stratagem-runtime/internal/methods/ramsis/describe/inspect";
-import { bucketModelMistakes } from "../../model/buckets.ts";
 import { hopWarnings } from "../../model/hop-warnings.ts";
 import { mainLoads } from "../../model/main-loads.ts";
-import { modelFitMistakes } from "../../model/model-fit.ts";
 import type { CompilerMethodOf } from "../method.ts";
 import { refuseTraces } from "../table-options.ts";
 import { SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
@@ -31,10 +29,6 @@ export const ramsisMethod: CompilerMethodOf<"ramsis"> = {
   keepsState: true,
 
   mistakes: ramsis.mistakes,
-  *modelMistakes(application, models) {
-    yield* bucketModelMistakes(application, models);
-    yield* modelFitMistakes(application, models, "every edge");
-  },
   withSolver(policy, solver) {
     if (solver === "value-iteration") return policy;
     throw new RuntimeError(

@@ -1,10 +1,11 @@
 /** Measures the pace of the workers of a pipeline from the batches that they run. */
-import type { Cluster, ServiceTimes, Slo } from "../../bundle/schema.ts";
+import type { Cluster, ModelFile, ServiceTimes, Slo } from "../../bundle/schema.ts";
 import { beatMsOf } from "../beat.ts";
 import { PaceMonitor, PaceReference } from "../pace.ts";
 import type { PipelineDispatcherOptions } from "./pipeline-dispatcher.ts";
 
 interface TimedVariant {
+  readonly model: Pick<ModelFile, "buckets"> | null;
   /** In the order of the pools; null where the variant cannot run. */
   readonly profiles: readonly ({ readonly serviceTimes: ServiceTimes } | null)[];
 }
@@ -40,7 +41,8 @@ export class PipelinePaces {
     );
     this.#firstCell = new Uint32Array(this.#references.length);
     let cells = 0;
-    let mayBeFaster = true;
+    // Batches of smaller rows than profiled do not show that workers are faster.
+    let mayBeFaster = variants.every(({ model }) => model?.buckets === undefined);
     for (const [index, one] of this.#references.entries()) {
       this.#firstCell[index] = cells;
       cells += one?.cellCount ?? 0;

@@ -13,6 +13,7 @@ import type { RecordedDispatcher } from "./recorded-dispatcher.ts";
 import { type CutOutput, cutOutputs, misfit } from "./requests/batch-tensors.ts";
 import { type Courses, NO_ROOM } from "./requests/course.ts";
 import type { PipelineQuery } from "./requests/pipeline-request.ts";
+import { partsOf } from "./requests/row-sizes.ts";
 import type { RunningBatch } from "./running-batch.ts";
 import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
 
@@ -44,14 +45,24 @@ export class BatchEnds {
     const { signature, slots } = this.#options;
     const variant = at(signature.variants, batch.variant);
     const task = at(signature.tasks, variant.task);
-    const cut = cutOutputs(task, variant, result, batch.rows);
-    const problem = typeof cut === "string" ? cut : misfit(signature, task, cut);
-    if (typeof cut === "string" || problem !== undefined) {
-      this.fail(batch, `${task.name}/${variant.name}: ${problem}`);
-      return;
+    const cuts: (readonly CutOutput[])[] = [];
+    const parts = partsOf(result, batch.rows);
+    for (const part of parts) {
+      const cut = cutOutputs(task, variant, part.result, part.rows.length);
+      const problem = typeof cut === "string" ? cut : misfit(signature, task, cut);
+      if (typeof cut === "string" || problem !== undefined) {
+        this.fail(batch, `${task.name}/${variant.name}: ${problem}`);
+        return;
+      }
+      cuts.push(cut);
     }
     for (const slot of batch.queries) slots.retire(slot);
-    for (const [row, slot] of batch.queries.entries()) this.#handOn(slot, row, cut, batch);
+    for (const [index, { rows }] of parts.entries()) {
+      const cut = at(cuts, index);
+      for (const [row, place] of rows.entries()) {
+        this.#handOn(at(batch.queries, place), row, cut, batch);
+      }
+    }
     // Slots are free once all following queries are known.
     for (const slot of batch.queries) slots.free(slot);
     this.#options.startBatches(nowMs);

@@ -99,9 +99,9 @@ export class PipelineEndpoint implements Endpoint, EndpointModel {
     this.#scheduler.attach(executor);
   }
 
-  submit(rows: RequestRows, deadlineMs: number): Submission {
+  submit(rows: RequestRows, deadlineMs: number, _isHigh = false, bucket = 0): Submission {
     this.watched.arrivals.onRows(rows.rows);
-    return this.#scheduler.submit(rows, deadlineMs);
+    return this.#scheduler.submit(rows, deadlineMs, bucket);
   }
 
   onRejected(rows: number): void {

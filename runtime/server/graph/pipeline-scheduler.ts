@@ -19,6 +19,7 @@ import { RequestEntry } from "./request-entry.ts";
 import { batchInputs } from "./requests/batch-tensors.ts";
 import type { Courses } from "./requests/course.ts";
 import type { AnswererOf } from "./requests/pipeline-request.ts";
+import { runBySize } from "./requests/row-sizes.ts";
 import { type RunningBatch, startedBatch } from "./running-batch.ts";
 import type { ServedPipeline } from "./served-pipeline.ts";
 import { at, type PipelineSignature } from "./signature/pipeline-signature.ts";
@@ -137,9 +138,12 @@ export class PipelineScheduler {
     this.#executor = executor;
   }
 
-  /** @param deadlineMs the client's deadline; decisions reserve time for the request path. */
-  submit(rows: RequestRows, deadlineMs: number): Submission {
-    return this.#entry.submit(rows, deadlineMs, this.#now());
+  /**
+   * @param deadlineMs the client's deadline; decisions reserve time for the request path.
+   * @param bucket sizes that its rows were padded to.
+   */
+  submit(rows: RequestRows, deadlineMs: number, bucket = 0): Submission {
+    return this.#entry.submit(rows, deadlineMs, this.#now(), bucket);
   }
 
   /** A request was refused at the listener: its rows count as demand. */
@@ -240,12 +244,23 @@ export class PipelineScheduler {
     const executor = this.#executor;
     const { signature, p99Ms: p99MsOf, kindOf } = this.#options;
     const queries = batch.queries.map((slot) => this.#slots.query(slot));
-    const inputs = batchInputs(at(signature.variants, variant), queries);
+    const served = at(signature.variants, variant);
     const cores = this.#models.leastCores(worker);
     const p99Ms = pacedMs(p99MsOf?.(variant, rows, worker, cores), batch);
     batch.kind = kindOf?.(worker, cores) ?? 0;
-    const batchOf = { variant, rows, inputs, p99Ms, deadlineMs };
-    this.#runs.hand(batch, (onComputed) => executor.run(worker, batchOf, onComputed));
+    const bucket = queries[0]?.bucket ?? 0;
+    const isOneSize = queries.every((query) => query.bucket === bucket);
+    // Profiles of tasks are of the largest sizes.
+    if (!isOneSize || bucket < at(signature.tasks, served.task).largestBucket) batch.kind = -1;
+    if (isOneSize) {
+      const inputs = batchInputs(served, queries);
+      const whole = { variant, rows, bucket, inputs, p99Ms, deadlineMs };
+      this.#runs.hand(batch, (onComputed) => executor.run(worker, whole, onComputed));
+    } else {
+      const isOpen = () => this.#runs.isComputing(batch);
+      const mixed = { worker, variant, queries, isOpen, p99Ms, deadlineMs };
+      this.#runs.hand(batch, (onComputed) => runBySize(executor, served, mixed, onComputed));
+    }
     for (const { request } of queries) {
       if (Number.isNaN(request.handedMs)) request.handedMs = batch.handedMs;
     }

@@ -38,15 +38,18 @@ export class RequestEntry {
     this.#options = options;
   }
 
-  /** @param deadlineMs the client's deadline; decisions reserve time for the request path. */
-  submit(rows: RequestRows, deadlineMs: number, nowMs: number): Submission {
+  /**
+   * @param deadlineMs the client's deadline; decisions reserve time for the request path.
+   * @param bucket sizes that its rows were padded to.
+   */
+  submit(rows: RequestRows, deadlineMs: number, nowMs: number, bucket = 0): Submission {
     let settle: (outcome: Outcome) => void = () => {};
     const outcome = new Promise<Outcome>((resolve) => {
       settle = resolve;
     });
     const { signature, answererOf, courses, path, requests } = this.#options;
     const times = { arrivalMs: nowMs, deadlineMs: deadlineMs - (path?.marginMs ?? 0) };
-    const request = new PipelineRequest({ signature, answererOf, rows, ...times, settle });
+    const request = new PipelineRequest({ signature, answererOf, rows, bucket, ...times, settle });
     const course = courses.courseOf(request);
     requests.add(request, course);
     this.#arrive(request, course, nowMs);

@@ -18,6 +18,7 @@ export interface OpenBatch extends BatchRun {
   handedMs: number;
   /**
    * Distinguishes batches of one size with different profiles, such as by bucket or place; or 0.
+   * Negative for rows of sizes that no profile is of.
    */
   kind: number;
   /** Workers that computed, its own included, when it started, or when it was over if more. */
@@ -193,6 +194,7 @@ export class BatchRuns<Batch extends OpenBatch> {
 
   #reportTimes(batch: Batch, endMs: number): void {
     const { variant, rows, kind, busyWorkers, wallMs: insideMs, handedMs } = batch;
+    if (kind < 0) return;
     const aroundMs = endMs - handedMs;
     this.#times?.onBatch({ variant, rows, kind, aroundMs, insideMs, endMs, busyWorkers });
   }

@@ -107,7 +107,7 @@ export function paddedInputs(
 }
 
 /** Padding value of the first open axis of an input. */
-function paddingOf(axes: readonly BucketAxis[], input: number): number {
+export function paddingOf(axes: readonly BucketAxis[], input: number): number {
   const axis = axes.find(({ inputs }) => inputs.some((place) => place.input === input));
   return axis?.padding ?? 0;
 }

@@ -74,22 +74,29 @@ export function signatureOf({ application, tasks }: RamsisBundle): ModelSignatur
   const names = [...new Set([application, ...tasks.map((task) => task.name)])];
   const variants = tasks.flatMap((task) => task.variants);
   const tensors = taskTensors(variants, { hasBuckets: true });
-  const axes = sharedAxes(variants);
-  if (axes.length === 0) return { names, ...tensors, answersByRow: true };
-  const inputs = tensors.inputs.map((tensor, input): ModelTensor => {
+  const sized = sizedSignature(tensors.inputs, sharedAxes(variants));
+  return { names, ...tensors, ...sized, answersByRow: true };
+}
+
+/** Inputs with the shapes of their largest rows, and the axes of several sizes if there are any. */
+export function sizedSignature(
+  inputs: readonly ModelTensor[],
+  axes: readonly BucketAxis[],
+): Pick<ClientSignature, "inputs" | "axes"> {
+  if (axes.length === 0) return { inputs };
+  const sizes = axes.map((axis) => axis.sizes[axis.sizes.length - 1] ?? 1);
+  const sized = inputs.map((tensor, input): ModelTensor => {
     if (!tensor.rowShape.includes(-1)) return tensor;
-    const sizes = axes.map((axis) => axis.sizes[axis.sizes.length - 1] ?? 1);
-    const largest = sizedRowShape({ inputs: tensors.inputs, axes }, input, sizes);
-    return { ...tensor, largest };
+    return { ...tensor, largest: sizedRowShape({ inputs, axes }, input, sizes) };
   });
-  return { names, ...tensors, inputs, answersByRow: true, axes };
+  return { inputs: sized, axes };
 }
 
 /**
  * Axes of several sizes, which all variants have alike, since they answer the same requests.
  * @throws as `signatureOf`
  */
-function sharedAxes(variants: readonly ModelVariant[]): readonly BucketAxis[] {
+export function sharedAxes(variants: readonly ModelVariant[]): readonly BucketAxis[] {
   const [first] = variants;
   if (first === undefined) return [];
   const { buckets: axes = [], inputs } = modelOf(first);
@@ -117,11 +124,15 @@ function sharedAxes(variants: readonly ModelVariant[]): readonly BucketAxis[] {
 }
 
 function axesText({ inputs, buckets = [] }: NonNullable<Variant["model"]>): string {
-  const texts = buckets.map(({ inputs: places, sizes, padding }) => {
-    const at = places.map(({ input, axis }) => `${inputs[input]?.name}.${axis}`).sort();
-    return `${at.join(" and ")} ${sizes.join(", ")} filled with ${padding}`;
+  const texts = buckets.map((bucket) => {
+    const at = bucket.inputs.map(({ input, axis }) => `${inputs[input]?.name}.${axis}`).sort();
+    return `${at.join(" and ")} ${paddingText(bucket)}`;
   });
   return texts.join("; ") || "none";
+}
+
+export function paddingText({ sizes, padding }: BucketAxis): string {
+  return `${sizes.join(", ")} filled with ${padding}`;
 }
 
 /** Axes other than the rows that may be open. */

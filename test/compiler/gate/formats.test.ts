@@ -44,6 +44,9 @@ test("the table has a line for each load and class, and a line for each regressi
         "WORSE",
       "   300        none → yes                                                                " +
         "new",
+      "violations: late or dropped; accuracyPerQuery: 0 if late or lost; " +
+        "verdict: ! marks broken or worse",
+      "figures, + better ones",
       "",
       "REGRESSION violations of class fast at 100 qps: 0.100% → 0.300%",
       "REGRESSION feasible at 200 qps: yes → no",

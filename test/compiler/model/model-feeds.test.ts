@@ -32,17 +32,31 @@ const EDGES: Edges = {
   last: [],
 };
 
-function mistakesOf(method: Method, changes: Edges = {}): string[] {
+function mistakesOf(method: Method, changes: Edges = {}, own = MODELS): string[] {
   const tasks = Object.entries({ ...EDGES, ...changes }).map(([name, to]) => ({
     name,
     variants: name === "root" ? [] : [{ model: `${name}.onnx` }],
     to: to.map((edge) => ({ share: 1, inputs: null, count: null, ...edge })),
   }));
   const feeds = method === "inferline" ? "all edges together" : "every edge";
-  const models = new Map(MODELS.map((one) => [one.file, one]));
+  const models = new Map(own.map((one) => [one.file, one]));
   const mistakes = feedMistakes({ tasks: tasks as unknown as Task[] }, models, feeds);
   return [...mistakes].map(({ path, message }) => `${path.join(".")}: ${message}`);
 }
+
+test.each([
+  [[2, 4], []],
+  [[2, 8], []],
+  // No listed size holds four.
+  [[2, 3], [expect.stringContaining('needs the output "image" of gate.onnx')]],
+])("an input with the sizes %j is fed rows of 4", (sizes, found) => {
+  const [gate, slow, last] = MODELS as [ModelFile, ModelFile, ModelFile];
+  const axis = { inputs: [{ input: 0, axis: 1 }], sizes, padding: 0 };
+  const inputs = [{ name: "image", dtype: "float32", shape: [-1, -1] }];
+  expect(mistakesOf("inferline", {}, [gate, { ...slow, inputs, buckets: [axis] }, last])).toEqual(
+    found,
+  );
+});
 
 describe("an inferline join", () => {
   test("needs every input from some edge, not from each", () => {

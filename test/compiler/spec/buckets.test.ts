@@ -64,15 +64,22 @@ test("shares of buckets are read as parts of their sum", () => {
   expect(task?.bucketShares).toEqual([0.3, 0.2, 0.5]);
 });
 
-test.each([["axes: { width: [160, 320] }", "variants[0].axes.width", "got 160, 320"]])(
-  "methods of pipelines refuse %s",
-  (axes, path, found) => {
-    const variant = `- { name: small, accuracy: 0.58, profile: profile.json#small`;
-    const listed = edited(SPEC, variant, `${variant}, model: m.onnx, ${axes}`);
-    const spec = edited(listed, "method: ramsis", "method: loki");
-    expect(mistakeOfSpec(spec, PROFILE)).toContain(
-      `tasks[0].${path}: method loki supports one size per axis, ${found}; ` +
-        "allowed: one size, a task for each size, or method ramsis",
-    );
-  },
-);
+test.each([
+  ["accordion", "got 160, 320; allowed: one size, a task for each size, or method ramsis or loki"],
+  ["loki", "tasks[0].variants[0].model: expected a readable file"],
+])("a list of sizes with method %s", (method, message) => {
+  const variant = `- { name: small, accuracy: 0.58, profile: profile.json#small`;
+  const axes = "axes: { width: [160, 320] }";
+  const listed = edited(SPEC, variant, `${variant}, model: m.onnx, ${axes}`);
+  const spec = edited(listed, "method: ramsis", `method: ${method}`);
+  expect(mistakeOfSpec(spec, PROFILE)).toContain(message);
+});
+
+test.each([
+  ["accordion", "method accordion has one size, whatever the shares of the sizes"],
+  ["loki", "method loki plans with the times of the largest size, whatever the shares"],
+])("shares of sizes are refused with method %s", (method, message) => {
+  const shares = edited(SPEC, "    variants:", "    bucketShares: [50%, 50%]\n    variants:");
+  const spec = edited(shares, "method: ramsis", `method: ${method}`);
+  expect(mistakeOfSpec(spec, PROFILE)).toContain(message);
+});

@@ -73,6 +73,8 @@ on a slower machine, whose service times are pace times the profile's:
 pace  accuracy/query  violations  p50 ms  p99 ms
 1.25         70.000%      1.000%    20.0    80.0
    2         70.000%     20.000%    20.0    80.0
+pace: times of batches over the profile's; accuracy/query: 0 if late or lost; violations: late or
+dropped
 headroom 1.45: the highest pace that keeps the ceiling on violations
 `);
 });

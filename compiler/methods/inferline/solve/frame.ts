@@ -5,11 +5,11 @@ import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-o
 import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { InferlineFrame } from "../../../model/frames.ts";
+import { mixedProfileFor } from "../../../model/mixed-sizes.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { aloneOf, poolProfileOf } from "../../../model/pool-profile.ts";
 import { nextMeasuredTimes, serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, InferlinePolicy } from "../../../spec/application.ts";
-import { profileFor } from "../../../spec/pool-profiles.ts";
 
 /** @param application one without mistakes, whose method is inferline. */
 export function inferlineFrame(
@@ -73,7 +73,7 @@ function taskOf(
       accuracy: variant.accuracy,
       model: modelOf(models, variant),
       profiles: application.cluster.pools.map((pool) => {
-        const profile = profileFor(variant, pool);
+        const profile = mixedProfileFor(variant, pool);
         if (profile === null) return null;
         return poolProfileOf(runsAlone(ordered) ? aloneOf(profile) : profile, timesByBatch);
       }),

@@ -5,11 +5,11 @@ import { feedOf } from "../../../graph/task-edges.ts";
 import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { LokiFrame } from "../../../model/frames.ts";
+import { mixedProfileFor } from "../../../model/mixed-sizes.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import { poolProfileOf } from "../../../model/pool-profile.ts";
 import { serviceTimesByBatch } from "../../../model/service-time.ts";
 import type { Application, LokiPolicy, Pool, Variant } from "../../../spec/application.ts";
-import { profileFor } from "../../../spec/pool-profiles.ts";
 import { leavesOf } from "./leaves.ts";
 
 /** @param application one without mistakes, whose method is loki. */
@@ -66,7 +66,7 @@ function taskOf(
       model: modelOf(models, variant),
       fanouts: children.map((child) => fanoutTo(tasks[child], variant)),
       profiles: pools.map((pool) => {
-        const profile = profileFor(variant, pool);
+        const profile = mixedProfileFor(variant, pool);
         return profile === null ? null : poolProfileOf(profile, serviceTimesByBatch);
       }),
     })),

@@ -1,6 +1,6 @@
 /** Mistakes: specs that the format allows and this version of the solver does not support. */
 import { GIVE_UP } from "stratagem-runtime/internal/bundle/schema";
-import { bucketMistakes, bucketsOf } from "../../../model/buckets.ts";
+import { bucketsOf } from "../../../model/buckets.ts";
 import { about, highestLoad, requestMistakes } from "../../../model/solve-size.ts";
 import type { Application, RamsisPolicy } from "../../../spec/application.ts";
 import type { KeyPath } from "../../../spec/document/document.ts";
@@ -144,9 +144,7 @@ function* sizeMistakes(policy: RamsisPolicy, variantCount: number): Generator<Mi
 
 /** Yields options that buckets do not support: they need a common queue, and queries of one SLO. */
 function* bucketedMistakes({ tasks, policy, slo }: RamsisApplication): Generator<Mistake> {
-  for (const [index, task] of tasks.entries()) {
-    const path = ["tasks", index];
-    yield* bucketMistakes(task, path);
+  for (const task of tasks) {
     const names = bucketsOf(task)?.map(({ name }) => name);
     if (names === undefined) continue;
     if (policy.balancer !== "pooled") {

@@ -11,6 +11,7 @@ import { type OrderedTask, orderedTasks, runsAlone } from "../../../graph/task-o
 import { arrivalModelOf } from "../../../model/arrival-model.ts";
 import { bundledCluster } from "../../../model/bundled-cluster.ts";
 import type { ThemisFrame } from "../../../model/frames.ts";
+import { mixedProfileFor } from "../../../model/mixed-sizes.ts";
 import { type ModelFiles, modelOf } from "../../../model/model-files.ts";
 import type {
   Application,
@@ -18,7 +19,6 @@ import type {
   Variant,
   VariantProfile,
 } from "../../../spec/application.ts";
-import { profileFor } from "../../../spec/pool-profiles.ts";
 import { isUsable, latencyByCores, pointQuantiles } from "./latency-by-cores.ts";
 import { visitRates } from "./visit-rates.ts";
 
@@ -78,7 +78,7 @@ interface Runner {
 export function runnersOf({ cluster }: Application, variants: readonly Variant[]): Runner[] {
   return variants.flatMap((variant, position) =>
     cluster.pools.flatMap((one, pool): Runner[] => {
-      const profile = profileFor(variant, one);
+      const profile = mixedProfileFor(variant, one);
       return profile === null ? [] : [{ variant, profile, position, pool }];
     }),
   );

@@ -1,6 +1,6 @@
 /** `inspect BUNDLE --state STATE` for malleable pipelines: the decision, and why it was chosen. */
 import type { AccordionBundle } from "../../../bundle/schema.ts";
-import { alignColumns, counted, rounded, short, wrapped } from "../../../describe/text.ts";
+import { counted, explainedTable, rounded, short, wrapped } from "../../../describe/text.ts";
 import type { Description } from "../../method.ts";
 import { modelLetters } from "./letters.ts";
 import { SCHEDULER_WORDS } from "./scheduler-words.ts";
@@ -36,7 +36,7 @@ function modelLines(bundle: AccordionBundle, model: ModelState, state: StateInsp
   const chosen = decision.action === "start" ? decision : null;
   return [
     wrapped(`${letter} model ${model.model}: ${decisionText(model, state.slackMs)}`),
-    alignColumns([
+    explainedTable([
       ["places", ...(hasPools ? ["of each pool"] : []), "takes ms", "slack left ms", "free", ""],
       ...alternatives.map((choice) => [
         String(choice.executionPlaces),

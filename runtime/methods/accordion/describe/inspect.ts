@@ -8,7 +8,7 @@ import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
-import { alignColumns, counted, latenciesText, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, latenciesText, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { placesByPool } from "../bundle/place-shapes.ts";
 import { modelLetters } from "./letters.ts";
@@ -77,7 +77,7 @@ function depthLines(bundle: AccordionBundle, variant: MalleableVariant): string[
   const letter = modelLetters(bundle).get(name) ?? "-";
   return [
     `${letter} model ${name}: accuracy ${percent(accuracy)}, ${layers}, ${files}`,
-    alignColumns([
+    explainedTable([
       [
         "places",
         ...(hasPools ? ["pools"] : []),
@@ -116,7 +116,7 @@ function listed(values: readonly number[]): string {
 
 /** Returns one row per level: the figures of its simulation. */
 export function levelTable(bundle: AccordionBundle): string {
-  return alignColumns([
+  return explainedTable([
     [
       "load qps",
       "violations",

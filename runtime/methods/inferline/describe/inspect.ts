@@ -11,7 +11,7 @@ import { headroomCell, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
-import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { hardwareLetters } from "./letters.ts";
 import { inferlineMissed } from "./missed.ts";
@@ -93,7 +93,7 @@ function hardwareTable(bundle: InferlineBundle, { variants }: StageTask, task: n
       ];
     }),
   );
-  return alignColumns([
+  return explainedTable([
     ["", "hardware", "variant", "accuracy", "per hour", "batches", "ms"],
     ...rows,
   ]);
@@ -102,7 +102,7 @@ function hardwareTable(bundle: InferlineBundle, { variants }: StageTask, task: n
 /** Returns one row per level: its cost and its promises. */
 export function levelTable(bundle: InferlineBundle): string {
   const { slo, levels } = bundle;
-  return alignColumns([
+  return explainedTable([
     [
       "load qps",
       "replicas",
@@ -163,7 +163,7 @@ function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
     costText(level),
     `longest path with whole batches ${short(pathMs)} ms`,
     "",
-    alignColumns([
+    explainedTable([
       [
         "",
         "task",
@@ -194,7 +194,7 @@ function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
     `envelope of the sample, ${sample.requests} requests in ` +
       `${short(sample.durationMs / 1000)} s: ` +
       `mean ${short(sample.meanQps)} qps, peak ${short(sample.peakQps)} qps in 5 s`,
-    alignColumns([
+    explainedTable([
       ["window ms", "requests", "qps"],
       ...trafficView(sample).envelope.map(({ windowMs, requests, qps }) => [
         short(windowMs),
@@ -211,7 +211,7 @@ function stagePlanText(bundle: InferlineBundle, level: InferlineLevel): string {
 
 function limitTable(bundle: InferlineBundle, level: InferlineLevel): string {
   const limitMs = bundle.slo.latencyMs * (1 - level.sample.margin);
-  return alignColumns([
+  return explainedTable([
     ["task", "a replica less", "a larger batch", "cheaper hardware"],
     ...taskLimits(bundle, level).map(({ task, oneReplicaLess, nextBatch, cheaperHardware }) => [
       task,

@@ -6,7 +6,7 @@ import { feasibleText, missedTexts } from "../../../describe/missed-limits.ts";
 import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/paces.ts";
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
-import { alignColumns, counted, percent, short } from "../../../describe/text.ts";
+import { counted, explainedTable, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { variantLetters } from "./letters.ts";
 import { lokiMissed } from "./missed.ts";
@@ -51,7 +51,7 @@ function taskLines(
   const hasPools = cluster.pools.length > 1;
   return [
     parent === null ? `task ${name}` : `task ${name}, after ${tasks[parent]?.name}`,
-    alignColumns([
+    explainedTable([
       ["", "variant", "accuracy", "fan-out", ...(hasPools ? ["pool"] : []), "batches", "ms"],
       ...variants.flatMap(({ name: variant, accuracy, fanouts, profiles }, index) =>
         profiles.flatMap((profile, pool) => {
@@ -75,10 +75,10 @@ function taskLines(
 
 /** Returns one row per level: its load, plan and promises. */
 export function levelTable(bundle: LokiBundle): string {
-  return alignColumns([
+  return explainedTable([
     [
       "load qps",
-      "step",
+      "plan step",
       "servers",
       "accuracy planned",
       "simulated",
@@ -127,7 +127,7 @@ function planText(bundle: LokiBundle, level: LokiLevel): string {
       `accuracy ${percent(view.accuracy)}`,
     ...(level.feasible ? [] : [shedText(bundle, level)]),
     "",
-    alignColumns([
+    explainedTable([
       ["", "task", "variant", "pool", "replicas", "batch", "ms", "qps of one"],
       ...view.instances.map((instance, index) => {
         const { task = 0, variant = 0 } = level.plan.instances[index] ?? {};
@@ -144,7 +144,7 @@ function planText(bundle: LokiBundle, level: LokiLevel): string {
       }),
     ]),
     "",
-    alignColumns([
+    explainedTable([
       ["path", "share", "accuracy", "ms"],
       ...view.paths.map(({ variants, ratio, accuracy, latencyMs }) => [
         Object.entries(variants)

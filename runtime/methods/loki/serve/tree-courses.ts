@@ -6,6 +6,7 @@ import {
   PipelineQuery,
   type PipelineRequest,
 } from "../../../server/graph/requests/pipeline-request.ts";
+import { fitToSizes } from "../../../server/graph/requests/row-sizes.ts";
 import {
   at,
   type PipelineSignature,
@@ -61,15 +62,22 @@ class TreeCourse implements Course {
     this.#firstByTask = signature.tasks.map(() => []);
   }
 
-  begin(): readonly PipelineQuery[] {
-    return this.#entries.map(({ row, task }) => {
-      const inputs = at(this.#signature.tasks, task).requestInputs.map((input) =>
-        this.#request.inputRow(input, row),
-      );
+  begin(): readonly PipelineQuery[] | string {
+    const queries: PipelineQuery[] = [];
+    for (const { row, task } of this.#entries) {
+      const served = at(this.#signature.tasks, task);
+      const { requestInputs, axes } = served;
+      const inputs = requestInputs.map((input) => this.#request.inputRow(input, row));
       const query = new PipelineQuery(this.#request, task, null, inputs);
+      if (axes.length > 0) {
+        const shapes = requestInputs.map((input) => this.#request.rowShape(input));
+        const problem = fitToSizes(query, served, shapes);
+        if (problem !== undefined) return problem;
+      }
       at(this.#firstByTask, task).push(query);
-      return query;
-    });
+      queries.push(query);
+    }
+    return queries;
   }
 
   follow(
@@ -77,7 +85,7 @@ class TreeCourse implements Course {
     sent: readonly number[],
     cut: readonly CutOutput[],
     batchRow: number,
-  ): readonly PipelineQuery[] {
+  ): readonly PipelineQuery[] | string {
     const { edgesAway } = at(this.#signature.tasks, query.task);
     query.children = edgesAway.map((edge, index) =>
       Array.from({ length: at(sent, index) }, (_, position) => {
@@ -85,7 +93,21 @@ class TreeCourse implements Course {
         return new PipelineQuery(query.request, edge.child, query, inputs);
       }),
     );
-    return query.children.flat();
+    const children = query.children.flat();
+    for (const [index, edge] of edgesAway.entries()) {
+      const served = at(this.#signature.tasks, edge.child);
+      if (served.axes.length === 0) continue;
+      const { inputs } = at(this.#signature.tasks, query.task);
+      const shapes = (edge.feed?.outputByInput ?? []).map((output, input) => {
+        if (output !== null) return at(cut, output).rowShape;
+        return at(inputs, edge.feed?.passedByInput[input] ?? 0).rowShape;
+      });
+      for (const child of at(query.children, index)) {
+        const problem = fitToSizes(child, served, shapes);
+        if (problem !== undefined) return problem;
+      }
+    }
+    return children;
   }
 
   /** Returns the queries in the order of the rows, and of their outputs. */

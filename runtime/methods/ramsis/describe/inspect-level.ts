@@ -4,7 +4,7 @@ import { levelAt } from "../../../core/level-choice.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { missedTexts } from "../../../describe/missed-limits.ts";
 import { promiseByPace } from "../../../describe/paces.ts";
-import { alignColumns, percent, promisedViolations, short } from "../../../describe/text.ts";
+import { explainedTable, percent, promisedViolations, short } from "../../../describe/text.ts";
 import type { Description } from "../../method.ts";
 import { classViews, decidingTable } from "./class-level-view.ts";
 import { ramsisMissed } from "./missed.ts";
@@ -86,7 +86,7 @@ function mapText(
       `and slack, ${first} to ${last} ms (columns)`,
     ...legend,
     "",
-    alignColumns([
+    explainedTable([
       ["queued", "slack →"],
       ...map.variantByState.map((row, index) => [
         String(map.queued[index]),

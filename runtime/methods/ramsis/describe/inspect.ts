@@ -6,8 +6,8 @@ import { headroomCell, paceLevelLines } from "../../../describe/paces.ts";
 import { onDevice } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import {
-  alignColumns,
   counted,
+  explainedTable,
   percent,
   promisedViolations,
   short,
@@ -45,7 +45,7 @@ export function ramsisSummary(bundle: RamsisBundle, file: BundleFile): string {
 /** Returns one row per variant, with its letter in maps and reports. */
 function variantTable({ variants, serviceTimes }: RamsisBundle["tasks"][number]): string {
   const positions = positionsOf(variants);
-  return alignColumns([
+  return explainedTable([
     ["", "variant", "accuracy", "batch 1 ms", "dominated"],
     ...variants.map(({ name, accuracy, dominated }, variant) => [
       letterAt(positions[variant] ?? 0),
@@ -99,7 +99,7 @@ export function kindTables(bundle: RamsisBundle): string[] {
   const kind = buckets === undefined ? "class" : "bucket";
   const heads = ["load qps", kind, ...ofClass("slo ms"), "share", ...ofClass("workers")];
   const promised = ["accuracy/satisfied", "accuracy/query", "violations ≤"];
-  return [alignColumns([[...heads, ...promised], ...rows])];
+  return [explainedTable([[...heads, ...promised], ...rows])];
 }
 
 /** Returns median and 99th percentile; a dash for an older bundle that does not state them. */
@@ -110,7 +110,7 @@ function latencyCells({ latencyMs }: RamsisBundle["levels"][number]["expected"])
 
 /** Returns one row per level: its load and its promises. */
 export function levelTable(bundle: RamsisBundle): string {
-  return alignColumns([
+  return explainedTable([
     [
       "load qps",
       "accuracy/satisfied",

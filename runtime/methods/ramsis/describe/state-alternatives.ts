@@ -5,7 +5,14 @@
 import type { NoActionValues, RamsisBundle } from "../../../bundle/schema.ts";
 import { letterAt, positionsOf } from "../../../describe/letters.ts";
 import { pooledWorkers } from "../../../describe/serving-summary.ts";
-import { alignColumns, counted, percent, rounded, short, wrapped } from "../../../describe/text.ts";
+import {
+  counted,
+  explainedTable,
+  percent,
+  rounded,
+  short,
+  wrapped,
+} from "../../../describe/text.ts";
 import type { NamedValue, NamedValues } from "./named-values.ts";
 import { onlyTask, serviceMsOf } from "./service-ms.ts";
 import type { Choice, StateInspection } from "./state-view.ts";
@@ -126,7 +133,7 @@ function choiceTable(
   const positions = positionsOf(variants);
   const letterOf = (name: string): string =>
     letterAt(positions[variants.findIndex((one) => one.name === name)] ?? 0);
-  return alignColumns([
+  return explainedTable([
     [
       "",
       "variant",
@@ -220,7 +227,7 @@ function unservedLines(bundle: RamsisBundle, state: StateInspection): string[] {
     waits
       ? "what could run now instead: the largest batch of each variant that ends in time"
       : "what could still answer it in time: the largest batch of each variant that does",
-    alignColumns([["", "variant", "batch", "takes ms", "accuracy", ""], ...rows]),
+    explainedTable([["", "variant", "batch", "takes ms", "accuracy", ""], ...rows]),
     waits
       ? "the table waits where the time until then is expected to be worth more to a larger " +
         "batch than to this one"

@@ -42,7 +42,8 @@ export class InstancePaces {
 
   constructor(bundle: ThemisBundle, shape: ThemisShape, options: InstancePaceOptions) {
     const { adapt = true, reference = "measured", contends = true } = options;
-    const latencies = bundle.tasks.flatMap(({ variants }) => variants.map((one) => one.latency));
+    const variants = bundle.tasks.flatMap((task) => task.variants);
+    const latencies = variants.map((one) => one.latency);
     const expected = latencies.map((latency) => expectedOf(latency, reference));
     this.#meanMs = expected.map(({ meanMs }) => meanMs);
     this.#variance = expected.map(({ variance }) => variance);
@@ -50,8 +51,10 @@ export class InstancePaces {
     this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#sizes = sizesUpTo(Math.max(...shape.maxBatchByTaskPool));
     const { workerCount, variantCount } = shape;
-    const mayBeFaster =
+    const knowsMeans =
       reference === "decision" || latencies.every(({ quantiles }) => quantiles !== undefined);
+    // Batches of smaller rows than profiled do not show that instances are faster.
+    const mayBeFaster = knowsMeans && variants.every(({ model }) => model?.buckets === undefined);
     const cellCount = variantCount * this.#sizes;
     this.monitor = new PaceMonitor(workerCount, cellCount, {
       adapt,

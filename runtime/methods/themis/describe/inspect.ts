@@ -18,7 +18,7 @@ import { headroomCell, paceLevelLines, promiseByPace } from "../../../describe/p
 import { onDevice, startOrigin } from "../../../describe/pool-device.ts";
 import { servingPathText } from "../../../describe/serving-path.ts";
 import { taskTitle } from "../../../describe/task-title.ts";
-import { alignColumns, latenciesText, percent, short } from "../../../describe/text.ts";
+import { explainedTable, latenciesText, percent, short } from "../../../describe/text.ts";
 import type { BundleFile, Description } from "../../method.ts";
 import { type Burst, type BurstStage, burstsFrom, distinctBursts } from "./burst-view.ts";
 import { type FittedPoint, fitError, fittedPoints } from "./latency-fit-view.ts";
@@ -125,7 +125,7 @@ function fitText({ gamma, epsilon, delta, eta }: LatencyFit): string {
 /** Sorted worst first. */
 function pointTable(points: readonly FittedPoint[]): string {
   const sorted = [...points].sort((a, b) => Math.abs(b.error ?? 0) - Math.abs(a.error ?? 0));
-  return alignColumns([
+  return explainedTable([
     ["batch", "cores", "measured ms", "fitted ms", "error"],
     ...sorted.map(({ batch, cores, measuredMs, fittedMs, error }) => [
       String(batch),
@@ -140,7 +140,7 @@ function pointTable(points: readonly FittedPoint[]): string {
 /** Returns one row per level: the cores of each kind of plan, and the plan that is followed. */
 export function levelTable(bundle: ThemisBundle): string {
   const { slo, levels } = bundle;
-  return alignColumns([
+  return explainedTable([
     [
       "load qps",
       "horizontal",
@@ -220,7 +220,7 @@ function scaleLevelText(
     `simulated at ${short(capacityQps)} qps: ${latenciesText(expected)}, ` +
       `violations ${percent(expected.violationRate)} of ${expected.requests} requests`,
     "",
-    alignColumns([
+    explainedTable([
       [
         "",
         "task",
@@ -276,7 +276,7 @@ function planTable(bundle: ThemisBundle, level: ThemisLevel): string {
     vertical: level.vertical,
     joint: level.joint,
   });
-  return alignColumns([
+  return explainedTable([
     ["plan", "cores", "ms", "simulated p99", "violations", ...bundle.tasks.map(({ name }) => name)],
     ...kinds.map(([kind, plan]) => [
       kind,
@@ -303,7 +303,7 @@ function burstLines({ loadQps }: ThemisLevel, bursts: readonly Burst[]): string[
   const shown = rows.slice(0, MAX_BURSTS);
   return [
     `when more than ${short(loadQps)} qps come at once, its instances go to:`,
-    alignColumns([
+    explainedTable([
       ["up to qps", "cores in all", ...(bursts[0]?.stages.map(({ task }) => task) ?? [])],
       ...shown.map((burst) => [
         short(burst.loadQps),

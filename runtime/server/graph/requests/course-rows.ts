@@ -11,6 +11,7 @@ import {
 } from "../signature/pipeline-signature.ts";
 import type { TensorPart } from "./batch-tensors.ts";
 import { PipelineQuery, type PipelineRequest } from "./pipeline-request.ts";
+import { fitToSizes } from "./row-sizes.ts";
 
 /** A row of a request, or one that an edge has made of such a row. */
 export class CourseRow {
@@ -65,11 +66,13 @@ export class RowInputs {
   }
 
   /**
-   * Takes each input from the first taken edge that provides it; returns, as text, which input is
-   * missing or cannot be concatenated.
+   * Takes each input from the first taken edge that provides it, padded to the sizes of the task;
+   * returns, as text, which input is missing, too large or cannot be concatenated.
    */
-  of(request: PipelineRequest, task: number, row: CourseRow): Uint8Array[] | string {
-    const { name, edges, inputs } = at(this.#signature.tasks, task);
+  queryOf(request: PipelineRequest, task: number, row: CourseRow): RowQuery | string {
+    const served = at(this.#signature.tasks, task);
+    const { name, edges, inputs, axes } = served;
+    const shapes: (readonly number[])[] | undefined = axes.length === 0 ? undefined : [];
     const firstEdge = this.#graph.inStart[task] ?? 0;
     const taken = edges.flatMap((served, index): Arrival[] => {
       const edge = firstEdge + index;
@@ -78,7 +81,7 @@ export class RowInputs {
     });
     const bytesByInput: Uint8Array[] = [];
     for (const [index, input] of inputs.entries()) {
-      const bytes = this.#firstGiven(request, taken, index, row);
+      const bytes = this.#firstGiven(request, taken, index, row, shapes);
       if (bytes === undefined) {
         const senders = taken.map(({ served }) => this.#nameOf(served.parent)).join(" and ");
         return (
@@ -89,7 +92,9 @@ export class RowInputs {
       if (typeof bytes === "string") return `${name}: its input "${input.name}" ${bytes}`;
       bytesByInput.push(bytes);
     }
-    return bytesByInput;
+    const query = new RowQuery(request, task, bytesByInput, row);
+    const problem = shapes === undefined ? undefined : fitToSizes(query, served, shapes);
+    return problem ?? query;
   }
 
   /** Rows that arrive along an edge and form a row of a task; empty where the edge is not taken. */
@@ -111,18 +116,21 @@ export class RowInputs {
     return taken.slice(first, first + window);
   }
 
+  /** @param shapes takes the shape of what is given; undefined for inputs of one size. */
   #firstGiven(
     request: PipelineRequest,
     arrivals: readonly Arrival[],
     input: number,
     row: CourseRow,
+    shapes: (readonly number[])[] | undefined,
   ): Uint8Array | string | undefined {
     for (const { served, edge, from } of arrivals) {
       const { parent, child, feed, isGather } = served;
       if (parent === null) {
         const given = at(at(this.#signature.tasks, child).requestInputs, input);
-        if (given >= 0) return request.inputRow(given, row.row);
-        continue;
+        if (given < 0) continue;
+        shapes?.push(request.rowShape(given));
+        return request.inputRow(given, row.row);
       }
       const output = feed?.outputByInput[input] ?? null;
       const passed = feed?.passedByInput[input] ?? null;
@@ -131,9 +139,10 @@ export class RowInputs {
         output === null
           ? from.map(({ queries }) => this.#passedPart(queries[parent], parent, passed ?? 0))
           : from.map(({ queries }) => partOf(queries[parent], output));
-      if (isGather) return joinedRows(parts);
       const [part] = parts;
       assert(part !== undefined, "an edge that is taken brings a row");
+      shapes?.push(isGather ? [parts.length, ...part.rowShape] : part.rowShape);
+      if (isGather) return joinedRows(parts);
       const isMade = this.#graph.scopes[this.#graph.scopeByTask[child] ?? 0]?.edge === edge;
       if (!isMade || part.rows === 1) {
         assert(part.rows === 1, "what a row takes along is one row of the task before");

@@ -10,6 +10,7 @@ import {
   type OutputTensor,
   type RequestRows,
 } from "../../requests/request.ts";
+import { bucketRowShape } from "../../tensors/padding.ts";
 import { elementCountOf, rowBounds } from "../../tensors/tensors.ts";
 import { at, type PipelineSignature, type TaskSignature } from "../signature/pipeline-signature.ts";
 import type { TensorPart } from "./batch-tensors.ts";
@@ -27,6 +28,8 @@ export class PipelineQuery {
   readonly row: number;
   /** Bytes of each input of the task; empty once the query is done, unless the task passes on. */
   inputs: readonly Uint8Array[];
+  /** Sizes of its row, where inputs of the task have axes of several: the index of its bucket. */
+  bucket = 0;
   /** Index among the variants of all tasks; −1 until it runs. */
   variant = -1;
   /** Workers that were lost under it. */
@@ -72,6 +75,8 @@ interface PipelineRequestOptions {
   readonly signature: PipelineSignature;
   readonly answererOf: AnswererOf;
   readonly rows: RequestRows;
+  /** Sizes that its rows were padded to; 0 where inputs have one size. */
+  readonly bucket: number;
   readonly arrivalMs: number;
   readonly deadlineMs: number;
   readonly settle: (outcome: Outcome) => void;
@@ -93,6 +98,7 @@ export class PipelineRequest {
   readonly #settle: (outcome: Outcome) => void;
   readonly #inputs: readonly Uint8Array[];
   readonly #inputBounds: readonly (readonly number[])[];
+  readonly #bucket: number;
   /** Queries that are not done. */
   #open = 0;
   readonly #runs: BatchRun[] = [];
@@ -101,7 +107,7 @@ export class PipelineRequest {
   #isSettled = false;
 
   constructor(options: PipelineRequestOptions) {
-    const { signature, rows, arrivalMs, deadlineMs } = options;
+    const { signature, rows, bucket, arrivalMs, deadlineMs } = options;
     assert(rows.inputs.length === signature.inputs.length, "a request has every input");
     this.rows = rows.rows;
     this.arrivalMs = arrivalMs;
@@ -110,8 +116,9 @@ export class PipelineRequest {
     this.#answererOf = options.answererOf;
     this.#settle = options.settle;
     this.#inputs = rows.inputs;
-    this.#inputBounds = signature.inputs.map(({ datatype, rowShape }, index) => {
-      const elements = elementCountOf(rowShape);
+    this.#bucket = bucket;
+    this.#inputBounds = signature.inputs.map(({ datatype }, index) => {
+      const elements = elementCountOf(this.rowShape(index));
       const bounds = rowBounds(datatype, at(rows.inputs, index), rows.rows, elements);
       assert(bounds !== undefined, "the bytes of an input are its rows");
       return bounds;
@@ -120,6 +127,13 @@ export class PipelineRequest {
 
   get isSettled(): boolean {
     return this.#isSettled;
+  }
+
+  /** @param input index among those of the signature. */
+  rowShape(input: number): readonly number[] {
+    const { inputs, axes } = this.#signature;
+    if (axes === undefined) return at(inputs, input).rowShape;
+    return bucketRowShape(this.#signature, input, this.#bucket);
   }
 
   /** @param input index among those of the signature. */

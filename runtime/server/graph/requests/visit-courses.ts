@@ -180,9 +180,8 @@ class VisitCourse implements Course {
     for (let index = 0; index < progress.readyCount; index++) {
       const task = progress.readyTask[index] ?? 0;
       const row = this.#rowOf(progress.readyRow[index] ?? 0, graph.scopeByTask[task] ?? 0, from);
-      const bytes = inputs.of(this.#request, task, row);
-      if (typeof bytes === "string") return bytes;
-      const query = new RowQuery(this.#request, task, bytes, row);
+      const query = inputs.queryOf(this.#request, task, row);
+      if (typeof query === "string") return query;
       row.queries[task] = query;
       queries.push(query);
     }

@@ -1,5 +1,5 @@
 /** Maps outputs and inputs of a task to inputs of the next; checked before serving starts. */
-import type { Feed, StageEdge } from "../../../bundle/schema.ts";
+import type { BucketAxis, Feed, StageEdge } from "../../../bundle/schema.ts";
 import {
   type ModelTensor,
   type ModelVariant,
@@ -11,6 +11,11 @@ import {
 } from "../../tensors/signature.ts";
 import { elementCountOf } from "../../tensors/tensors.ts";
 import type { LinkedTask } from "./linked-tasks.ts";
+
+export interface LinkedTensors extends TaskTensors {
+  /** Axes of inputs with several sizes. */
+  readonly axes: readonly BucketAxis[];
+}
 
 export interface ServedFeed {
   /**
@@ -116,9 +121,9 @@ export function servedFeed(
  */
 export function wholeInputs(
   tasks: readonly LinkedTask[],
-  tensorsByTask: readonly TaskTensors[],
-): TaskTensors[] {
-  const whole: TaskTensors[] = [];
+  tensorsByTask: readonly LinkedTensors[],
+): LinkedTensors[] {
+  const whole: LinkedTensors[] = [];
   for (const [index, tensors] of tensorsByTask.entries()) {
     const task = tasks[index];
     const given = new Map<string, { readonly tensor: ModelTensor; readonly isAll: boolean }>();
@@ -135,14 +140,20 @@ export function wholeInputs(
         take(input, parentInput, before?.inputs);
       }
     }
-    const inputs = tensors.inputs.map((input): ModelTensor => {
+    const inputs = tensors.inputs.map((input, place): ModelTensor => {
       const { tensor, isAll = false } = given.get(input.name) ?? {};
       given.delete(input.name);
+      const isSized = (axis: number) =>
+        tensors.axes.some((sized) =>
+          sized.inputs.some((one) => one.input === place && one.axis === axis + 1),
+        );
       const rowShape = input.rowShape.map((size, axis) => {
-        return size === -1 ? (tensor?.rowShape[axis] ?? -1) : size;
+        return size === -1 && !isSized(axis) ? (tensor?.rowShape[axis] ?? -1) : size;
       });
       // Gathered rows run in a batch of their own, so their number may vary.
-      if (!rowShape.includes(-1, isAll ? 1 : 0)) return { ...input, rowShape };
+      const isOpen = (size: number, axis: number) =>
+        size === -1 && !isSized(axis) && !(isAll && axis === 0);
+      if (!rowShape.some(isOpen)) return { ...input, rowShape };
       const at = `task "${task?.name}" input "${input.name}"`;
       throw unfit(at, textOf(input), "only axis 0 dynamic, or sizes that an earlier task gives");
     });
@@ -187,7 +198,9 @@ function canTake(input: ModelTensor, output: ModelTensor): boolean {
   return (
     input.datatype === output.datatype &&
     rowShape.length === output.rowShape.length &&
-    output.rowShape.every((size, axis) => size < 0 || size === rowShape[axis])
+    output.rowShape.every((size, axis) => {
+      return size < 0 || size === rowShape[axis] || rowShape[axis] === -1;
+    })
   );
 }
 

@@ -2,13 +2,17 @@
  * A pipeline as one model: the client sees the inputs of the entry tasks and the outputs of all
  * tasks.
  */
+import { type BucketAxis, bucketCount } from "../../../bundle/schema.ts";
 import { assert } from "../../../core/assert.ts";
 import {
   type ClientOutput,
   type ClientSignature,
   type ModelTensor,
   namesOf,
+  paddingText,
   type ServedVariant,
+  sharedAxes,
+  sizedSignature,
   type TaskTensors,
   taskTensors,
   textOf,
@@ -17,6 +21,7 @@ import {
 import {
   checkFedInputs,
   checkFedOutputs,
+  type LinkedTensors,
   provides,
   type ServedFeed,
   servedFeed,
@@ -44,6 +49,10 @@ export interface TaskSignature {
   readonly passesOn: boolean;
   /** Inputs of its models, then those that it only passes on. */
   readonly inputs: readonly ModelTensor[];
+  /** Axes of its inputs with several sizes; a row is padded to the smallest that hold it. */
+  readonly axes: readonly BucketAxis[];
+  /** Index of the largest sizes; 0 without such axes. */
+  readonly largestBucket: number;
   /** Index in `PipelineSignature.inputs` for each input; −1 where the request does not give it. */
   readonly requestInputs: readonly number[];
   readonly outputs: readonly ModelTensor[];
@@ -115,6 +124,8 @@ export function pipelineSignatureOf(
       edgesAway,
       passesOn: edgesAway.some(({ feed }) => feed?.passedByInput.some((one) => one !== null)),
       inputs: tensors.inputs,
+      axes: tensors.axes,
+      largestBucket: bucketCount(tensors.axes) - 1,
       requestInputs: tensors.inputs.map((input) =>
         given.includes(input) ? inputs.findIndex((one) => one.name === input.name) : -1,
       ),
@@ -129,7 +140,7 @@ export function pipelineSignatureOf(
   return {
     outputsAreRows: linked.every(keepsRows) && variants.every(isUncounted),
     names: isOne ? [...new Set([application, ...linked.map(({ name }) => name)])] : [application],
-    inputs,
+    ...sizedSignature(inputs, requestAxes(tasks)),
     outputs: tasks.flatMap((task, index) => clientOutputs(task, at(linked, index), isOne)),
     tasks,
     variants,
@@ -149,19 +160,18 @@ function isUncounted({ countByOutput }: PipelineServedVariant): boolean {
   return countByOutput.every((count) => count === null);
 }
 
-function checkedTensors(tasks: readonly LinkedTask[]): TaskTensors[] {
+function checkedTensors(tasks: readonly LinkedTask[]): LinkedTensors[] {
   for (const child of tasks) {
     for (const { parent, feed } of child.edges) {
       if (parent !== null) checkFedOutputs({ parent: at(tasks, parent), child, feed });
     }
   }
   // Errors name a variant with its task.
-  return tasks.map(({ name, variants, edges }) =>
-    taskTensors(
-      variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` })),
-      { fed: fedInputs(edges) },
-    ),
-  );
+  return tasks.map(({ name, variants, edges }) => {
+    const named = variants.map((variant) => ({ ...variant, name: `${name}/${variant.name}` }));
+    const tensors = taskTensors(named, { hasBuckets: true, fed: fedInputs(edges) });
+    return { ...tensors, axes: sharedAxes(named) };
+  });
 }
 
 /** Returns the inputs that earlier tasks give. */
@@ -182,7 +192,7 @@ function gatesOf(edgesAway: readonly ServedEdge[]): number[] {
 
 function servedEdges(
   tasks: readonly LinkedTask[],
-  tensorsByTask: readonly TaskTensors[],
+  tensorsByTask: readonly LinkedTensors[],
   child: number,
 ): ServedEdge[] {
   const task = at(tasks, child);
@@ -230,6 +240,32 @@ function requestInputsOf(
     }
   }
   return inputs;
+}
+
+/**
+ * Axes of several sizes of the inputs that come with a request.
+ * @throws as `pipelineSignatureOf`, if entries that share an input pad it to different sizes.
+ */
+function requestAxes(tasks: readonly TaskSignature[]): BucketAxis[] {
+  const axes: BucketAxis[] = [];
+  for (const { name, axes: own, requestInputs } of tasks) {
+    for (const axis of own) {
+      const places = axis.inputs.flatMap((place) => {
+        const input = at(requestInputs, place.input);
+        return input < 0 ? [] : [{ input, axis: place.axis }];
+      });
+      const isIn = ({ inputs }: BucketAxis, place: (typeof places)[number]) =>
+        inputs.some(({ input, axis }) => input === place.input && axis === place.axis);
+      const shared = axes.find((known) => places.some((place) => isIn(known, place)));
+      if (shared !== undefined && paddingText(shared) !== paddingText(axis)) {
+        const allowed = `${paddingText(shared)}, as an entry task before has them`;
+        throw unfit(`task "${name}" sizes of an axis`, paddingText(axis), allowed);
+      }
+      const inputs = places.filter((place) => !axes.some((known) => isIn(known, place)));
+      if (inputs.length > 0) axes.push({ ...axis, inputs });
+    }
+  }
+  return axes;
 }
 
 /** Outputs that are sent on are the client's only if it requests them. */

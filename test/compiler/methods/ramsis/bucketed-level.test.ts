@@ -8,6 +8,7 @@ import { simulate } from "../../../../compiler/methods/ramsis/simulate/simulate.
 import { levelProblem } from "../../../../compiler/methods/ramsis/solve/level-problem.ts";
 import { ramsis } from "../../../../compiler/methods/ramsis/solve/ramsis.ts";
 import { bucketWarnings } from "../../../../compiler/methods/ramsis/warnings.ts";
+import { bucketMistakes } from "../../../../compiler/model/buckets.ts";
 import { readRamsisBundle } from "../../../../runtime/methods/ramsis/bundle/fields.ts";
 import { bucketApplication, bucketFrame } from "../../../support/bucket-frame.ts";
 
@@ -92,7 +93,9 @@ test.each([
   [{ sizes: SIZES, shares: [0.5, 0.3, 0.2] }, "expected 2 shares, one for each of 1, 4, got 3"],
   [{ sizes: [], shares: [0.5, 0.5] }, "expected nothing, since no variant was measured in buckets"],
 ] as const)("%j is refused", (options, message) => {
-  const mistakes = [...ramsis.mistakes(bucketApplication(options))].map((one) =>
+  const application = bucketApplication(options);
+  const ofTasks = application.tasks.flatMap((task) => [...bucketMistakes(task, [])]);
+  const mistakes = [...ofTasks, ...ramsis.mistakes(application)].map((one) =>
     "message" in one ? one.message : "",
   );
   expect(mistakes.join("\n")).toContain(message);

@@ -120,8 +120,8 @@ test("sums models up with a row for every number of places, and a row a level", 
     ["4", "30", "100", "10", "3", "added up", "2 | 2 | 1 | 1", "10 | 10 | 5 | 5"],
   ]);
   const small = lines.findIndex((line) => line.startsWith("b model small"));
-  expect(lines[small + 4]).toBe("");
-  expect(cellsOf(lines.at(-1)).slice(0, 5)).toEqual(["40", "0.200%", "0.100%", "60", "140"]);
+  expect(lines[small + 4]).toBe("step ms: time between two answers; speed-up: over one place");
+  expect(cellsOf(lines.at(-3)).slice(0, 5)).toEqual(["40", "0.200%", "0.100%", "60", "140"]);
 });
 
 test("tells pools apart where there are several, and what part of them is used", async () => {
@@ -154,7 +154,7 @@ test("tells which speed-ups are given; by the paper's timing one instance gains 
 
 test("the table of levels is what compile prints", () => {
   const bundle = accordionBundle({ levels: [{ loadQps: 10 }, { loadQps: 200 }] });
-  const rows = levelTable(bundle).split("\n").map(cellsOf);
+  const rows = levelTable(bundle).split("\n").slice(0, 3).map(cellsOf);
   expect(rows[0]).toEqual([
     "load qps",
     "violations",

@@ -108,7 +108,7 @@ test("sums up tasks with what leads to them, their hardware, and a row a level",
   );
   const at = lines.findIndex((line) => line.startsWith("load qps"));
   expect(lines[at]).toMatch(/p99 of 250 ms/);
-  expect(lines.slice(at + 1).map((line) => line.trim().split(/ {2,}/))).toEqual([
+  expect(lines.slice(at + 1, -2).map((line) => line.trim().split(/ {2,}/))).toEqual([
     [
       "40",
       "4",

@@ -78,6 +78,56 @@ test("a pipeline of one task keeps the names of its tensors and of its task", ()
   expect(outputs.map(({ name }) => name)).toEqual(["crops", "crop_count", "boxes", "value"]);
 });
 
+/** The chain whose tasks have inputs of the listed sizes. */
+function sized(detect: readonly number[], classify: readonly number[]): LokiBundle {
+  const open = (sizes: readonly number[]) => (model: ModelFile) => ({
+    ...model,
+    inputs: model.inputs.map((input) => ({ ...input, shape: [-1, -1] })),
+    buckets: [{ inputs: [{ input: 0, axis: 1 }], sizes, padding: 7 }],
+  });
+  const [first] = changed(0, open(detect)).tasks;
+  const [, second] = changed(1, open(classify)).tasks;
+  return { ...servedPipeline(), tasks: [first as PipelineTask, second as PipelineTask] };
+}
+
+test("requests have the sizes of entries alone, and each task those of its own", () => {
+  const { axes, inputs, tasks } = pipelineSignatureOf(sized([2, 5], [3, 4, 9]), AXIS_NAMES);
+  expect(axes).toEqual([{ inputs: [{ input: 0, axis: 1 }], sizes: [2, 5], padding: 7 }]);
+  expect(inputs).toMatchObject([{ rowShape: [-1], largest: [5] }]);
+  expect(tasks.map(({ axes: own }) => own.map(({ sizes }) => sizes))).toEqual([
+    [[2, 5]],
+    [[3, 4, 9]],
+  ]);
+  expect(tasks.map(({ largestBucket }) => largestBucket)).toEqual([1, 2]);
+  expect(pipelineSignatureOf(servedPipeline(), AXIS_NAMES).axes).toBeUndefined();
+});
+
+test("entries that share an input agree on its sizes, or are refused", () => {
+  const both = (classify: readonly number[]) => {
+    const bundle = sized([2, 5], classify);
+    const named = (task: PipelineTask): PipelineTask => ({
+      ...task,
+      parent: null,
+      feed: null,
+      variants: task.variants.map((variant) => ({
+        ...variant,
+        model: variant.model && {
+          ...variant.model,
+          inputs: variant.model.inputs.map((input) => ({ ...input, name: "x" })),
+        },
+      })),
+    });
+    return pipelineSignatureOf({ ...bundle, tasks: bundle.tasks.map(named) }, AXIS_NAMES);
+  };
+  expect(both([2, 5]).axes).toEqual([
+    { inputs: [{ input: 0, axis: 1 }], sizes: [2, 5], padding: 7 },
+  ]);
+  expect(() => both([2, 6])).toThrow(
+    'task "classify" sizes of an axis: expected 2, 5 filled with 7, as an entry task before has ' +
+      "them, got 2, 6 filled with 7",
+  );
+});
+
 test.each<[string, LokiBundle, RegExp]>([
   [
     "a variant without a model",
