@@ -9,7 +9,7 @@ interface InitFlags {
   readonly out: string;
   readonly slo?: string;
   readonly loads?: readonly number[];
-  readonly workers: number;
+  readonly workers?: number;
   readonly accuracy: readonly string[];
   readonly axes: readonly string[];
   readonly force?: true;
@@ -19,7 +19,10 @@ export function addInit(program: Command, { watched, print }: Tools): void {
   program
     .command("init")
     .description("write a spec that compiles, from model files")
-    .argument("<models...>", "ONNX files: one, or several variants of one task")
+    .argument(
+      "<models...>",
+      "ONNX files or modules: variants of one task, or TASK=FILE for the tasks of a pipeline",
+    )
     .option("-o, --out <file>", "output file of the spec", "app.yaml")
     .option("--slo <time>", "latency SLO of a request (default: 1 s, more for slow models)", slo)
     .option(
@@ -27,7 +30,7 @@ export function addInit(program: Command, { watched, print }: Tools): void {
       "loads in requests per second (default: 1,2,5, less for slow models)",
       loads,
     )
-    .option("--workers <n>", "number of worker processes", wholeNumber, 1)
+    .option("--workers <n>", "number of worker processes (default: a task each)", wholeNumber)
     .option("--accuracy <variant=ratio>", "accuracy of a variant (repeatable)", collect, [])
     .option(
       "--axes <axis=use>",
@@ -40,11 +43,11 @@ export function addInit(program: Command, { watched, print }: Tools): void {
       const { initCommand, parseAccuracy, parseAxis } = await import("../init/write-spec.ts");
       const { terminalAsk } = await import("../init/questions.ts");
       const { ModelReader } = await import("stratagem-runtime/internal/exec/process/model-reader");
-      const { out, workers, force = false } = flags;
+      const { out, force = false } = flags;
       const options = {
         models,
         out,
-        workers,
+        workers: flags.workers ?? null,
         force,
         slo: flags.slo ?? null,
         loads: flags.loads ?? null,

@@ -1,5 +1,5 @@
 /** Chooses an SLO and loads that the models of a new spec can keep, from one run of each. */
-import type { ReadModel } from "./read-model.ts";
+import type { InitTask } from "./read-tasks.ts";
 
 export interface Targets {
   /** Time with its unit, such as "150 ms". */
@@ -8,6 +8,13 @@ export interface Targets {
   readonly loads: readonly number[];
 }
 
+type TimedTask = {
+  readonly models: readonly Pick<InitTask["models"][number], "ranMs">[];
+  readonly count: unknown;
+};
+
+/** Placeholder of the mean rows that a counted row becomes. */
+export const GUESSED_FANOUT = 4;
 const LEAST_SLO_S = 1;
 const LOADS = [1, 2, 5];
 /** An SLO has room for a run, for one that waits for it, and for a slower machine. */
@@ -15,21 +22,32 @@ const RUNS_PER_SLO = 5;
 /** The highest load takes at most this share of the workers. */
 const BUSY_SHARE = 0.5;
 
-/** Keeps what is stated. */
+/** Keeps what is stated. @param tasks a chain. */
 export function defaultTargets(
-  models: readonly Pick<ReadModel, "ranMs">[],
+  tasks: readonly TimedTask[],
   stated: { readonly [Key in keyof Targets]: Targets[Key] | null } & { readonly workers: number },
 ): Targets {
-  const times = models.map(({ ranMs }) => (Number.isFinite(ranMs) ? ranMs / 1000 : 0));
-  const slowestS = Math.max(...times);
-  const sloS = Math.max(LEAST_SLO_S, roundOf(RUNS_PER_SLO * slowestS, Math.ceil));
+  const workS = workPerRequestS(tasks);
+  const sumS = workS.reduce((sum, seconds) => sum + seconds, 0);
+  const sloS = Math.max(LEAST_SLO_S, roundOf(RUNS_PER_SLO * sumS, Math.ceil));
   const topQps = Math.max(...LOADS);
-  const carriedQps = (BUSY_SHARE * stated.workers) / Math.max(slowestS, 1e-9);
+  const workers = Math.floor(stated.workers / tasks.length);
+  const carriedQps = (BUSY_SHARE * workers) / Math.max(...workS, 1e-9);
   const scale = Math.min(1, roundOf(carriedQps / topQps, Math.floor));
   return {
     slo: stated.slo ?? `${sloS} s`,
     loads: stated.loads ?? LOADS.map((qps) => Number((qps * scale).toPrecision(3))),
   };
+}
+
+/** Seconds that a request takes at each task, with its slowest variant. */
+function workPerRequestS(tasks: readonly TimedTask[]): number[] {
+  let rows = 1;
+  return tasks.map(({ models, count }) => {
+    if (count !== null) rows *= GUESSED_FANOUT;
+    const times = models.map(({ ranMs }) => (Number.isFinite(ranMs) ? ranMs / 1000 : 0));
+    return rows * Math.max(...times);
+  });
 }
 
 /** Rounds to one digit. */

@@ -7,11 +7,17 @@ import { bindModel } from "../binding/bind-model.ts";
 import type { AxisUse } from "../spec/binding.ts";
 import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
+import { isCount } from "./chain.ts";
+import type { ModuleOptions } from "./kit-options.ts";
 import { type SuggestedUse, suggestedUse, withoutRowless } from "./suggested-use.ts";
 
-export type Reader = Pick<ModelReader, "describe" | "probeFile">;
+export type Reader = Pick<
+  ModelReader,
+  "describe" | "probeFile" | "probeHost" | "readHost" | "sample"
+>;
 
 export interface ReadModel {
+  /** Path of the file, or the specifier of a module of a package. */
   readonly path: string;
   readonly bytes: number;
   readonly described: DescribedModel;
@@ -20,15 +26,28 @@ export interface ReadModel {
   readonly model: ModelFile;
   /** Duration of a run of a row, unoptimized and on one thread. */
   readonly ranMs: number;
+  /** Outputs with any number of rows for a row, which another output counts. */
+  readonly counted: readonly string[];
+  /** Null for an ONNX file. */
+  readonly module: ReadModule | null;
+}
+
+interface ReadModule extends ModuleOptions {
+  /** Name in a spec. */
+  readonly name: string;
+  /** Bytes of the inputs of one row; null for a module without samples. */
+  readonly sample: readonly Uint8Array[] | null;
 }
 
 /**
  * @param stated use of axes from the user.
+ * @param mayCount whether a next task can take rows that an output counts.
  * @throws InputError for a file that cannot be read, is not a model, or cannot be served.
  */
 export async function readModel(
   path: string,
   stated: Readonly<Record<string, AxisUse>>,
+  mayCount: boolean,
   reader: Reader,
 ): Promise<ReadModel> {
   const refuse = (error: unknown): never => {
@@ -58,14 +77,45 @@ export async function readModel(
     };
     let use = await suggestedUse(path, described, stated, reader);
     let { model, rowless = [], ranMs = 0 } = await bind(use);
-    if (rowless.length > 0) {
+    const counted = mayCount ? countedOutputs(described, model, rowless) : [];
+    if (rowless.length > 0 && counted.length === 0) {
       use = withoutRowless(use, described, rowless);
       ({ model, ranMs = 0 } = await bind(use));
     }
-    return { path, bytes, described, use, model, ranMs };
+    if (counted.length > 0) model = { ...model, outputs: countedShapes(described, use, model) };
+    return { path, bytes, described, use, model, ranMs, counted, module: null };
   } catch (error) {
     return refuse(error);
   }
+}
+
+/** Outputs with rows of their own, if there is an output that counts them. */
+function countedOutputs(
+  { model: own, axisNames }: DescribedModel,
+  { outputs }: ModelFile,
+  rowless: readonly string[],
+): string[] {
+  if (!outputs.some((one) => isCount(one) && !rowless.includes(one.name))) return [];
+  const rowAxes = own.inputs.map(({ name }) => axisNames[name]?.[0] ?? "");
+  const named = own.outputs.filter(({ name, shape }) => {
+    const axis = axisNames[name]?.[0] ?? "";
+    return shape[0] === -1 && axis !== "" && !rowAxes.includes(axis);
+  });
+  return [...new Set([...rowless, ...named.map(({ name }) => name)])];
+}
+
+/** Shapes as compile reads them: those of the file if the spec says nothing about the model. */
+function countedShapes(
+  { model: own }: DescribedModel,
+  { axes, constants, outputs }: SuggestedUse,
+  bound: ModelFile,
+): ModelFile["outputs"] {
+  const isBound = Object.keys({ ...axes, ...constants }).length > 0 || outputs !== null;
+  return bound.outputs.map((output) => {
+    const inFile = own.outputs.find(({ name }) => name === output.name);
+    const isOther = inFile !== undefined && inFile.shape.length !== output.shape.length;
+    return isOther && !isBound ? inFile : output;
+  });
 }
 
 /** Describes the tried axes at the start of a message. */

@@ -2,6 +2,8 @@
 import type { ModelFile, TensorInfo } from "stratagem-runtime/internal/bundle/schema";
 import { imageHeightAxis } from "stratagem-runtime/internal/exec/adapter/resized";
 
+type Tensors = Pick<ModelFile, "inputs" | "outputs">;
+
 /** Names of a model's tensors, by the names in the first model of its task. */
 export interface Renamed {
   readonly inputs: Readonly<Record<string, string>>;
@@ -15,7 +17,7 @@ export interface Renamed {
  * are equal. Images may have other sizes if the outputs have not.
  * @returns null if they do not match.
  */
-export function renamedAs(model: ModelFile, first: ModelFile): Renamed | null {
+export function renamedAs(model: Tensors, first: Tensors): Renamed | null {
   const same = namesFor(model.inputs, first.inputs, isSameInput);
   const inputs = same ?? namesFor(model.inputs, first.inputs, isResized);
   const outputs = namesFor(model.outputs, first.outputs, same === null ? isSameInput : isSameKind);
@@ -38,7 +40,7 @@ export function imageSizeOf({ shape }: TensorInfo): [height: number, width: numb
 }
 
 /** Whether two inputs are equal, or images that differ in height and width only. */
-function isResized(a: TensorInfo, b: TensorInfo): boolean {
+export function isResized(a: TensorInfo, b: TensorInfo): boolean {
   if (isSameInput(a, b)) return true;
   const rows = [a, b].map(({ shape }) => shape.slice(1));
   const [axis, other] = rows.map(imageHeightAxis);

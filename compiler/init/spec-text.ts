@@ -1,4 +1,7 @@
 /** Text of a new spec, with comments at the keys for users to change. */
+import { GUESSED_FANOUT } from "./default-targets.ts";
+import type { InitEdge } from "./edges.ts";
+import type { ReadModel } from "./read-model.ts";
 import type { Renamed } from "./same-task.ts";
 import type { SuggestedUse } from "./suggested-use.ts";
 
@@ -16,6 +19,13 @@ export interface InitVariant {
   readonly renamed: Renamed;
   /** Height and width of the model's images, by the name of the input. */
   readonly images: Readonly<Record<string, readonly number[]>>;
+  /** Null for an ONNX file. */
+  readonly module: ReadModel["module"];
+}
+
+export interface InitSpecTask {
+  readonly name: string;
+  readonly variants: readonly InitVariant[];
 }
 
 export interface InitSpec {
@@ -25,19 +35,15 @@ export interface InitSpec {
   readonly workers: number;
   /** File name of the profile, beside the spec. */
   readonly profile: string;
-  readonly variants: readonly InitVariant[];
+  readonly tasks: readonly InitSpecTask[];
+  /** From each task to the next. */
+  readonly edges: readonly InitEdge[];
 }
 
 const MEASURE = "profile --inputs ROWS --labels CLASSES";
 
-export function specText({
-  application,
-  slo,
-  loads,
-  workers,
-  profile,
-  variants,
-}: InitSpec): string {
+export function specText(spec: InitSpec): string {
+  const { application, slo, loads, workers, profile, tasks, edges } = spec;
   return [
     "# Written by stratagem init; change every value as needed. The JSON Schema for editors is",
     "# node_modules/stratagem/schema/application.json.",
@@ -50,17 +56,36 @@ export function specText({
     "cluster:",
     `  workers: ${workers}    # number of worker processes, one core each`,
     "tasks:",
-    `  - name: ${scalar(application)}`,
-    "    variants:",
-    ...variants.flatMap((variant) => variantLines(variant, profile)),
+    ...tasks.flatMap(({ name, variants }, index) => [
+      `  - name: ${scalar(name)}`,
+      "    variants:",
+      ...variants.flatMap((variant) => {
+        return variantLines(variant, profile, edges[index]?.count != null);
+      }),
+      ...edgeLines(tasks[index + 1], edges[index]),
+    ]),
     "policy:",
-    "  method: ramsis",
+    `  method: ${tasks.length === 1 ? "ramsis" : "loki"}`,
     "",
   ].join("\n");
 }
 
-function variantLines(variant: InitVariant, profile: string): string[] {
-  const { name, file, tensors, accuracy, isGuess, use, places, renamed, images } = variant;
+function edgeLines(next: InitSpecTask | undefined, edge: InitEdge | undefined): string[] {
+  if (next === undefined || edge === undefined) return [];
+  const inputs = Object.entries(edge.inputs).map(([input, name]) => {
+    return `${scalar(input)}: ${scalar(name)}`;
+  });
+  const count = edge.count === null ? "" : `, count: ${scalar(edge.count)}`;
+  return [
+    "    to:    # inputs of the next task: outputs of this one, or inputs that it passes on",
+    ...edge.notes.map((note) => `      # ${onOneLine(note)}`),
+    `      - { task: ${scalar(next.name)}, inputs: { ${inputs.join(", ")} }${count} }`,
+  ];
+}
+
+function variantLines(variant: InitVariant, profile: string, isCounted: boolean): string[] {
+  const { name, file, tensors, accuracy, isGuess, use, places, renamed, images, module } = variant;
+  const hint = module === null || module.hint === "" ? "" : `    # ${module.hint}`;
   const isRenamed = Object.keys(renamed.outputs).length > 0;
   const kept = Object.fromEntries((use.outputs ?? []).map((output) => [output, output]));
   const guess = isGuess
@@ -69,7 +94,11 @@ function variantLines(variant: InitVariant, profile: string): string[] {
   return [
     `      # ${onOneLine(tensors)}`,
     `      - name: ${scalar(name)}`,
+    ...(module === null ? [] : ["        kind: module"]),
     `        model: ${scalar(file)}`,
+    ...(module === null || Object.keys(module.options).length === 0
+      ? []
+      : [`        options: ${flow(module.options)}${hint}`]),
     `        profile: ${scalar(`${profile}#${name}`)}`,
     `        accuracy: ${percent(accuracy)}${guess}`,
     ...axisLines(use, places),
@@ -79,6 +108,9 @@ function variantLines(variant: InitVariant, profile: string): string[] {
       : mapLines("outputs", kept, "outputs with a row per input row; others are left out")),
     ...mapLines("constants", use.constants, "constant inputs"),
     ...resizeLines(renamed.resize, images),
+    ...(isCounted
+      ? [`        fanout: ${GUESSED_FANOUT}    # a placeholder: mean rows that a row becomes`]
+      : []),
     ...mapLines("state", use.state, "outputs that are inputs of the next request of a sequence"),
   ];
 }
@@ -135,6 +167,14 @@ function onOneLine(text: string): string {
 
 function percent(ratio: number): string {
   return `${Number((100 * ratio).toPrecision(6))}%`;
+}
+
+/** Formats a value of JSON as YAML on one line. */
+function flow(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(flow).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return scalar(value as string | number);
+  const entries = Object.entries(value).map(([key, inner]) => `${scalar(key)}: ${flow(inner)}`);
+  return `{ ${entries.join(", ")} }`;
 }
 
 /** Formats a YAML scalar: plain if it has no special meaning, otherwise quoted. */

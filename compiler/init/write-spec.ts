@@ -1,9 +1,10 @@
-/** Implements `stratagem init MODEL.onnx…`: writes a spec that compiles for model files. */
+/** Implements `stratagem init`: writes a spec that compiles, for model files and modules. */
 import { stat } from "node:fs/promises";
-import { basename, dirname, relative, resolve, sep } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
+import { assert } from "stratagem-runtime/internal/core/assert";
 import type { DescribedModel } from "stratagem-runtime/internal/exec/onnx/model-file";
 import { writeAtomically } from "../base/atomic-write.ts";
 import type { AxisUse } from "../spec/binding.ts";
@@ -11,30 +12,32 @@ import { InputError } from "../spec/document/input-error.ts";
 import { show } from "../spec/document/mistakes.ts";
 import { axisKeys, axisPlace, describedTensors } from "./axis-places.ts";
 import { defaultTargets, type Targets } from "./default-targets.ts";
+import { edgesOf } from "./edges.ts";
 import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
-import { type Reader, type ReadModel, readModel } from "./read-model.ts";
-import { imageSizeOf, type Renamed, renamedAs, tensorsText } from "./same-task.ts";
+import type { Reader, ReadModel } from "./read-model.ts";
+import { fileInSpec } from "./read-module.ts";
+import { type InitTask, readTasks } from "./read-tasks.ts";
+import { imageSizeOf, type Renamed, renamedAs } from "./same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
+import type { SuggestedUse } from "./suggested-use.ts";
+import { guessedAccuracies, modelNames } from "./variant-names.ts";
 
 export interface InitOptions {
-  /** Paths of the models, at least one. */
+  /** Paths of models and modules, at least one; `task=path` for a pipeline. */
   readonly models: readonly string[];
   readonly out: string;
   /** Null for a default that the models can keep. */
   readonly slo: string | null;
   readonly loads: readonly number[] | null;
-  readonly workers: number;
+  /** Null for one for each task. */
+  readonly workers: number | null;
   /** Keys are variant names. */
   readonly accuracies: ReadonlyMap<string, number>;
   readonly axes: Readonly<Record<string, AxisUse>>;
   /** True to replace an existing file. */
   readonly force: boolean;
 }
-
-/** Range of placeholder accuracies: larger models get higher ones. */
-const GUESSED_LEAST = 0.8;
-const GUESSED_MOST = 0.9;
 
 /**
  * @param ask null without a terminal.
@@ -51,19 +54,20 @@ export async function initCommand(
     const message = "already exists; use another file with -o, or --force to replace it";
     throw new InputError("INPUT_CONFLICT", `${out}: ${message}`);
   }
-  const read: ReadModel[] = [];
-  for (const path of models) read.push(await readModel(path, options.axes, reader));
+  const tasks = await readTasks(models, { ...options, reader });
+  const read = tasks.flatMap((task) => task.models);
   refuseSameFiles(read);
   refuseUnknownAxes(options.axes, read);
-  const targets = defaultTargets(read, options);
-  const spec = specOf(read, await asked({ ...options, ...targets }, read, ask));
-  const text = specText(spec);
-  await writeAtomically(out, Buffer.from(text));
-  const { steps, python } = nextCommands(out, spec, read);
+  const workers = workersOf(tasks, options.workers);
+  const targets = defaultTargets(tasks, { ...options, workers });
+  const spec = specOf(tasks, await asked({ ...options, ...targets, workers }, read, ask));
+  await writeAtomically(out, Buffer.from(specText(spec)));
+  const { steps, python, file } = nextCommands(out, spec, read);
+  if (file !== null) await writeAtomically(file.path, Buffer.from(file.bytes));
   return {
     exitCode: EXIT_CODES.ok,
     text: [
-      `${out}: ${countOf(read.length)} of the task ${spec.application}`,
+      `${out}: ${contentOf(spec)}`,
       "Next steps, the last one in another terminal:",
       ...steps,
       "From Python, with requests or tritonclient:",
@@ -72,8 +76,11 @@ export async function initCommand(
     json: {
       spec: out,
       application: spec.application,
-      variants: spec.variants.map(({ name, file, accuracy, isGuess, use, renamed }) => {
-        return { name, model: file, accuracy, accuracyIsGuess: isGuess, ...use, ...renamed };
+      variants: spec.tasks.flatMap(({ name: task, variants }) => {
+        return variants.map(({ name, file, accuracy, isGuess, use, renamed }) => {
+          const known = { task, name, model: file, accuracy, accuracyIsGuess: isGuess };
+          return { ...known, ...use, ...renamed };
+        });
       }),
       next: steps,
       python,
@@ -81,7 +88,14 @@ export async function initCommand(
   };
 }
 
-type WholeOptions = InitOptions & Targets;
+type WholeOptions = Omit<InitOptions, "workers"> & Targets & { readonly workers: number };
+
+/** @throws InputError for fewer workers than tasks: a worker runs the variants of one task. */
+function workersOf(tasks: readonly InitTask[], stated: number | null): number {
+  if (stated === null || stated >= tasks.length) return stated ?? tasks.length;
+  const message = `--workers ${stated}: expected at least ${tasks.length}, one for each task`;
+  throw new InputError("INPUT_CONFLICT", message);
+}
 
 /** Completes the options with answers of the user. */
 async function asked(
@@ -92,8 +106,9 @@ async function asked(
   if (ask === null) return options;
   const accuracies = new Map(options.accuracies);
   const targets = await askedTargets(ask, options);
-  for (const name of namesOf(models)) {
-    const accuracy = accuracies.has(name) ? null : await askedAccuracy(ask, name);
+  for (const [index, name] of namesOf(models).entries()) {
+    const isKnown = accuracies.has(name) || models[index]?.module !== null;
+    const accuracy = isKnown ? null : await askedAccuracy(ask, name);
     if (accuracy !== null) accuracies.set(name, accuracy);
   }
   return { ...options, ...targets, accuracies };
@@ -124,47 +139,99 @@ function refuseSameFiles(models: readonly ReadModel[]): void {
   }
 }
 
-function countOf(count: number): string {
-  return count === 1 ? "one variant" : `${count} variants`;
+function contentOf({ tasks }: InitSpec): string {
+  const [{ name = "", variants = [] } = {}, ...others] = tasks;
+  if (others.length === 0) {
+    const { length } = variants;
+    return `${length === 1 ? "one variant" : `${length} variants`} of the task ${name}`;
+  }
+  const names = tasks.map((task) => {
+    const { length } = task.variants;
+    return length === 1 ? task.name : `${task.name} (${length} variants)`;
+  });
+  return `a pipeline of ${names.join(", ")}`;
+}
+
+function namesOf(models: readonly ReadModel[]): string[] {
+  return modelNames(models.map(({ path }) => path));
 }
 
 async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
 }
 
-function specOf(models: readonly ReadModel[], options: WholeOptions): InitSpec {
+function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
   const { out, slo, loads, workers, accuracies } = options;
-  const [first] = models;
-  if (first === undefined) throw new RangeError("expected a model");
-  const names = namesOf(models);
+  const all = namesOf(tasks.flatMap(({ models }) => models));
   for (const name of accuracies.keys()) {
-    if (names.includes(name)) continue;
-    const message = `--accuracy ${name}=…: unknown variant; variants are ${names.join(", ")}`;
+    if (all.includes(name)) continue;
+    const message = `--accuracy ${name}=…: unknown variant; variants are ${all.join(", ")}`;
     throw new InputError("INPUT_CONFLICT", message);
   }
+  const specTasks = tasks.map((task, index) => {
+    const names = all.splice(0, task.models.length);
+    const variants = variantsOf(task, names, options).map((variant, at) => {
+      const use = withoutUnnamed(task.models[at], index, tasks[index + 1]) ?? variant.use;
+      return { ...variant, use };
+    });
+    return { name: task.name, variants };
+  });
+  const application = tasks.map(({ name }) => name).join("-");
+  const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
+  return { application, slo, loads, workers, profile, tasks: specTasks, edges: edgesOf(tasks) };
+}
+
+/**
+ * Leaves outputs out whose rows a server cannot assign: beside counted rows, neither sent on nor
+ * with a name of their first axis. Null if there are none.
+ */
+function withoutUnnamed(
+  model: ReadModel | undefined,
+  task: number,
+  next: InitTask | undefined,
+): SuggestedUse | null {
+  if (model === undefined || model.module !== null || next == null || next.count === null) {
+    return null;
+  }
+  const { described, use } = model;
+  const sent = next.feeds.filter(({ source }) => source.task === task);
+  const kept = model.model.outputs
+    .map(({ name }) => name)
+    .filter((name) => {
+      const isSent =
+        name === next.count?.count || sent.some((fed) => fed.source.tensor.name === name);
+      return isSent || (described.axisNames[name]?.[0] ?? "") !== "";
+    });
+  return kept.length === model.model.outputs.length ? null : { ...use, outputs: kept };
+}
+
+function variantsOf(
+  { models, inputs, outputs }: InitTask,
+  names: readonly string[],
+  { out, accuracies }: WholeOptions,
+): InitVariant[] {
   const guesses = guessedAccuracies(models);
-  const variants = models.map((model, index): InitVariant => {
-    const renamed = renamedAs(model.model, first.model);
-    if (renamed === null) throw differentTasks(first, model);
+  return models.map((model, index): InitVariant => {
+    const { module, path, described, use } = model;
+    const renamed = renamedAs(model.model, { inputs, outputs });
+    assert(renamed !== null, "variants of a task have the same tensors");
     const name = names[index] ?? "";
-    const known = accuracies.get(name);
+    const known = accuracies.get(name) ?? (module === null ? undefined : 1);
     return {
       name,
-      file: relative(dirname(resolve(out)), resolve(model.path)).replaceAll(sep, "/"),
-      tensors: descriptionOf(model.described),
-      accuracy: known ?? guesses[index] ?? GUESSED_MOST,
+      file: module?.name ?? fileInSpec(path, dirname(resolve(out))),
+      tensors: descriptionOf(described),
+      accuracy: known ?? guesses[index] ?? 1,
       isGuess: known === undefined,
-      use: model.use,
+      use,
       places: Object.fromEntries(
-        Object.keys(model.use.axes).map((key) => [key, axisPlace(model.described, key)]),
+        Object.keys(use.axes).map((key) => [key, axisPlace(described, key)]),
       ),
       renamed,
-      images: imagesOf(model, renamed),
+      images: module === null ? imagesOf(model, renamed) : {},
+      module,
     };
   });
-  const application = names[0] ?? "application";
-  const profile = `${basename(out).replace(/\.[^.]*$/, "")}-profile.json`;
-  return { application, slo, loads, workers, profile, variants };
 }
 
 /** Returns the sizes of the model's images, by the names of inputs in requests. */
@@ -182,42 +249,6 @@ function descriptionOf({ model, axisNames, others = [] }: DescribedModel): strin
   const tensors = `takes ${describedTensors(model.inputs, axisNames)}; returns ${given}`;
   if (others.length === 0) return tensors;
   return `${tensors}; left out, not tensors: ${others.join(", ")}`;
-}
-
-function differentTasks(first: ReadModel, other: ReadModel): InputError {
-  const tensorsOf = ({ path, model }: ReadModel) => {
-    return `${path} takes ${tensorsText(model.inputs)} and returns ${tensorsText(model.outputs)}`;
-  };
-  const expected = "expected variants of one task, with the same inputs and outputs";
-  const found = `${tensorsOf(first)}; ${tensorsOf(other)}`;
-  return new InputError("INPUT_CONFLICT", `${expected}: ${found}. Write a spec for each with -o`);
-}
-
-/** Returns variant names from file names, without invalid characters; duplicates are numbered. */
-function namesOf(models: readonly ReadModel[]): string[] {
-  const names: string[] = [];
-  for (const { path } of models) {
-    const name =
-      basename(path)
-        .replace(/\.(onnx|ort)$/i, "")
-        .replaceAll(/[^\w.-]+/g, "-") || "model";
-    let own = name;
-    for (let number = 2; names.includes(own); number++) own = `${name}-${number}`;
-    names.push(own);
-  }
-  return names;
-}
-
-function guessedAccuracies(models: readonly ReadModel[]): number[] {
-  const bySize = models
-    .map((_, index) => index)
-    .sort((a, b) => {
-      return (models[a]?.bytes ?? 0) - (models[b]?.bytes ?? 0) || a - b;
-    });
-  const step = (GUESSED_MOST - GUESSED_LEAST) / Math.max(1, models.length - 1);
-  return models.map(
-    (_, index) => GUESSED_MOST - step * (models.length - 1 - bySize.indexOf(index)),
-  );
 }
 
 /** Parses `KEY=VALUE` of `--axes`: batch, a size, or sizes such as 320,640. @throws InputError */

@@ -68,7 +68,7 @@ function isModulePath(model: string): boolean {
  * @param folder of the spec, absolute. @param pathOf resolves the file of a module.
  */
 export function hostVariantOf(
-  variant: VariantSpec,
+  variant: Pick<VariantSpec, "kind" | "model" | "options" | "url">,
   folder: string,
   pathOf: (model: string) => string,
 ): HostVariant | null {

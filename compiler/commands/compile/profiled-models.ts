@@ -4,7 +4,7 @@
  */
 import { dirname, join } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
-import { quoted } from "../../init/next-commands.ts";
+import { quoted } from "../../base/shell-words.ts";
 import { modelDigest, modelOf } from "../../model/model-files.ts";
 import type { Variant, VariantProfile } from "../../spec/application.ts";
 import { conflict, type Mistake, show } from "../../spec/document/mistakes.ts";

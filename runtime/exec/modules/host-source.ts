@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
 import type { ModelFile } from "../../bundle/schema.ts";
+import { Rng } from "../../core/rng.ts";
 import { sampleOf } from "./module-model.ts";
 import { packageEntry } from "./module-path.ts";
 import { type OpenedModule, openModule } from "./opened-module.ts";
@@ -63,6 +64,35 @@ export async function sampleHost(
   const sample = await sampleOf(opened, rows, seed);
   await opened.module.close?.();
   return sample?.map((bytes) => Buffer.from(bytes).toString("base64")) ?? null;
+}
+
+/** Observations of a run of a module on its own samples. */
+export interface ProbedHost {
+  /** Milliseconds for each row. */
+  readonly ranMs: number;
+  /** Outputs that had another number of rows than the inputs. */
+  readonly counted: readonly string[];
+}
+
+/**
+ * Runs a module on its samples; null for one without samples.
+ * @param most rows, for a module that accepts so many.
+ * @throws Error if it refuses them.
+ */
+export async function probeHost(source: HostSource, most: number): Promise<ProbedHost | null> {
+  if (source.kind === "remote") return null;
+  const { module, batches } = await openSource(source);
+  const rows = batches === null || batches.includes(most) ? most : 1;
+  const rng = new Rng(0, 0);
+  const inputs = await module.sample?.(rows, () => rng.nextFloat());
+  if (inputs === undefined) return null;
+  await module.run(inputs, rows);
+  const startMs = performance.now();
+  const outputs = await module.run(inputs, rows);
+  const ranMs = (performance.now() - startMs) / rows;
+  await module.close?.();
+  const counted = Object.keys(outputs).filter((name) => outputs[name]?.shape[0] !== rows);
+  return { ranMs, counted };
 }
 
 function openSource(source: ModuleSource): Promise<OpenedModule> {

@@ -1,6 +1,6 @@
 /** Entry of the process that reads and probes models, one after the other until its end closes. */
 import { assert } from "../../core/assert.ts";
-import { type HostSource, readHost, sampleHost } from "../modules/host-source.ts";
+import { type HostSource, probeHost, readHost, sampleHost } from "../modules/host-source.ts";
 import { describeModel } from "../onnx/model-file.ts";
 import {
   type ProbedTensor,
@@ -16,6 +16,7 @@ import { decodeRun, decodeText, FRAME_KINDS, textFrame } from "./worker-channel.
 export type ModelRequest =
   | { readonly kind: "describe"; readonly path: string }
   | { readonly kind: "read-host"; readonly source: HostSource; readonly timeoutMs: number }
+  | { readonly kind: "probe-host"; readonly source: HostSource; readonly rows: number }
   | {
       readonly kind: "sample";
       readonly source: HostSource;
@@ -61,10 +62,11 @@ async function serve(channel: BlockingChannel): Promise<void> {
 
 async function answerTo(request: ModelRequest, channel: BlockingChannel): Promise<unknown> {
   if (request.kind === "describe") return describeModel(request.path);
-  if (request.kind === "read-host" || request.kind === "sample") {
+  if ("source" in request) {
     if (!hasModules) reportHowItEnds(channel);
     hasModules = true;
     if (request.kind === "read-host") return readHost(request.source, request.timeoutMs);
+    if (request.kind === "probe-host") return probeHost(request.source, request.rows);
     return sampleHost(request.source, request.rows, request.seed);
   }
   const frame = channel.read();

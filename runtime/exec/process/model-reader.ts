@@ -11,7 +11,7 @@ import { openRegular } from "../../base/regular-file.ts";
 import type { ModelFile } from "../../bundle/schema.ts";
 import { assert } from "../../core/assert.ts";
 import { MAX_MODEL_BYTES, wholeBytesAt } from "../files/whole-model.ts";
-import { entryOf, type HostSource } from "../modules/host-source.ts";
+import { entryOf, type HostSource, type ProbedHost } from "../modules/host-source.ts";
 import type { DescribedModel } from "../onnx/model-file.ts";
 import type { ProbedTensors, ProbeOptions } from "../tensors/probe-tensors.ts";
 import type { ModelRequest, ProbeAnswer } from "./model-reader-process.ts";
@@ -106,6 +106,12 @@ export class ModelReader {
     const request: ModelRequest = { kind: "sample", source, rows, seed };
     const answer = await this.#ask(request, await this.#bytesOf(source), []);
     return (answer as string[] | null)?.map((text) => Buffer.from(text, "base64")) ?? null;
+  }
+
+  /** Runs a module on its samples, as `probeHost`. */
+  async probeHost(source: HostSource, rows: number): Promise<ProbedHost | null> {
+    const request: ModelRequest = { kind: "probe-host", source, rows };
+    return (await this.#ask(request, await this.#bytesOf(source), [])) as ProbedHost | null;
   }
 
   /**

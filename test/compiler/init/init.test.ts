@@ -6,44 +6,16 @@ import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { defaultTargets } from "../../../compiler/init/default-targets.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
-import { type InitOptions, initCommand, parseAxis } from "../../../compiler/init/write-spec.ts";
+import { parseAxis } from "../../../compiler/init/write-spec.ts";
 import { readDocument } from "../../../compiler/spec/document/document.ts";
 import { parseStructure } from "../../../compiler/spec/document/structure.ts";
 import { applicationSchema } from "../../../compiler/spec/schema/application-schema.ts";
 import { onnxModel } from "../../../lab/models/onnx-graph.ts";
-import { describeModel } from "../../../runtime/exec/onnx/model-file.ts";
-import { probeModelFile } from "../../../runtime/exec/tensors/probe-tensors.ts";
+import { initFile, initFolder, initHere } from "../../support/init-here.ts";
 import { identityModel } from "../../support/onnx-model.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "stratagem-init-"));
-const reader = { describe: describeModel, probeFile: probeModelFile };
-let count = 0;
-
-async function made(models: readonly string[], more: Partial<InitOptions> = {}, ask?: Ask) {
-  const out = join(folder, `app-${count++}.yaml`);
-  const options: InitOptions = {
-    models,
-    out,
-    slo: "200 ms",
-    loads: [1, 10],
-    workers: 1,
-    accuracies: new Map(),
-    axes: {},
-    force: false,
-    ...more,
-  };
-  const { text } = await initCommand(options, reader, ask ?? null);
-  return { text, out, spec: parseStructure(readDocument(out), applicationSchema) };
-}
-
-function fileOf(name: string, bytes: Uint8Array): string {
-  const path = join(folder, name);
-  writeFileSync(path, bytes);
-  return path;
-}
-
 test("one plain model is one variant, with a place for what only the user knows", async () => {
-  const { out, spec, text } = await made([fileOf("plain.onnx", identityModel(3))]);
+  const { out, spec, text } = await initHere([initFile("plain.onnx", identityModel(3))]);
   expect(spec.tasks[0]?.variants).toMatchObject([{ name: "plain", model: "plain.onnx" }]);
   expect(spec.tasks[0]?.variants[0]?.axes).toBeUndefined();
   expect(readFileSync(out, "utf8")).toMatch(/accuracy: 90% {4}# a placeholder/);
@@ -57,10 +29,10 @@ test.each([
   [3800, 8, "20 s", [0.2, 0.4, 1]],
   [Number.NaN, 1, "1 s", [1, 2, 5]],
 ])("the SLO and loads of a model that takes %f ms on %i workers", (ranMs, workers, slo, loads) => {
-  const models = [{ ranMs: 0.1 }, { ranMs }];
-  expect(defaultTargets(models, { slo: null, loads: null, workers })).toEqual({ slo, loads });
+  const tasks = [{ models: [{ ranMs: 0.1 }, { ranMs }], count: null }];
+  expect(defaultTargets(tasks, { slo: null, loads: null, workers })).toEqual({ slo, loads });
   const stated = { slo: "5 ms", loads: [100], workers };
-  expect(defaultTargets(models, stated)).toEqual({ slo: "5 ms", loads: [100] });
+  expect(defaultTargets(tasks, stated)).toEqual({ slo: "5 ms", loads: [100] });
 });
 
 test("the sample request has ones where a mask is", async () => {
@@ -72,7 +44,7 @@ test("the sample request has ones where a mask is", async () => {
     inputs,
     outputs: [{ name: "sum", type: "int64", shape: ["batch", 4] }],
   });
-  const { text } = await made([fileOf("tokens.onnx", model)]);
+  const { text } = await initHere([initFile("tokens.onnx", model)]);
   const [requests = "", triton = ""] = text.split("\n").slice(-2);
   expect(text).toContain(
     '"attention_mask", datatype: "INT64", shape: [1, 4], data: Array(4).fill(1)',
@@ -101,13 +73,13 @@ test("open axes get a size, rows are found where they are, settings are constant
       { name: "stateN", type: "float32", shape: [2, "n", 4] },
     ],
   });
-  const { spec } = await made([fileOf("stream.onnx", model)]);
+  const { spec } = await initHere([initFile("stream.onnx", model)]);
   expect(spec.tasks[0]?.variants[0]).toMatchObject({
     axes: { n: "batch", samples: 512 },
     constants: { sr: 16_000 },
     state: { stateN: "state" },
   });
-  const wrong = made([join(folder, "stream.onnx")], { axes: { sample: 160 } });
+  const wrong = initHere([join(initFolder, "stream.onnx")], { axes: { sample: 160 } });
   await expect(wrong).rejects.toThrow(/"sample": no input has this axis; did you mean "samples"/);
   const halves = onnxModel({
     nodes: [{ op: "Reshape", inputs: ["x", "pairs"], output: "y" }],
@@ -115,16 +87,18 @@ test("open axes get a size, rows are found where they are, settings are constant
     inputs: [{ name: "x", type: "float32", shape: ["n", "even"] }],
     outputs: [{ name: "y", type: "float32", shape: ["n", "half", 2] }],
   });
-  await expect(made([fileOf("even.onnx", halves)], { axes: { even: 3 } })).rejects.toThrow(
+  await expect(initHere([initFile("even.onnx", halves)], { axes: { even: 3 } })).rejects.toThrow(
     /with the axes "even": 3 \(change them with --axes\) onnxruntime says: .*Reshape/,
   );
-  const stated = await made([join(folder, "stream.onnx")], { axes: { samples: [160, 320] } });
+  const stated = await initHere([join(initFolder, "stream.onnx")], {
+    axes: { samples: [160, 320] },
+  });
   expect(stated.spec.tasks[0]?.variants[0]?.axes).toMatchObject({ samples: [160, 320] });
 });
 
 test("models that differ in names only are variants, the larger guessed the better", async () => {
-  const [small, large] = [fileOf("a.onnx", identityModel(3)), fileOf("b.onnx", renamed(3))];
-  const { spec } = await made([small, large], { accuracies: new Map([["a", 0.7]]) });
+  const [small, large] = [initFile("a.onnx", identityModel(3)), initFile("b.onnx", renamed(3))];
+  const { spec } = await initHere([small, large], { accuracies: new Map([["a", 0.7]]) });
   expect(spec.tasks[0]?.variants).toMatchObject([
     { name: "a", accuracy: 0.7 },
     { name: "b", accuracy: 0.9, inputs: { x: "image" }, outputs: { y: "scores" } },
@@ -145,7 +119,7 @@ function imageModel(name: string, image: readonly number[], pixels: readonly num
     inputs: [{ name: "image", type: "float32", shape: ["n", ...image] }],
     outputs: [{ name: "y", type: "float32", shape: ["n", 3] }],
   });
-  return fileOf(name, model);
+  return initFile(name, model);
 }
 
 test.each([
@@ -153,14 +127,14 @@ test.each([
   ["last", [8, 6, 3], [16, 12, 3], [1, 2]],
 ])("offers to resize images with channels %s", async (order, image, larger, pixels) => {
   const small = imageModel(`small-${order}.onnx`, image, pixels);
-  const { out } = await made([small]);
+  const { out } = await initHere([small]);
   const text = readFileSync(out, "utf8");
   expect(text).toContain("# resize: { image: { size: [16, 12], fit: fill } }    # resizes");
   writeFileSync(out, text.replace("# resize:", "resize:"));
   const given = parseStructure(readDocument(out), applicationSchema).tasks[0]?.variants[0];
   expect(given?.resize).toMatchObject({ image: { size: [16, 12], fit: "fill" } });
 
-  const { spec } = await made([imageModel(`large-${order}.onnx`, larger, pixels), small]);
+  const { spec } = await initHere([imageModel(`large-${order}.onnx`, larger, pixels), small]);
   expect(spec.tasks[0]?.variants.map(({ resize }) => resize)).toMatchObject([
     undefined,
     { image: { size: [16, 12] } },
@@ -174,19 +148,19 @@ test("asks for what no flag says, and again for an answer that says nothing", as
     asked.push(question);
     return answers.shift() ?? "";
   };
-  const { spec } = await made([fileOf("asked.onnx", identityModel(2))], {}, ask);
+  const { spec } = await initHere([initFile("asked.onnx", identityModel(2))], {}, ask);
   expect(spec.slo.latency).toBe(50);
   expect(spec.tasks[0]?.variants[0]?.accuracy).toBe(0.93);
   expect(asked[1]).toContain("expected a time with its unit such as 150 ms");
 });
 
 test("refuses other tasks, invalid models and an existing spec", async () => {
-  const [one, other] = [fileOf("c.onnx", identityModel(3)), fileOf("d.onnx", identityModel(4))];
-  await expect(made([one, other])).rejects.toThrow(/expected variants of one task.*\[-1, 4\]/);
-  const broken = fileOf("broken.onnx", Buffer.from("no model"));
-  await expect(made([broken])).rejects.toThrow(/broken\.onnx: expected an ONNX model/);
-  const { out } = await made([one]);
-  await expect(made([one], { out })).rejects.toThrow(/already exists/);
+  const [one, other] = [initFile("c.onnx", identityModel(3)), initFile("d.onnx", identityModel(4))];
+  await expect(initHere([one, other])).rejects.toThrow(/expected variants of one task.*\[-1, 4\]/);
+  const broken = initFile("broken.onnx", Buffer.from("no model"));
+  await expect(initHere([broken])).rejects.toThrow(/broken\.onnx: expected an ONNX model/);
+  const { out } = await initHere([one]);
+  await expect(initHere([one], { out })).rejects.toThrow(/already exists/);
   expect(() => parseAxis("width")).toThrow(/expected AXIS=batch, AXIS=320 or AXIS=160,320/);
 });
 
@@ -208,10 +182,10 @@ test("outputs without rows are left out, or a request is a run of its own", asyn
     inputs: [...inputs],
     outputs: [total, { name: "y", type: "float32", shape: ["N", 3] }],
   });
-  const { spec } = await made([fileOf("both.onnx", both)]);
+  const { spec } = await initHere([initFile("both.onnx", both)]);
   expect(spec.tasks[0]?.variants[0]).toMatchObject({ outputs: { y: "y" } });
   const alone = onnxModel({ nodes: [sum], inputs: [...inputs], outputs: [total] });
-  const { spec: other, out } = await made([fileOf("alone.onnx", alone)]);
+  const { spec: other, out } = await initHere([initFile("alone.onnx", alone)]);
   expect(other.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
   expect(readFileSync(out, "utf8")).toMatch(/axis 0 of x; every request has the whole axis/);
   const where = onnxModel({
@@ -222,7 +196,7 @@ test("outputs without rows are left out, or a request is a run of its own", asyn
     inputs: [...inputs],
     outputs: [{ name: "places", type: "int64", shape: ["found", 2] }],
   });
-  const { spec: counted } = await made([fileOf("where.onnx", where)]);
+  const { spec: counted } = await initHere([initFile("where.onnx", where)]);
   expect(counted.tasks[0]?.variants[0]).toMatchObject({ axes: { N: 1 } });
 });
 
@@ -233,9 +207,11 @@ test("a first axis of several rows is of one request; rows are known by name", a
       inputs: [{ name: "x", type: "float32", shape }],
       outputs: [{ name: "y", type: "float32", shape }],
     });
-  const { spec } = await made([fileOf("four.onnx", ofShape(4, 3))]);
+  const { spec } = await initHere([initFile("four.onnx", ofShape(4, 3))]);
   expect(spec.tasks[0]?.variants[0]).toMatchObject({ axes: { "x.0": 4 } });
-  const { spec: timed } = await made([fileOf("timed.onnx", ofShape("steps", "batch_size", 3))]);
+  const { spec: timed } = await initHere([
+    initFile("timed.onnx", ofShape("steps", "batch_size", 3)),
+  ]);
   expect(timed.tasks[0]?.variants[0]).toMatchObject({ axes: { batch_size: "batch", steps: 16 } });
 });
 
@@ -246,8 +222,8 @@ test("specs and commands hold whatever names files, tensors and axes have", asyn
     inputs: [{ name: input, type: "float32", shape: ["n", axis] }],
     outputs: [{ name: "y #&*{}: [1]", type: "float32", shape: ["n", axis] }],
   });
-  const path = fileOf('it\'s a: "modèle" $HOME.onnx', model);
-  const { spec, out, text } = await made([path]);
+  const path = initFile('it\'s a: "modèle" $HOME.onnx', model);
+  const { spec, out, text } = await initHere([path]);
   const [variant] = spec.tasks[0]?.variants ?? [];
   expect(variant).toMatchObject({ axes: { [axis]: 512 }, model: basename(path) });
   expect(readFileSync(out, "utf8")).toMatch(/axis 1 of in "put": #1 - é, samples or features\?;/);
@@ -258,19 +234,21 @@ test("specs and commands hold whatever names files, tensors and axes have", asyn
 
 test("models of several folders are gathered in one, if their names differ", async () => {
   const other = mkdtempSync(join(tmpdir(), "stratagem init "));
-  const [first, second] = [fileOf("e.onnx", identityModel(3)), join(other, "f.onnx")];
+  const [first, second] = [initFile("e.onnx", identityModel(3)), join(other, "f.onnx")];
   writeFileSync(second, identityModel(3));
-  const { text } = await made([first, second]);
+  const { text } = await initHere([first, second]);
   expect(text).toMatch(/mkdir -p (\S+) && cp \S+ '.*f\.onnx' \1 && npx .* --models \1$/m);
   const same = join(other, "e.onnx");
   writeFileSync(same, renamed(3));
-  await expect(made([first, same])).rejects.toThrow(/expected models with different file names/);
+  await expect(initHere([first, same])).rejects.toThrow(
+    /expected models with different file names/,
+  );
 });
 
 test("says what a file is that is no model", async () => {
   const refused = async (name: string, bytes: string | Uint8Array) => {
-    const path = fileOf(name, Buffer.from(bytes));
-    const reason = (await made([path]).catch((error: Error) => error)) as Error;
+    const path = initFile(name, Buffer.from(bytes));
+    const reason = (await initHere([path]).catch((error: Error) => error)) as Error;
     return reason.message.replace(path, "");
   };
   const expected = ": expected an ONNX model that can be served: the file is ";
@@ -292,5 +270,5 @@ test("says what a file is that is no model", async () => {
     outputs: [{ name: "y", type: "float32", shape: [1] }],
   });
   expect(await refused("lines.onnx", lines)).toMatch(/"a\\nb" has a control character/);
-  await expect(made([join(folder, "none.onnx")])).rejects.toThrow(/no such file/);
+  await expect(initHere([join(initFolder, "none.onnx")])).rejects.toThrow(/no such file/);
 });
