@@ -183,7 +183,7 @@ function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {
 
 /**
  * Leaves outputs out whose rows a server cannot assign: beside counted rows, neither sent on nor
- * with a name of their first axis. Null if there are none.
+ * with a name of their first axis. Null without such outputs.
  */
 function withoutUnnamed(
   model: ReadModel | undefined,
