@@ -53,7 +53,12 @@ describe.each(BY_METHOD)("a bundle of %s", (name, subject) => {
     );
     expect(summary).toContain(`sha256 ${FILE.sha256}`);
     const table = method.levelTable(bundle);
-    expect(table.split("\n")).toHaveLength(1 + bundle.levels.length);
+    const [heading, ...rows] = table.split("\n");
+    const loads = bundle.levels.map(({ loadQps }) => String(loadQps));
+    expect(heading).toContain("load qps");
+    expect(rows.slice(0, loads.length).map((row) => row.trim().split(" ")[0])).toEqual(loads);
+    // Below it, what its columns mean.
+    expect(rows.length - loads.length).toBeLessThanOrEqual(2);
     expect(summary).toContain(table);
     for (const [index, { loadQps }] of bundle.levels.entries()) {
       const { text, json } = method.describeLevel(bundle, index);
