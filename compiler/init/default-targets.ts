@@ -40,6 +40,18 @@ export function defaultTargets(
   };
 }
 
+/** Rows that `profile` runs of each variant by default: 30 times batches of 1, 2, 4 and 8. */
+const PROFILED_ROWS = 30 * (1 + 2 + 4 + 8);
+/** Seconds to measure a variant for a first answer. */
+const FIRST_PROFILE_S = 15;
+
+/** Returns the budget of a first profile in seconds; null where a whole one takes no longer. */
+export function profileBudgetS(models: TimedTask["models"]): number | null {
+  const budgetS = FIRST_PROFILE_S * models.length;
+  const wholeS = models.reduce((sum, { ranMs }) => sum + (PROFILED_ROWS * (ranMs || 0)) / 1000, 0);
+  return wholeS > budgetS ? budgetS : null;
+}
+
 /** Seconds that a request takes at each task, with its slowest variant. */
 function workPerRequestS(tasks: readonly TimedTask[]): number[] {
   let rows = 1;

@@ -4,12 +4,13 @@ import { dirname, relative, resolve } from "node:path";
 import type { ModelFile } from "stratagem-runtime/internal/bundle/schema";
 import { decodeStrings } from "stratagem-runtime/internal/exec/tensors/string-data";
 import { quoted } from "../base/shell-words.ts";
+import { profileBudgetS } from "./default-targets.ts";
 import type { ReadModel } from "./read-model.ts";
 import type { InitSpec } from "./spec-text.ts";
 
 /** Commands that follow `init`. */
 export interface NextCommands {
-  /** Profile, compile, serve and send one request. */
+  /** Profile, compile, serve and send one request; slow models have a short profile first. */
   readonly steps: readonly string[];
   /** The same request from Python. */
   readonly python: readonly string[];
@@ -37,10 +38,12 @@ export function nextCommands(
   const isOne = folders.length <= 1;
   const gather = isOne ? "" : `mkdir -p ${own} && cp ${paths} ${own} && `;
   const folder = isOne ? quoted(dirname(files[0]?.path ?? ".")) : own;
+  const budgetS = profileBudgetS(models);
+  const budget = budgetS === null ? "" : ` --budget ${budgetS}s`;
   const sample = sampleOf(spec, models[0], `${out.replace(/\.[^./\\]*$/, "")}-sample.bin`);
   return {
     steps: [
-      `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}`,
+      `npx stratagem profile ${quoted(out)} -o ${quoted(shown)}${budget}`,
       `npx stratagem compile ${quoted(out)} -o ${quoted(bundle)}`,
       `${gather}npx stratagem serve --policy ${quoted(bundle)} --models ${folder}`,
       curlOf(sample),

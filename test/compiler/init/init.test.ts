@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { defaultTargets } from "../../../compiler/init/default-targets.ts";
+import { defaultTargets, profileBudgetS } from "../../../compiler/init/default-targets.ts";
 import type { Ask } from "../../../compiler/init/questions.ts";
 import { parseAxis } from "../../../compiler/init/write-spec.ts";
 import { readDocument } from "../../../compiler/spec/document/document.ts";
@@ -33,6 +33,12 @@ test.each([
   expect(defaultTargets(tasks, { slo: null, loads: null, workers })).toEqual({ slo, loads });
   const stated = { slo: "5 ms", loads: [100], workers };
   expect(defaultTargets(tasks, stated)).toEqual({ slo: "5 ms", loads: [100] });
+});
+
+test("the first profile of models that run for long has a budget", () => {
+  const ofRuns = (...times: number[]) => profileBudgetS(times.map((ranMs) => ({ ranMs })));
+  expect([ofRuns(1), ofRuns(30, 30), ofRuns(Number.NaN)]).toEqual([null, null, null]);
+  expect([ofRuns(3800), ofRuns(0.3, 200)]).toEqual([15, 30]);
 });
 
 test("the sample request has ones where a mask is", async () => {
