@@ -26,8 +26,8 @@ type Profiled = Readonly<Record<string, { latencyMs: Record<string, { p50: numbe
 const FOLDER = ".stratagem";
 const SLO_MS = 100;
 /** Levels, as multiples of what one worker carries with the slowest model and no batching. */
-const LEVELS = [0.6, 1.2, 1.8];
-const POLICY_SECONDS = 6;
+const LEVELS = [0.6, 1.8];
+const POLICY_SECONDS = 5;
 const SINGLE_SECONDS = 2;
 const WARM_UP_QUERIES = 200;
 const IMAGE_COUNT = 1000;
