@@ -22,7 +22,7 @@ export interface Tensors {
 }
 
 export interface ChainTask extends Tensors {
-  /** Outputs with any number of rows for a row, as another output counts. */
+  /** Outputs with a varying number of rows, which another output counts. */
   readonly counted: readonly string[];
   /** Empty for the first task, which requests feed. */
   readonly feeds: readonly Fed[];

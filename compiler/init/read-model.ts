@@ -26,7 +26,7 @@ export interface ReadModel {
   readonly model: ModelFile;
   /** Duration of a run of a row, unoptimized and on one thread. */
   readonly ranMs: number;
-  /** Outputs with any number of rows for a row, which another output counts. */
+  /** Outputs with a varying number of rows, which another output counts. */
   readonly counted: readonly string[];
   /** Null for an ONNX file. */
   readonly module: ReadModule | null;

@@ -198,7 +198,7 @@ function linked(name: string, models: readonly ReadModel[], before: readonly Ini
     return { ...task, inputs: inputs.map((input) => asFed(input, feeds)), feeds, count };
   }
   const message =
-    `${show(many.source.tensor.name)} of ${show(parent.name)} has any number of rows for a row, ` +
+    `${show(many.source.tensor.name)} of ${show(parent.name)} has a varying number of rows, ` +
     "and no output counts them; expected an output INT64 with one number for each row";
   throw new InputError("INPUT_CONFLICT", message);
 }
@@ -222,6 +222,6 @@ function unfed(
   return new InputError("INPUT_CONFLICT", message);
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
 }

@@ -1,5 +1,4 @@
 /** Implements `stratagem init`: writes a spec that compiles, for model files and modules. */
-import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import { suggestion } from "stratagem-runtime/internal/base/nearest";
@@ -17,7 +16,7 @@ import { nextCommands } from "./next-commands.ts";
 import { type Ask, askedAccuracy, askedTargets, readAccuracy } from "./questions.ts";
 import type { Reader, ReadModel } from "./read-model.ts";
 import { fileInSpec } from "./read-module.ts";
-import { type InitTask, readTasks } from "./read-tasks.ts";
+import { exists, type InitTask, readTasks } from "./read-tasks.ts";
 import { imageSizeOf, type Renamed, renamedAs } from "./same-task.ts";
 import { type InitSpec, type InitVariant, specText } from "./spec-text.ts";
 import type { SuggestedUse } from "./suggested-use.ts";
@@ -154,10 +153,6 @@ function contentOf({ tasks }: InitSpec): string {
 
 function namesOf(models: readonly ReadModel[]): string[] {
   return modelNames(models.map(({ path }) => path));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
 }
 
 function specOf(tasks: readonly InitTask[], options: WholeOptions): InitSpec {

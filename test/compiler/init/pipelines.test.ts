@@ -176,7 +176,7 @@ test("refuses tasks that do not fit, with what to do", async () => {
   });
   const identity = initFile("identity.onnx", identityModel(3));
   await expect(initHere([`split=${many}`, `next=${identity}`])).rejects.toThrow(
-    /"y" of "split" has any number of rows for a row, and no output counts them/,
+    /"y" of "split" has a varying number of rows, and no output counts them/,
   );
 });
 

@@ -8,6 +8,7 @@ import {
   WorkerLostError,
 } from "../../../../runtime/exec/models/executor.ts";
 import type { LossCause } from "../../../../runtime/exec/models/scaler.ts";
+import type { PipelineScheduler } from "../../../../runtime/server/graph/pipeline-scheduler.ts";
 import { FACTORS, type SceneRow } from "./served-pipeline.ts";
 
 interface Held {
@@ -41,6 +42,21 @@ export class FakeAssignedExecutor implements AssignedExecutor {
   constructor(handlers: AssignedExecutorHandlers, answer = outputsOf) {
     this.handlers = handlers;
     this.#answer = answer;
+  }
+
+  /** An executor that a scheduler has, and reports to. */
+  static of(scheduler: PipelineScheduler, answer = outputsOf): FakeAssignedExecutor {
+    const executor = new FakeAssignedExecutor(
+      {
+        onReady: (worker) => scheduler.onWorkerReady(worker),
+        onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
+        onResized: (worker) => scheduler.onResized(worker),
+        onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
+      },
+      answer,
+    );
+    scheduler.attach(executor);
+    return executor;
   }
 
   assign(worker: number, variants: readonly number[], cores?: number): void {

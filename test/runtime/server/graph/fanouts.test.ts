@@ -42,15 +42,7 @@ function scheduled(pipeline: ServedPipeline, maxPending: number) {
     recorder: (entry) => log.push(entry),
     observer: metrics,
   });
-  const executor = new FakeAssignedExecutor(
-    {
-      onReady: (worker) => scheduler.onWorkerReady(worker),
-      onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
-      onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
-    },
-    cutOutputsOf,
-  );
-  scheduler.attach(executor);
+  const executor = FakeAssignedExecutor.of(scheduler, cutOutputsOf);
   const submit = (rows: readonly CutRow[]) =>
     scheduler.submit({ rows: rows.length, inputs: [cutBytes(rows)] }, 1000);
   for (let worker = 0; worker < pipeline.dispatcher.workerCount; worker++) {

@@ -185,15 +185,7 @@ function scheduled(pipeline: ServedPipeline) {
     nowMs: () => 0,
     observer: new PipelineMetrics(pipeline.signature),
   });
-  const executor = new FakeAssignedExecutor(
-    {
-      onReady: (worker) => scheduler.onWorkerReady(worker),
-      onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
-      onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
-    },
-    outputsOf,
-  );
-  scheduler.attach(executor);
+  const executor = FakeAssignedExecutor.of(scheduler, outputsOf);
   for (let worker = 0; worker < pipeline.dispatcher.workerCount; worker++) {
     scheduler.onWorkerReady(worker);
   }

@@ -35,15 +35,7 @@ export function scheduledStages(bundle: InferlineBundle = servedStages(), maxPen
     recorder: (entry) => log.push(entry),
     observer: metrics,
   });
-  const executor = new FakeAssignedExecutor(
-    {
-      onReady: (worker) => scheduler.onWorkerReady(worker),
-      onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
-      onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
-    },
-    outputsOf,
-  );
-  scheduler.attach(executor);
+  const executor = FakeAssignedExecutor.of(scheduler, outputsOf);
   const submit = (rows: readonly CascadeRow[], timeMs = 1000) => {
     const request = { rows: rows.length, inputs: [rowBytes(rows)] };
     return scheduler.submit(request, clock.nowMs + timeMs);

@@ -51,12 +51,7 @@ export function scheduled(
     recorder: (entry) => log.push(entry),
     observer: metrics,
   });
-  const executor = new FakeAssignedExecutor({
-    onReady: (worker) => scheduler.onWorkerReady(worker),
-    onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
-    onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
-  });
-  scheduler.attach(executor);
+  const executor = FakeAssignedExecutor.of(scheduler);
   const submit = (rows: readonly SceneRow[], timeMs = 1000) => {
     const request = { rows: rows.length, inputs: [sceneBytes(rows)] };
     return scheduler.submit(request, clock.nowMs + timeMs);

@@ -40,16 +40,7 @@ export function scheduledScales(
     },
     observer: metrics,
   });
-  const executor = new FakeAssignedExecutor(
-    {
-      onReady: (worker) => scheduler.onWorkerReady(worker),
-      onModelReady: (worker, loads) => scheduler.onModelReady(worker, loads),
-      onResized: (worker) => scheduler.onResized(worker),
-      onLost: (worker, reason) => scheduler.onWorkerLost(worker, reason),
-    },
-    answer,
-  );
-  scheduler.attach(executor);
+  const executor = FakeAssignedExecutor.of(scheduler, answer);
   const submit = (rows: readonly CascadeRow[], timeMs = 1000) => {
     const request = { rows: rows.length, inputs: [rowBytes(rows)] };
     return scheduler.submit(request, clock.nowMs + timeMs);
