@@ -1,4 +1,4 @@
-/** What modules for `kind: module` are made of: types for those who write their own. */
+/** Types for modules of `kind: module` that users write. */
 export type {
   Datatype,
   HostModule,

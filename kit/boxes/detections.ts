@@ -21,7 +21,7 @@ interface Strided {
   readonly partStep: number;
 }
 
-/** What a detector says of the boxes of one row. */
+/** Boxes of one row as a detector returns them. */
 export interface Source {
   readonly boxes: number;
   readonly coordinates: Strided;

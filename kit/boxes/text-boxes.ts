@@ -86,7 +86,7 @@ function offsetOf({ halfWidth, halfHeight }: Rectangle, ratio: number): number {
   return perimeter === 0 ? 0 : (4 * halfWidth * halfHeight * ratio) / perimeter;
 }
 
-/** Of the pixels that a convex polygon covers, those its sides run through included. */
+/** Returns the mean over the pixels of a convex polygon, with those that its sides cross. */
 function meanWithin({ data, width, height }: ProbabilityMap, corners: readonly Point[]): number {
   const lines = corners.map(({ y }) => y);
   const from = Math.max(0, Math.floor(Math.min(...lines)));

@@ -1,7 +1,7 @@
 /** Connected parts of a bitmap. */
 import type { Point } from "./rectangle.ts";
 
-/** What is set, 1, of a picture in lines; other values are 0. */
+/** Picture in lines: 1 where it is set, otherwise 0. */
 export interface Bitmap {
   readonly data: Uint8Array;
   readonly width: number;

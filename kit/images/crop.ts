@@ -4,7 +4,7 @@ import type { Point } from "../geometry/rectangle.ts";
 import type { Size } from "./decoder.ts";
 import type { Pixels } from "./write-pixels.ts";
 
-/** Of the part's upper left, upper right, lower right and lower left, as it is to be seen. */
+/** Corners: upper left, upper right, lower right and lower left of the upright part. */
 export type Quad = readonly [Point, Point, Point, Point];
 
 /** Samples of a pixel in each direction, where a part becomes much smaller. */

@@ -11,9 +11,9 @@ const FILL: keyof FitEnum = "fill";
 
 export interface Decoder {
   readonly formats: readonly ImageFormat[];
-  /** Of what the file says it has; more is refused before a pixel is decoded. */
+  /** Limit for the pixels that the file states; more is refused before decoding. */
   readonly maxPixels: number;
-  /** Whether the orientation that EXIF tells is followed. */
+  /** Whether the orientation of EXIF is applied. */
   readonly isUpright: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface Size {
 
 /** One image of a file: its size is known, its pixels are not read. */
 export interface OpenedImage {
-  /** Upright, if it is to be. */
+  /** Upright, if asked for. */
   readonly size: Size;
   /** @throws Error if the file is broken. */
   pixels(size: Size, kernel: Kernel): Promise<Pixels>;
@@ -33,7 +33,7 @@ export interface OpenedImage {
 /** No image is kept: a worker's memory is its batch's. */
 sharp.cache(false);
 
-/** Of this process: a worker has the cores that its plan gives it. */
+/** Sets the threads of libvips in this process. */
 export function useCores(cores = 1): void {
   sharp.concurrency(cores);
 }
@@ -78,12 +78,12 @@ export async function resizedPixels(pixels: Pixels, size: Size, kernel: Kernel):
   return { data, ...size };
 }
 
-/** Without shrinking on load, which rounds sizes and shifts pixels. */
+/** Disables shrinking on load, which rounds sizes and shifts pixels. */
 function resizing(kernel: keyof KernelEnum) {
   return { fit: FILL, kernel, fastShrinkOnLoad: false };
 }
 
-/** Of one channel, or one and transparency, three that are alike. */
+/** Makes three equal channels of one, or of one and transparency. */
 function threeOf(data: Uint8Array, channels: number): Uint8Array {
   const pixels = data.length / channels;
   const three = new Uint8Array(pixels * 3);
@@ -97,7 +97,7 @@ function tooLarge(found: string, maxPixels: number): Error {
   return new Error(`expected at most ${maxPixels} pixels (maxPixels), got ${found}`);
 }
 
-/** What libvips says has lines for each of its parts: the first is enough. */
+/** Handles errors of libvips, which have a line for each of its parts. */
 function rethrown(maxPixels: number): (error: Error) => never {
   return ({ message }) => {
     if (/pixel limit/.test(message)) throw tooLarge("more", maxPixels);

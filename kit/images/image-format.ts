@@ -1,4 +1,4 @@
-/** What kind of image some bytes are, by how they begin. */
+/** Finds the format of an image by its first bytes. */
 
 export type ImageFormat = "jpeg" | "png" | "webp" | "gif" | "tiff" | "avif";
 
@@ -14,7 +14,7 @@ const SIGNATURES: readonly (readonly [ImageFormat, number, readonly string[]])[]
 
 export const IMAGE_FORMATS: readonly ImageFormat[] = SIGNATURES.map(([format]) => format);
 
-/** Null where it is none of them: drawings (SVG, PDF) are programs for whoever reads them. */
+/** Null for other formats: drawings (SVG, PDF) are programs for their readers. */
 export function formatOf(bytes: Uint8Array): ImageFormat | null {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 16));
   const text = head.toString("latin1");

@@ -25,7 +25,7 @@ export function imageSpec(name: string, { height, width, format }: ImageTensor):
   return { name, datatype: format.datatype, shape: rowShape(format, height, width) };
 }
 
-/** What reads the rows of a tensor, each on its own. @throws TypeError if it is another tensor. */
+/** Returns a reader for each row of a tensor. @throws TypeError if it is another tensor. */
 export function imageRows(
   inputs: NamedTensors,
   name: string,

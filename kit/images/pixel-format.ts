@@ -5,11 +5,11 @@ export interface PixelFormat {
   readonly layout: "nchw" | "nhwc";
   readonly channels: "rgb" | "bgr" | "grey";
   readonly datatype: "FP32" | "UINT8";
-  /** Of each value of a pixel, by channel of the tensor: (value * factor - mean) / std. */
+  /** Element of each value of a pixel, by channel of the tensor: (value * factor - mean) / std. */
   readonly elements: readonly (Float32Array | Uint8Array)[];
   /** The element of a padded pixel, by channel of the tensor. */
   readonly padding: readonly number[];
-  /** What the elements are made with, by channel where there is one for each. */
+  /** Scaling; a mean and a std for each channel. */
   readonly factor: number;
   readonly mean: readonly number[];
   readonly std: readonly number[];

@@ -1,4 +1,4 @@
-/** Where an image goes in a tensor of another size, and how to come back. */
+/** Place of an image in a tensor of another size, and the way back. */
 import type { OptionReader } from "../module/options.ts";
 import type { Size } from "./decoder.ts";
 
@@ -10,14 +10,14 @@ export interface Placing {
    * at full height, with padding beside it, and stretched where it is wider than the tensor.
    */
   readonly fit: "fill" | "contain" | "cover" | "height";
-  /** Where the image is beside its padding: `start` is the left and the top. */
+  /** Place of the image beside its padding: `start` is the left and the top. */
   readonly place: "centre" | "start";
 }
 
 export interface Placed {
-  /** Of the image once it is resized. */
+  /** Size of the resized image. */
   readonly size: Size;
-  /** Of its first column and line in the tensor; negative where some are left out. */
+  /** First column and line in the tensor; negative where some are left out. */
   readonly x: number;
   readonly y: number;
 }
@@ -52,7 +52,7 @@ export function placed({ width, height }: Size, placing: Placing): Placed {
 }
 
 /**
- * How a point (x, y) of the tensor is told in the image: [x factor, y factor, x offset, y offset],
+ * Maps a point (x, y) of the tensor to the image: [x factor, y factor, x offset, y offset],
  * point * factor + offset, where points lie on the edges of pixels.
  */
 export function toOriginal({ width, height }: Size, { size, x, y }: Placed): number[] {

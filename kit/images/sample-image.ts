@@ -6,7 +6,7 @@ import type { ImageTensor } from "./image-tensor.ts";
 import { paddedTensor, rowShape } from "./pixel-format.ts";
 import { type Pixels, writePixels } from "./write-pixels.ts";
 
-/** What phones and scanners send once a client has made it smaller. */
+/** Size of photos that clients have made smaller. */
 const SENT: Size = { width: 1280, height: 960 };
 const BOXES = 12;
 

@@ -10,7 +10,7 @@ export interface Pixels {
 
 export interface Canvas {
   readonly data: Elements;
-  /** Where the row begins in `data`. */
+  /** Index in `data` at which the row begins. */
   readonly start: number;
   readonly width: number;
   readonly height: number;

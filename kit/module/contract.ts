@@ -6,7 +6,7 @@ export type Datatype = "BOOL" | "UINT8" | "INT32" | "INT64" | "FP16" | "FP32" | 
 export interface TensorSpec {
   readonly name: string;
   readonly datatype: Datatype;
-  /** Of one row, without the axis of rows; -1 is any size. */
+  /** Shape of one row, without the axis of rows; -1 is any size. */
   readonly shape: readonly number[];
 }
 
@@ -49,11 +49,11 @@ export interface HostModule {
 export interface OpenArguments {
   /** The spec may say any JSON here. */
   readonly options?: unknown;
-  /** Where the files of models are: files that options name are looked for there. */
+  /** Folder of the models, with the files that options name. */
   readonly folder: string;
-  /** Of the worker that it runs in; 1 where nobody says. */
+  /** Cores of its worker; 1 by default. */
   readonly cores?: number;
 }
 
-/** What a module exports as its default. */
+/** Default export of a module. */
 export type OpenModule = (how: OpenArguments) => Promise<HostModule>;

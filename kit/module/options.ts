@@ -5,7 +5,7 @@ interface Range {
   readonly max: number;
 }
 
-/** Reads one object; `done` refuses what nobody has asked for. */
+/** Reads one object; `done` refuses keys that were not read. */
 export class OptionReader {
   readonly #at: string;
   readonly #given: Readonly<Record<string, unknown>>;
@@ -102,7 +102,7 @@ export class OptionReader {
     return value === undefined ? null : new OptionReader(`${this.#at} ${name}`, value);
   }
 
-  /** As it was given, for what is no single value. */
+  /** Returns a value as given, if it is not a single one. */
   raw(name: string): unknown {
     return this.#value(name);
   }

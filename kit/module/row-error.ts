@@ -6,8 +6,8 @@ export interface RowMistake {
   readonly message: string;
 }
 
-/** Of many that are at fault in one batch, the message has the first few. */
-const TOLD = 3;
+/** Faulty rows of a batch that the message has. */
+const SHOWN = 3;
 
 export class RowError extends Error {
   override readonly name = "RowError";
@@ -16,16 +16,16 @@ export class RowError extends Error {
 
   /** @param input the tensor that the rows are of. @param mistakes one or more. */
   constructor(input: string, mistakes: readonly RowMistake[]) {
-    const told = mistakes.slice(0, TOLD);
-    const more = mistakes.length - told.length;
-    const texts = told.map(({ row, message }) => `input "${input}" row ${row}: ${message}`);
+    const shown = mistakes.slice(0, SHOWN);
+    const more = mistakes.length - shown.length;
+    const texts = shown.map(({ row, message }) => `input "${input}" row ${row}: ${message}`);
     super([...texts, ...(more > 0 ? [`and ${more} more rows`] : [])].join("; "));
     this.rows = mistakes.map(({ row }) => row);
   }
 }
 
 /**
- * Does the rows of a batch one after the other: all that fail are told at once, by a RowError.
+ * Does the rows of a batch one after the other: all failures are reported at once, by a RowError.
  * @param input the tensor that the rows are of.
  */
 export async function eachRow<T>(

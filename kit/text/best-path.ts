@@ -1,7 +1,7 @@
 /** Greedy decoding of connectionist temporal classification. */
 
 export interface Alphabet {
-  /** By class; that of the blank is empty. */
+  /** Texts by class; that of the blank is empty. */
   readonly characters: readonly string[];
   readonly blank: number;
   /** Whether steps are logits, which softmax makes probabilities of. */
@@ -40,7 +40,7 @@ function argmax(steps: Float32Array, start: number, classes: number): number {
   let max = Number.NEGATIVE_INFINITY;
   for (let at = 0; at < classes; at++) {
     const score = steps[start + at] as number;
-    // What is not comparable is larger than nothing and has to be found too.
+    // NaN is not comparable, and has to be found too.
     if (score <= max) continue;
     if (Number.isNaN(score)) {
       throw new RangeError(`expected numbers, got NaN in step ${start / classes}`);

@@ -3,13 +3,13 @@ import { Tokenizer } from "@huggingface/tokenizers";
 
 export interface EncodedText {
   readonly ids: readonly number[];
-  /** 0, and 1 for tokens of the second text where the tokenizer tells them apart. */
+  /** 0, or 1 for tokens of the second text where the tokenizer distinguishes them. */
   readonly types: readonly number[];
   readonly isCut: boolean;
 }
 
 export interface TextTokenizer {
-  /** Of the token that fills up; 0 where the files name none. */
+  /** Identifier of the padding token; 0 where the files name none. */
   readonly padId: number;
   /** How many tokens it adds to a text, or to two. */
   addedCount(hasPair: boolean): number;
@@ -17,7 +17,7 @@ export interface TextTokenizer {
   encode(text: string, pair: string | null, length: number): EncodedText;
 }
 
-/** What is read of a tokenizer.json here; all else is the library's. */
+/** Part of a tokenizer.json that is read here; the library reads the rest. */
 interface TokenizerFile {
   readonly padding?: { readonly pad_id?: number } | null;
   readonly added_tokens?: readonly { readonly id: number; readonly content: string }[];
@@ -89,7 +89,7 @@ function parsed<T extends object>(text: string, name: string): T {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as T;
   } catch {
-    // Told below, as what is JSON and no object is.
+    // Refused below, as is JSON that is no object.
   }
   throw new TypeError(`${name}: expected a file of a JSON object, got ${text.slice(0, 20)}`);
 }
