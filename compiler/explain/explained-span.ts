@@ -2,7 +2,11 @@
 
 import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { decidingLevel } from "stratagem-runtime/internal/describe/deciding-level";
-import { LatencySample, type LatencySummary } from "../simulate/latency-sample.ts";
+import {
+  LatencySample,
+  type LatencySummary,
+  requestsPerBatch,
+} from "../simulate/latency-sample.ts";
 import type { Span } from "./asked-span.ts";
 import { type Verdict, verdictOf } from "./explained-request.ts";
 import type { LoggedRequest } from "./logged-request.ts";
@@ -74,6 +78,7 @@ export class SpanGatherer {
   readonly #book = new BatchBook();
   readonly #stillness: StillnessFinder;
   readonly #batches = { count: 0, slow: 0, lost: 0 };
+  readonly #byTask = new Map<string | null, { queries: number; batches: number }>();
   #slowest: LoggedRequest[] = [];
   #rows = 0;
 
@@ -111,15 +116,17 @@ export class SpanGatherer {
 
   summary(): ExplainedSpan {
     const sums = [...this.#seconds].sort(([a], [b]) => a - b);
+    const answered = this.#verdicts["in time"] + this.#verdicts.late;
+    const perBatch = requestsPerBatch(answered, [...this.#byTask.values()]);
     const steps = Object.fromEntries(
-      [...this.#steps].map(([name, sample]) => [name, sample.summary()]),
+      [...this.#steps].map(([name, sample]) => [name, sample.summary(perBatch)]),
     ) as Record<StepName, LatencySummary | null>;
     return {
       span: this.#span,
       requests: Object.values(this.#verdicts).reduce((sum, count) => sum + count, 0),
       rows: this.#rows,
       verdicts: this.#verdicts,
-      latency: this.#latency.summary(),
+      latency: this.#latency.summary(perBatch),
       steps,
       batches: this.#batches,
       seconds: sums.map(([index, second]) => this.#summaryOf(index, second)),
@@ -136,6 +143,12 @@ export class SpanGatherer {
       const second = this.#secondOf(batch.startMs);
       second.batches++;
       this.#batches.count++;
+      const { task, batch: queries } = batch.run;
+      const ofTask = this.#byTask.get(task) ?? { queries: 0, batches: 0 };
+      this.#byTask.set(task, {
+        queries: ofTask.queries + queries,
+        batches: ofTask.batches + 1,
+      });
       if (isSlow) {
         second.slow++;
         this.#batches.slow++;

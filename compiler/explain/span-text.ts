@@ -6,7 +6,7 @@ import {
   rounded,
   short,
 } from "stratagem-runtime/internal/describe/text";
-import type { LatencySummary } from "../simulate/latency-sample.ts";
+import { type LatencySummary, percentileText } from "../simulate/latency-sample.ts";
 import { longestStep, type Verdict, verdictOf } from "./explained-request.ts";
 import { type ExplainedSpan, type SecondSummary, worstSecond } from "./explained-span.ts";
 import type { LoggedRequest } from "./logged-request.ts";
@@ -53,8 +53,9 @@ function verdictsText(verdicts: ExplainedSpan["verdicts"], requests: number): st
 
 function stepTable({ steps }: ExplainedSpan, latency: LatencySummary): string {
   const row = (name: string, summary: LatencySummary) => {
-    const { mean, p50, p95, p99, max } = summary;
-    return [name, ...[mean, p50, p95, p99, max].map(rounded)];
+    const { mean, p50, p95, p99, max, intervals } = summary;
+    const p99Text = percentileText(p99, intervals?.p99, rounded);
+    return [name, ...[mean, p50, p95].map(rounded), p99Text, rounded(max)];
   };
   const rows = STEPS.flatMap((name) => {
     const summary = steps[name];

@@ -11,6 +11,7 @@ import type { CompilerMethod } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { steadyArrivals } from "../simulate/arrivals.ts";
+import { longerFor } from "../simulate/latency-sample.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { Scope } from "../spec/document/clause.ts";
 import type { Figure } from "../spec/schema/promise-figures.ts";
@@ -72,6 +73,12 @@ const resultSchema = z.object({
   byClass: partsSchema,
   byBucket: partsSchema,
 });
+const countedSchema = z.object({ latencyMs: z.object({ batches: z.number() }).nullish() });
+/** Batches of all queries, of each class and of each bucket, if the method counts them. */
+const countsSchema = countedSchema.extend({
+  byClass: z.record(z.string(), countedSchema).optional(),
+  byBucket: z.record(z.string(), countedSchema).optional(),
+});
 
 async function simulatedLevel(
   bundle: Bundle,
@@ -85,16 +92,21 @@ async function simulatedLevel(
   const { loadQps } = level;
   const wanted = Math.ceil(SIMULATED_S * loadQps);
   const queries = Math.min(MOST_QUERIES, Math.max(LEAST_QUERIES, wanted));
-  const asked = {
-    arrivals: steadyArrivals(bundle.arrivals, loadQps),
-    durationMs: (1000 * queries) / loadQps,
-    seed: SEED,
-    serviceTimes: defaultServiceTimes(bundle, method),
-    fanout: "rounded" as const,
-    stations: {},
-    baseline: null,
+  const simulated = async (longer: number) => {
+    const asked = {
+      arrivals: steadyArrivals(bundle.arrivals, loadQps),
+      durationMs: (1000 * longer * queries) / loadQps,
+      seed: SEED,
+      serviceTimes: defaultServiceTimes(bundle, method),
+      fanout: "rounded" as const,
+      stations: {},
+      baseline: null,
+    };
+    return (await method.simulate(bundle, asked, watch)).json;
   };
-  const found = resultSchema.parse((await method.simulate(bundle, asked, watch)).json);
+  const first = await simulated(1);
+  const longer = longerFor(fewestBatches(first));
+  const found = resultSchema.parse(longer === 1 ? first : await simulated(longer));
   const figures = { ...found.latencyMs, ...level.figures };
   return {
     ...level,
@@ -103,6 +115,14 @@ async function simulatedLevel(
     buckets: withLatencies(level.buckets, found.byBucket),
     simulated: PERCENTILES.filter((name) => level.figures[name] === undefined),
   };
+}
+
+function fewestBatches(json: unknown): number | undefined {
+  const counts = countsSchema.safeParse(json).data;
+  if (counts === undefined) return undefined;
+  const { byClass = {}, byBucket = {}, ...all } = counts;
+  const parts = [all, ...Object.values(byClass), ...Object.values(byBucket)];
+  return Math.min(...parts.flatMap(({ latencyMs }) => latencyMs?.batches ?? []));
 }
 
 function withLatencies(

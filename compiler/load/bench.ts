@@ -2,7 +2,8 @@
 
 import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
+import { explainedTable, INTERVAL_NOTE, percent } from "stratagem-runtime/internal/describe/text";
+import { latencyLine, percentileOrDash } from "../simulate/latency-sample.ts";
 import { inputsFromFiles } from "./input-file.ts";
 import {
   parseArrivals,
@@ -123,13 +124,14 @@ function render(result: LoadResult): string {
     `${queries} queries to "${result.model}" in ${result.durationMs / 1000} s, seed ` +
       `${result.seed}, ${slo}: ${result.late} late, ${result.dropped} dropped`,
     `${(answered / (result.wallMs / 1000)).toPrecision(4)} answers/s`,
-    latency === null
-      ? "no query was answered"
-      : `latency ms: mean ${ms(latency.mean)}, p50 ${ms(latency.p50)}, p95 ` +
-        `${ms(latency.p95)}, p99 ${ms(latency.p99)}, max ${ms(latency.max)}`,
+    latency === null ? "no query was answered" : `latency ms: ${latencyLine(latency)}`,
     ...(fromSend === null
       ? []
-      : [`from the time of sending: p50 ${ms(fromSend.p50)}, p99 ${ms(fromSend.p99)}`]),
+      : [
+          `from the time of sending: p50 ${percentileOrDash(fromSend, "p50")}, ` +
+            `p99 ${percentileOrDash(fromSend, "p99")}`,
+        ]),
+    ...(latency?.intervals === undefined ? [] : [INTERVAL_NOTE]),
     ...(lag === null
       ? []
       : [`sending delay ms: p50 ${ms(lag.p50)}, p99 ${ms(lag.p99)}, max ${ms(lag.max)}`]),
@@ -164,8 +166,8 @@ function classTable(byClass: readonly (readonly [string, LoadOutcome])[]): strin
       String(outcome.dropped),
       percent(outcome.violationRate),
       percent(outcome.accuracyPerSatisfied),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p50),
-      outcome.latencyMs === null ? "-" : ms(outcome.latencyMs.p99),
+      percentileOrDash(outcome.latencyMs, "p50"),
+      percentileOrDash(outcome.latencyMs, "p99"),
     ]),
   ]);
 }

@@ -73,12 +73,12 @@ export class LoadGenerator {
     this.#byClass = workload.classes.map((one) => new LoadTally(this.#sloOf(one)));
   }
 
-  /** Results by class. */
-  byClass(): { readonly byClass?: Readonly<Record<string, LoadOutcome>> } {
+  /** Results by class. @param perBatch mean requests that share a batch, of all classes. */
+  byClass(perBatch: number): { readonly byClass?: Readonly<Record<string, LoadOutcome>> } {
     if (this.#byClass.length === 0) return {};
     const named = this.#workload.classes.map(({ name }, index) => [
       name,
-      this.#byClass[index]?.outcome(),
+      this.#byClass[index]?.outcome(perBatch),
     ]);
     return { byClass: Object.fromEntries(named) };
   }

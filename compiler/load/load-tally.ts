@@ -113,7 +113,8 @@ export class LoadTally {
     this.#errors.set(reason, (this.#errors.get(reason) ?? 0) + 1);
   }
 
-  outcome(): LoadOutcome {
+  /** @param perBatch mean requests that share a batch. */
+  outcome(perBatch: number): LoadOutcome {
     const queries = this.#answered + this.#dropped;
     const satisfied = this.#satisfied;
     const known = this.#unstated === 0;
@@ -127,8 +128,8 @@ export class LoadTally {
       accuracyPerSatisfied: known ? ratio(this.#satisfiedAccuracy, satisfied) : null,
       accuracyPerQuery: known ? ratio(this.#satisfiedAccuracy, queries) : null,
       measuredAccuracy: ratio(this.#satisfiedCorrect, this.#satisfiedLabelled),
-      latencyMs: this.#latency.summary(),
-      latencyFromSendMs: this.#fromSend.summary(),
+      latencyMs: this.#latency.summary(perBatch),
+      latencyFromSendMs: this.#fromSend.summary(perBatch),
       byVariant: sortedRecord(this.#byVariant),
       errors: sortedRecord(this.#errors),
       sendLagMs: lag === null ? null : { p50: lag.p50, p99: lag.p99, max: lag.max },

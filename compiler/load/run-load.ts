@@ -11,6 +11,7 @@ import { type GeneratorOptions, LoadGenerator } from "./load-generator.ts";
 import type { LoadOutcome } from "./load-tally.ts";
 import { readProcessorTicks, sharesBetween } from "./processor-time.ts";
 import { openRowWorkload, type RowOptions } from "./row-workload.ts";
+import { perBatchBetween, readServedBatches } from "./served-batches.ts";
 import type { Workload } from "./workload.ts";
 
 /** Queries in flight, each sent when another is answered. */
@@ -49,6 +50,8 @@ export interface LoadResult extends LoadOutcome {
   readonly durationMs: number;
   readonly sloMs: number | null;
   readonly model: string;
+  /** Mean requests that shared a batch; 1 if the server does not report its batches. */
+  readonly requestsPerBatch: number;
   /** From the first scheduled arrival to the last reply. */
   readonly wallMs: number;
   readonly processors: LoadShares;
@@ -82,6 +85,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     const generator = new LoadGenerator(options, client, workload);
     const { warmUpQueries, warmUpLimitMs = Number.POSITIVE_INFINITY, leadInMs = 0 } = options;
     await generator.warmUp(warmUpQueries, warmUpLimitMs);
+    const before = await readServedBatches(client, workload.model);
     let startMs = options.nowMs();
     const isClosed = arrivals.kind === "closed";
     if (!isClosed && leadInMs > 0) {
@@ -96,9 +100,12 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
       await generator.run(source, startMs, durationMs);
     }
     const wallMs = options.nowMs() - startMs;
-    const outcome = { ...generator.tally.outcome(), ...generator.byClass() };
     const processors = shares(wallMs);
-    return { seed, durationMs, sloMs, model: workload.model, wallMs, ...outcome, processors };
+    const perBatch = perBatchBetween(before, await readServedBatches(client, workload.model));
+    const outcome = { ...generator.tally.outcome(perBatch), ...generator.byClass(perBatch) };
+    const { model } = workload;
+    const ran = { seed, durationMs, sloMs, model, requestsPerBatch: perBatch, wallMs };
+    return { ...ran, ...outcome, processors };
   } finally {
     await client.close();
   }

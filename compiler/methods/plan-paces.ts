@@ -2,6 +2,7 @@
 import type { Bundle, PacePromises } from "stratagem-runtime/internal/bundle/schema";
 import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
+import { type LatencySummary, withEnoughBatches } from "../simulate/latency-sample.ts";
 import { reportOutcomes } from "../simulate/outcomes.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
@@ -32,6 +33,7 @@ interface PlanPaces<B extends Bundle> {
     run: PacedRun,
   ) => {
     readonly accuracyPerSatisfied: number | null;
+    readonly latencyMs: LatencySummary | null;
     /** In arrival order; NaN for dropped requests. */
     readonly latenciesMs: Float64Array | null;
   };
@@ -50,15 +52,18 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
     promised(bundle, index, pace, seed = SEED) {
       const { loadQps: qps = 0 } = bundle.levels[index] ?? {};
       const fromMs = settledMs(bundle.slo) + startMs(bundle);
-      const run: PacedRun = {
+      const runFor = (longer: number): PacedRun => ({
         arrivals: steadyArrivals(bundle.arrivals, qps),
-        durationMs: fromMs + (1000 * REQUESTS) / qps,
+        durationMs: fromMs + (1000 * longer * REQUESTS) / qps,
         seed,
         stations: { machine: { ...AS_PROFILED, pace } },
         serviceTimes:
           bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",
-      };
-      const { accuracyPerSatisfied, latenciesMs } = simulate(bundle, run);
+      });
+      const { run, accuracyPerSatisfied, latenciesMs } = withEnoughBatches((longer) => {
+        const run = runFor(longer);
+        return { run, ...simulate(bundle, run) };
+      });
       const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
       reportOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
       return outcomes.figures(pace, accuracyPerSatisfied);

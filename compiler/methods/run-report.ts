@@ -3,9 +3,14 @@
 import { EXIT_CODES } from "stratagem-runtime/internal/base/errors";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
-import { explainedTable, percent, short } from "stratagem-runtime/internal/describe/text";
+import {
+  explainedTable,
+  INTERVAL_NOTE,
+  percent,
+  short,
+} from "stratagem-runtime/internal/describe/text";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
-import type { LatencySummary } from "../simulate/latency-sample.ts";
+import { type LatencySummary, latencyLine } from "../simulate/latency-sample.ts";
 
 /** Counters of every simulation. */
 interface CountedRun {
@@ -45,12 +50,12 @@ export function runReport(result: CountedRun, run: RunFacts): CommandResult {
   const [many, one] = byTask === undefined ? ["queries", "query"] : ["requests", "request"];
   const ofTasks = Object.values(byTask ?? {}).reduce((sum, task) => sum + task.queries, 0);
   const timed = byTask === undefined ? `${rate(queries)}` : `${rate(ofTasks)} task`;
-  const latencies = Object.entries(latencyMs ?? {}).map(([name, ms]) => `${name} ${tenths(ms)}`);
   const text = [
     `${run.counted ?? `${queries} ${many}`} in ${result.durationMs / 1000} s, ` +
       `seed ${result.seed}: ${result.late} late, ${result.dropped} dropped; ` +
       `${timed} queries per wall second`,
-    latencyMs === null ? `no ${one} was served` : `latency ms: ${latencies.join(", ")}`,
+    latencyMs === null ? `no ${one} was served` : `latency ms: ${latencyLine(latencyMs)}`,
+    ...(latencyMs?.intervals === undefined ? [] : [INTERVAL_NOTE]),
     ...run.lines,
     "",
     explainedTable([

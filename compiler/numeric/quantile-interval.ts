@@ -36,3 +36,91 @@ export function quantileRanks(count: number, quantile: number, confidence: numbe
   }
   return { low, high, confidence: Math.max(0, below - missedBelow) };
 }
+
+/** Batches from which a percentile is stated without its interval. */
+export const ENOUGH_BATCHES = 1000;
+
+/** 99 % interval; null above if even the largest number is no bound. */
+export type PercentileInterval = readonly [lower: number, upper: number | null];
+
+export interface PercentileIntervals {
+  readonly p50: PercentileInterval;
+  readonly p95: PercentileInterval;
+  readonly p99: PercentileInterval;
+}
+
+const CONFIDENCE = 0.99;
+
+/**
+ * Intervals of percentiles of positive numbers, whose neighbours are alike, such as latencies of
+ * requests that share a batch or a queue; null if there are enough batches to do without.
+ * @param inOrder in the order of their arrivals or ends.
+ * @param perBatch mean number of them that share a batch.
+ */
+export function percentileIntervals(
+  inOrder: Float64Array,
+  perBatch: number,
+): PercentileIntervals | null {
+  if (inOrder.length === 0 || inOrder.length / perBatch >= ENOUGH_BATCHES) return null;
+  const ascending = inOrder.slice().sort();
+  const effect = Math.max(perBatch, designEffect(inOrder, ascending));
+  const drawCount = Math.max(1, Math.floor(inOrder.length / effect));
+  const of = (quantile: number) => intervalOf(ascending, quantile, drawCount);
+  return { p50: of(0.5), p95: of(0.95), p99: of(0.99) };
+}
+
+/** @param drawCount independent draws that the numbers are worth. */
+function intervalOf(
+  ascending: Float64Array,
+  quantile: number,
+  drawCount: number,
+): PercentileInterval {
+  const { length } = ascending;
+  const { low, high } = quantileRanks(drawCount, quantile, CONFIDENCE);
+  const isBounded = (chance: number): boolean =>
+    binomialProbability(drawCount, drawCount, chance) <= (1 - CONFIDENCE) / 2;
+  // Ranks from the largest, at the same share of the numbers as among the draws.
+  const fromTop = (rank: number): number => ((drawCount - rank + 1) * length) / drawCount;
+  const lower = ascending[length - Math.ceil(fromTop(low))] ?? 0;
+  const upper = ascending[length - Math.max(1, Math.floor(fromTop(high)))] ?? 0;
+  return [isBounded(1 - quantile) ? lower : 0, isBounded(quantile) ? upper : null];
+}
+
+/**
+ * Factor by which neighbours that are alike increase the variance of a mean of ranks: the sum of
+ * autocorrelations over all lags, up to the first pair whose sum is not positive. Source: C. J.
+ * Geyer, Statistical Science 7 (1992), section 3.3.
+ */
+function designEffect(inOrder: Float64Array, ascending: Float64Array): number {
+  const { length } = inOrder;
+  const ranks = inOrder.map((value) => firstAtLeast(ascending, value));
+  const mean = ranks.reduce((sum, rank) => sum + rank, 0) / length;
+  for (let index = 0; index < length; index++) ranks[index]! -= mean;
+  const variance = covariance(ranks, 0);
+  if (variance === 0) return 1;
+  let effect = -1;
+  for (let lag = 0; lag + 1 < length / 2; lag += 2) {
+    const pair = covariance(ranks, lag) + covariance(ranks, lag + 1);
+    if (pair <= 0) break;
+    effect += (2 * pair) / variance;
+  }
+  return Math.max(1, effect);
+}
+
+function covariance(values: Float64Array, lag: number): number {
+  let sum = 0;
+  for (let index = lag; index < values.length; index++)
+    sum += values[index]! * values[index - lag]!;
+  return sum;
+}
+
+/** Index of the first of ascending values that is not below one of them. */
+function firstAtLeast(ascending: Float64Array, value: number): number {
+  let [from, until] = [0, ascending.length - 1];
+  while (from < until) {
+    const middle = (from + until) >> 1;
+    if (ascending[middle]! < value) from = middle + 1;
+    else until = middle;
+  }
+  return from;
+}

@@ -6,6 +6,7 @@ import {
   type ModelFile,
 } from "stratagem-runtime/internal/bundle/schema";
 import { modelDigest } from "../model/model-files.ts";
+import { type PercentileInterval, percentileIntervals } from "../numeric/quantile-interval.ts";
 import { LatencySample } from "../simulate/latency-sample.ts";
 import type {
   LayersSpec,
@@ -73,6 +74,8 @@ interface CellMeasurement {
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
   readonly noise: number;
   readonly p95Interval: P95Interval;
+  /** 99 % interval of the wall time's p99, ms; left out with many runs. */
+  readonly p99Interval?: PercentileInterval;
   readonly drift: number;
   readonly isNoisy: boolean;
   readonly wallMs: Quantiles;
@@ -223,6 +226,7 @@ export function describeMeasurement(
       samples: cell.wallMs.length,
       noise: tail,
       p95Interval,
+      ...p99IntervalOf(cell.wallMs),
       drift,
       isNoisy,
       wallMs: quantilesOf(cell.wallMs),
@@ -269,6 +273,11 @@ export function quantilesOf(times: readonly number[]): Quantiles {
     ...(times.length < FEWEST_RUNS.p99 ? { max: rounded(max) } : { p99: rounded(p99) }),
     mean: rounded(mean),
   };
+}
+
+function p99IntervalOf(wallMs: readonly number[]): Pick<CellMeasurement, "p99Interval"> {
+  const intervals = percentileIntervals(Float64Array.from(wallMs), 1);
+  return intervals === null ? {} : { p99Interval: intervals.p99 };
 }
 
 /** Rounds to a nanosecond. */

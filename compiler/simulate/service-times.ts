@@ -6,7 +6,7 @@ import {
   quantileAt,
   quantileKnots,
 } from "stratagem-runtime/internal/core/quantile-distribution";
-import type { Rng } from "stratagem-runtime/internal/core/rng";
+import { Rng } from "stratagem-runtime/internal/core/rng";
 import { InputError } from "../spec/document/input-error.ts";
 
 /**
@@ -14,6 +14,18 @@ import { InputError } from "../spec/document/input-error.ts";
  * measured distribution.
  */
 export type ServiceTimeMode = "p95" | "sampled";
+
+/** Streams between those of two draws. */
+const DRAW_STREAMS = 100;
+
+/** Returns random numbers for service times, which differ by the draw of the stations. */
+export function serviceRng(
+  seed: number,
+  stream: number,
+  { draw = 0 }: { readonly draw?: number } = {},
+): Rng {
+  return new Rng(seed, stream + DRAW_STREAMS * draw);
+}
 
 export interface ServiceTimeModel {
   /** Returns the service time of a batch, ms. */

@@ -1,12 +1,5 @@
 /** Compares promises with measurements. */
-import type {
-  Check,
-  CheckName,
-  MeasuredOutcome,
-  Outcome,
-  TruthPoint,
-  Verdict,
-} from "./truth-document.ts";
+import type { Check, MeasuredOutcome, Outcome, TruthPoint, Verdict } from "./truth-document.ts";
 
 /** Tolerance of latencies: this part of the prediction, or these ms, whichever is greater. */
 export const LATENCY_SHARE = 0.2;
@@ -30,8 +23,8 @@ export interface Judged {
 export function checksOf(judged: Judged): Check[] {
   const { predicted, measured } = judged;
   return [
-    latencyCheck("p50", predicted.p50Ms, measured.p50Ms),
-    latencyCheck("p99", predicted.p99Ms, measured.p99Ms),
+    latencyCheck("p50", predicted, measured),
+    latencyCheck("p99", predicted, measured),
     violationCheck(judged),
     ...accuracyChecks(predicted, measured),
   ];
@@ -48,13 +41,19 @@ export function verdictOf(checks: readonly Check[]): Verdict {
   return isSlower ? "slower" : "broken";
 }
 
-/** Fails without answers. */
-function latencyCheck(name: CheckName, promised: number | null, measured: number | null): Check {
+/**
+ * Compares percentiles; of few batches, whatever their intervals allow. Fails without answers.
+ */
+function latencyCheck(name: "p50" | "p99", predicted: Outcome, measured: MeasuredOutcome): Check {
+  const [promised, found] = [predicted[`${name}Ms`], measured[`${name}Ms`]];
   const tolerance = Math.max(LATENCY_SHARE * (promised ?? 0), LATENCY_MS);
-  const known = promised !== null && measured !== null;
-  const isKept = known && measured - promised <= tolerance;
-  const holds = isKept && promised - measured <= tolerance;
-  return { name, promised, measured, tolerance, holds, isKept };
+  const check = { name, promised, measured: found, tolerance };
+  if (promised === null || found === null) return { ...check, holds: false, isKept: false };
+  const [least, most] = measured.intervalsMs?.[name] ?? [found, found];
+  const [promisedLeast, promisedMost] = predicted.intervalsMs?.[name] ?? [promised, promised];
+  const isKept = promisedMost === null || least - promisedMost <= tolerance;
+  const holds = isKept && (most === null || promisedLeast - most <= tolerance);
+  return { ...check, holds, isKept };
 }
 
 /**

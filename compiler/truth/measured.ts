@@ -21,10 +21,12 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
+type Counted = Pick<LoadResult, "sendLagMs" | "errors" | "requestsPerBatch">;
+
 /** @param sloMs of the application; each request is judged by the SLO of its class. */
 export function measuredOutcome(
   sent: SentRequests,
-  { sendLagMs, errors }: Pick<LoadResult, "sendLagMs" | "errors">,
+  { sendLagMs, errors, requestsPerBatch }: Counted,
   sloMs: number,
 ): MeasuredOutcome {
   const inTime = Array.from(sent.isAnswered, (isAnswered, index) => {
@@ -36,7 +38,7 @@ export function measuredOutcome(
   const scores = sent.score.filter((one, index) => inTime[index] && !Number.isNaN(one));
   const isStated = accuracies.length === satisfied && satisfied > 0;
   const accuracy = isStated ? sum(accuracies) / satisfied : null;
-  const outcome = outcomeOf(measuredTimes(sent), sloMs, accuracy);
+  const outcome = outcomeOf(measuredTimes(sent).latencyMs, sloMs, accuracy, requestsPerBatch);
   const count = inTime.length;
   return {
     ...outcome,

@@ -6,6 +6,7 @@ import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { promisedNow } from "stratagem-runtime/internal/server/measures/promised-now";
 import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
+import { ENOUGH_BATCHES } from "../numeric/quantile-interval.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
@@ -13,7 +14,7 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import { InputError } from "../spec/document/input-error.ts";
-import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
+import { answered, GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
 
 interface Run {
@@ -35,6 +36,7 @@ export interface Prediction {
 const resultSchema = z.object({
   violationRate: z.number(),
   accuracyPerSatisfied: z.number().nullish(),
+  latencyMs: z.object({ batches: z.number().optional() }).nullish(),
 });
 
 /** Returns sampled service times if the profile has quantiles, otherwise its percentile. */
@@ -50,12 +52,14 @@ export async function serviceTimesOf(bundle: Bundle, watch: SimulateWatch) {
   }
 }
 
-/** Simulated draws of path and stalls for the same arrivals: the p99 of a single draw varies. */
+/** Fewest draws of service times and path for the same arrivals: the p99 of one draw varies. */
 const DRAWS = 5;
+/** Most draws, where each has few batches. */
+const MOST_DRAWS = 100;
 
 /**
- * Averages several simulations of a run's arrivals: quantiles over all draws and mean rates.
- * Times are those of the first draw.
+ * Averages simulations of a run's arrivals, enough for their percentiles to need no interval:
+ * quantiles over all draws and mean rates. Times are those of the first draw.
  * @throws as `predict`.
  */
 export async function expected(
@@ -65,15 +69,18 @@ export async function expected(
   watch: SimulateWatch,
 ): Promise<Prediction> {
   const first = await predict(bundle, run, serviceTimes, watch);
-  if (bundle.cluster.serving === undefined) return first;
+  if (bundle.cluster.serving === undefined && serviceTimes === "p95") return first;
   const all = [first];
-  for (let draw = 1; draw < DRAWS; draw++) {
-    const stations = { ...run.stations, draw };
-    all.push(await predict(bundle, { ...run, stations }, serviceTimes, watch));
+  let { batches } = first.outcome;
+  while (all.length < DRAWS || (all.length < MOST_DRAWS && batches < ENOUGH_BATCHES)) {
+    const stations = { ...run.stations, draw: all.length };
+    const drawn = await predict(bundle, { ...run, stations }, serviceTimes, watch);
+    batches += drawn.outcome.batches;
+    all.push(drawn);
   }
   const latencies = all.map(({ times }) => times.latencyMs);
   const latencyMs = Float64Array.from(latencies.flatMap((one) => [...one]));
-  const pooled = outcomeOf({ ...first.times, latencyMs }, bundle.slo.latencyMs, null);
+  const pooled = summarized(latencyMs, bundle, null, batches);
   const meanOf = (of: (outcome: Outcome) => number | null) => {
     const values = all.flatMap(({ outcome }) => of(outcome) ?? []);
     return values.length < all.length ? null : values.reduce((sum, one) => sum + one) / all.length;
@@ -105,13 +112,24 @@ async function predict(
     },
     watch,
   );
-  const { violationRate, accuracyPerSatisfied } = resultSchema.parse(json);
+  const { violationRate, accuracyPerSatisfied, latencyMs } = resultSchema.parse(json);
   const times = gathered.times();
-  const outcome = outcomeOf(times, bundle.slo.latencyMs, accuracyPerSatisfied ?? null);
+  const { batches = times.latencyMs.length } = latencyMs ?? {};
+  const outcome = summarized(times.latencyMs, bundle, accuracyPerSatisfied ?? null, batches);
   return {
     outcome: { ...outcome, violationRate },
     times,
   };
+}
+
+function summarized(
+  latencyMs: Float64Array,
+  { slo }: Bundle,
+  accuracy: number | null,
+  batches: number,
+): Outcome {
+  const perBatch = Math.max(1, answered(latencyMs).length / Math.max(1, batches));
+  return outcomeOf(latencyMs, slo.latencyMs, accuracy, perBatch);
 }
 
 /** Returns the promise of a level at a pace; between two stated paces, that of the slower. */

@@ -1,4 +1,5 @@
 /** Times of the requests of a run, and their summary. */
+import { percentileIntervals } from "../numeric/quantile-interval.ts";
 import type { Outcome } from "./truth-document.ts";
 
 /** Arrays by request. */
@@ -27,13 +28,19 @@ export class GatheredTimes {
   }
 }
 
-/** Summarizes requests. @param accuracy from the source of the requests. */
+/**
+ * Summarizes requests.
+ * @param latencyMs in the order of their arrivals, NaN for unanswered ones.
+ * @param accuracy from the source of the requests. @param perBatch mean requests of a batch.
+ */
 export function outcomeOf(
-  { latencyMs }: RequestTimes,
+  latencyMs: Float64Array,
   sloMs: number,
   accuracy: number | null,
+  perBatch: number,
 ): Outcome {
   const served = answered(latencyMs);
+  const intervalsMs = percentileIntervals(answeredInOrder(latencyMs), perBatch);
   const inTime = served.reduce((count, ms) => count + (ms <= sloMs ? 1 : 0), 0);
   const [p50Ms, p95Ms, p99Ms] = [50, 95, 99].map((percent) => quantileOf(served, percent));
   return {
@@ -43,12 +50,18 @@ export function outcomeOf(
     violationRate: latencyMs.length === 0 ? 0 : (latencyMs.length - inTime) / latencyMs.length,
     accuracy,
     quantilesMs: quantilesOf(served),
+    batches: Math.round(served.length / perBatch),
+    ...(intervalsMs !== null && { intervalsMs }),
   };
 }
 
 /** Latencies of answered requests, ascending. */
 export function answered(latencyMs: Float64Array): Float64Array {
-  return latencyMs.filter((ms) => !Number.isNaN(ms)).sort();
+  return answeredInOrder(latencyMs).sort();
+}
+
+function answeredInOrder(latencyMs: Float64Array): Float64Array {
+  return latencyMs.filter((ms) => !Number.isNaN(ms));
 }
 
 /** Returns the nearest rank of ascending values; null if empty. @param percent 0..100. */

@@ -1,5 +1,7 @@
 /** Result of `truth`, printed by `--json` and kept in its folder. */
 
+import type { PercentileIntervals } from "../numeric/quantile-interval.ts";
+
 /** Comparison of an application's promises with measurements on this machine. */
 export interface TruthDocument {
   readonly format: "truth/1";
@@ -71,6 +73,10 @@ export interface Outcome {
   readonly accuracy: number | null;
   /** Percentiles 0 to 100 of the latency, 101 values; empty without answers. */
   readonly quantilesMs: readonly number[];
+  /** Batches that the percentiles are from. */
+  readonly batches: number;
+  /** 99 % intervals of the percentiles, ms; left out with many batches. */
+  readonly intervalsMs?: PercentileIntervals;
 }
 
 /** Latencies count from the time at which a request was sent. */

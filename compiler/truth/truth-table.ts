@@ -1,6 +1,7 @@
 /** Formats the points of an application as a table of promised and measured figures. */
 import { explainedTable, percent } from "stratagem-runtime/internal/describe/text";
-import type { CheckName, TruthDocument, TruthPoint } from "./truth-document.ts";
+import { percentileText } from "../simulate/latency-sample.ts";
+import type { CheckName, Outcome, TruthDocument, TruthPoint } from "./truth-document.ts";
 
 const HEAD = [
   "load/s",
@@ -56,10 +57,10 @@ function rowOf(point: TruthPoint): string[] {
     String(loadQps),
     String(run),
     paceText(machine.pace),
-    msText(predicted.p50Ms),
-    marked("p50", msText(measured.p50Ms)),
-    msText(predicted.p99Ms),
-    marked("p99", msText(measured.p99Ms)),
+    msText(predicted, "p50"),
+    marked("p50", msText(measured, "p50")),
+    msText(predicted, "p99"),
+    marked("p99", msText(measured, "p99")),
     percent(predicted.violationRate),
     marked("violations", percent(measured.violationRate)),
     percent(predicted.accuracy),
@@ -98,8 +99,9 @@ export function paceText(pace: number | null): string {
   return pace === null ? "-" : pace.toFixed(2);
 }
 
-function msText(ms: number | null): string {
-  return ms === null ? "-" : ms.toFixed(1);
+function msText(outcome: Outcome, name: "p50" | "p99"): string {
+  const ms = outcome[`${name}Ms`];
+  return ms === null ? "-" : percentileText(ms, outcome.intervalsMs?.[name]);
 }
 
 /** Formats `2 processors, 1.0 processors by quota (cpu.max), model of the CPU`. */

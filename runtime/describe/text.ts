@@ -30,6 +30,10 @@ export function alignColumns(rows: readonly (readonly string[])[]): string {
   return lines.join("\n");
 }
 
+/** Explains `31.2 (24..55)`. */
+export const INTERVAL_NOTE =
+  "(a..b): 99 % interval of a percentile from fewer than 1,000 batches; open without a bound";
+
 /**
  * Aligns rows under a heading row as `alignColumns`, and explains the headings below. Rows have
  * headings where the first column has none.
@@ -46,6 +50,8 @@ export function explainedTable(rows: readonly (readonly string[])[]): string {
     else known.push(heading);
   }
   const meanings = [...headingsByMeaning].map(([meaning, own]) => `${own.join(", ")}: ${meaning}`);
+  const hasInterval = (cell: string) => cell.includes(" (") && cell.includes("..");
+  if (body.some((row) => row.some(hasInterval))) meanings.push(INTERVAL_NOTE);
   const table = alignColumns(rows);
   return meanings.length === 0 ? table : `${table}\n${wrapped(meanings.join("; "))}`;
 }

@@ -11,6 +11,7 @@ import type { MeasuredStart } from "../../profile/measured-starts.ts";
 import { noiseLines, percentText } from "../../profile/noise-messages.ts";
 import { inputsText, type ProfilePlan } from "../../profile/profile-plan.ts";
 import { leftOutLines } from "../../profile/profiled-batches.ts";
+import { percentileText } from "../../simulate/latency-sample.ts";
 
 /** Output files of a profile. */
 export interface ProfilePaths {
@@ -84,16 +85,21 @@ export function report(
   const counts = cells.map(({ samples }) => samples);
   const [fewest, most] = [Math.min(...counts), Math.max(...counts)];
   const hasBuckets = cells.some(({ bucket }) => bucket !== undefined);
-  const rows = cells.map(({ variant, batch, cores, bucket = "", samples, wallMs, cpuMs }) => [
-    variant,
-    ...(hasBuckets ? [bucket] : []),
-    ...(plan.isByCores ? [String(cores)] : []),
-    String(batch),
-    ...(fewest === most ? [] : [String(samples)]),
-    ...[wallMs.p50, wallMs.p95, wallMs.p99, cpuMs.p50, wallMs.p50 / batch].map((value) => {
-      return value === undefined ? "-" : ms(value);
-    }),
-  ]);
+  const rows = cells.map((cell) => {
+    const { variant, batch, cores, bucket = "", samples, wallMs, cpuMs, p99Interval } = cell;
+    const { p50, p95, p99 } = wallMs;
+    return [
+      variant,
+      ...(hasBuckets ? [bucket] : []),
+      ...(plan.isByCores ? [String(cores)] : []),
+      String(batch),
+      ...(fewest === most ? [] : [String(samples)]),
+      ms(p50),
+      p95 === undefined ? "-" : ms(p95),
+      p99 === undefined ? "-" : percentileText(p99, p99Interval, ms),
+      ...[cpuMs.p50, p50 / batch].map(ms),
+    ];
+  });
   const figures = ["p50 ms", "p95 ms", "p99 ms", "CPU p50 ms", "p50 ms/query"];
   const heading = [
     "variant",

@@ -57,8 +57,8 @@ export const accordionMethod: CompilerMethodOf<"accordion"> = {
     startMs: () => 0,
     simulate(bundle, run) {
       const asked = { ...run, withLatencies: true };
-      const { accuracyPerSatisfied, latencyMsByQuery } = simulateAccordion(bundle, asked);
-      return { accuracyPerSatisfied, latenciesMs: latencyMsByQuery };
+      const { latencyMsByQuery: latenciesMs, ...outcome } = simulateAccordion(bundle, asked);
+      return { ...outcome, latenciesMs };
     },
     stating: (level, promises) => ({ ...level, expected: { ...level.expected, ...promises } }),
   }),

@@ -6,6 +6,7 @@ import type { AccordionBundle, AccordionLevel } from "stratagem-runtime/internal
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { percent, short } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
+import { percentileOrDash } from "../../simulate/latency-sample.ts";
 import { reportOutcomes } from "../../simulate/outcomes.ts";
 import type { AskedRun, NamedBaseline } from "../method.ts";
 import {
@@ -72,7 +73,7 @@ function priorityTable({ byPriority }: Shown): string[][] {
       String(priority.late),
       String(priority.dropped),
       tenthsOrDash(priority.latencyMs?.mean),
-      tenthsOrDash(priority.latencyMs?.p99),
+      percentileOrDash(priority.latencyMs, "p99"),
     ]),
   ];
 }

@@ -64,8 +64,8 @@ export const inferlineMethod: CompilerMethodOf<"inferline"> = {
     startMs: ({ policy }) => policy.activationMs,
     simulate(bundle, run) {
       const asked = { ...run, withLatencies: true };
-      const { accuracyPerSatisfied, latencyMsByRequest } = simulateInferline(bundle, asked);
-      return { accuracyPerSatisfied, latenciesMs: latencyMsByRequest };
+      const { latencyMsByRequest: latenciesMs, ...outcome } = simulateInferline(bundle, asked);
+      return { ...outcome, latenciesMs };
     },
     stating: (level, promises) => ({ ...level, expected: { ...level.expected, ...promises } }),
   }),

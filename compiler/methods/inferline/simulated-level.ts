@@ -15,7 +15,7 @@ import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
-import { expectedLatency } from "../../simulate/latency-sample.ts";
+import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
@@ -96,19 +96,24 @@ function simulated(
     provenance: { compiler: "", inputs: [] },
   };
   const { arrivals, durationMs } = arrivalsAt(frame, loadQps);
-  const outcome = simulateInferline(bundle, {
-    arrivals,
-    durationMs,
-    seed: SEED,
-    serviceTimes:
-      frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",
-  });
+  const simulate = (longer: number) =>
+    simulateInferline(bundle, {
+      arrivals,
+      durationMs: longer * durationMs,
+      seed: SEED,
+      serviceTimes:
+        frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks)
+          ? "sampled"
+          : "p95",
+    });
+  // A recorded trace is as long as it is.
+  const outcome = arrivals.kind === "requests" ? simulate(1) : withEnoughBatches(simulate);
   return {
     violationRate: outcome.violationRate,
     ...expectedLatency(outcome.latencyMs),
     costPerHour: outcome.costPerHour,
     seed: SEED,
-    durationMs,
+    durationMs: outcome.durationMs,
   };
 }
 

@@ -8,6 +8,7 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { framesByStretch } from "../../model/planned-frames.ts";
 import { stretchedProfile } from "../../model/planned-times.ts";
+import { withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { SettledOutcomes, settledMs } from "../settled-outcomes.ts";
@@ -114,13 +115,17 @@ const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame =
 function promisedAt(bundle: LokiBundle, index: number, pace: number, seed?: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
   const beforeMs = settledMs(bundle.slo);
-  const outcomes = new SettledOutcomes(bundle.slo.latencyMs, beforeMs);
-  const { accuracyPerSatisfied } = simulatedOutcome(bundle, bundle, loadQps, {
-    part: PROMISE_PART,
-    ...(seed !== undefined && { seed }),
-    beforeMs,
-    stations: { machine: { ...AS_PROFILED, pace } },
-    onOutcome: outcomes.count,
+  const { outcomes, accuracyPerSatisfied } = withEnoughBatches((longer) => {
+    const outcomes = new SettledOutcomes(bundle.slo.latencyMs, beforeMs);
+    const outcome = simulatedOutcome(bundle, bundle, loadQps, {
+      part: PROMISE_PART,
+      longer,
+      ...(seed !== undefined && { seed }),
+      beforeMs,
+      stations: { machine: { ...AS_PROFILED, pace } },
+      onOutcome: outcomes.count,
+    });
+    return { ...outcome, outcomes };
   });
   return outcomes.figures(pace, accuracyPerSatisfied);
 }

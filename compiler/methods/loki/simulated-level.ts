@@ -7,7 +7,7 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
-import { expectedLatency } from "../../simulate/latency-sample.ts";
+import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import {
   type LokiSimulationOptions,
   type LokiSimulationResult,
@@ -82,7 +82,9 @@ export function simulatedExpectation(
   plans: Pick<LokiBundle, "levels" | "paceLevels">,
   loadQps: number,
 ): PipelineExpected {
-  const outcome = simulatedOutcome(frame, plans, loadQps, { part: 1 });
+  const outcome = withEnoughBatches((longer) =>
+    simulatedOutcome(frame, plans, loadQps, { part: 1, longer }),
+  );
   return {
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
@@ -98,6 +100,8 @@ interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOut
   readonly seed?: number;
   /** Fraction of a promise's queries to simulate. */
   readonly part: number;
+  /** Factor of the duration; default: 1. */
+  readonly longer?: number;
   /** Additional simulated time. */
   readonly beforeMs?: number;
 }
@@ -107,7 +111,7 @@ export function simulatedOutcome(
   frame: LokiFrame,
   { levels, paceLevels }: Pick<LokiBundle, "levels" | "paceLevels">,
   loadQps: number,
-  { part, beforeMs = 0, seed = SEED, ...options }: OutcomeOptions,
+  { part, longer = 1, beforeMs = 0, seed = SEED, ...options }: OutcomeOptions,
 ): LokiSimulationResult {
   const { arrivals } = frame;
   const bundle: LokiBundle = {
@@ -119,7 +123,7 @@ export function simulatedOutcome(
   return simulateLoki(bundle, {
     ...options,
     arrivals: steadyArrivals(arrivals, loadQps),
-    durationMs: beforeMs + durationFor(frame, loadQps, part),
+    durationMs: beforeMs + longer * durationFor(frame, loadQps, part),
     seed,
     serviceTimes:
       frame.cluster.serving !== undefined && havePipelineQuantiles(frame.tasks) ? "sampled" : "p95",

@@ -10,6 +10,7 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import { mainLoads } from "../../model/main-loads.ts";
 import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
+import { withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { solvedLevel } from "./planned-level.ts";
@@ -124,14 +125,16 @@ function tablesOf(level: RamsisLevel, pace: number): RamsisPaceLevel {
 function promisedAt(bundle: RamsisBundle, index: number, pace: number, seed = SEED): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
   const fromMs = WARM_BEATS * beatMsOf(bundle.slo);
-  const result = simulate(bundle, {
-    arrivals: steadyArrivals(bundle.arrivals, loadQps),
-    durationMs: fromMs + (1000 * PACE_QUERIES) / loadQps,
-    counted: { fromMs, untilMs: Number.POSITIVE_INFINITY },
-    seed,
-    serviceTimes: isSampled(bundle) ? "sampled" : "p95",
-    stations: { machine: { ...AS_PROFILED, pace } },
-  });
+  const result = withEnoughBatches((longer) =>
+    simulate(bundle, {
+      arrivals: steadyArrivals(bundle.arrivals, loadQps),
+      durationMs: fromMs + (1000 * longer * PACE_QUERIES) / loadQps,
+      counted: { fromMs, untilMs: Number.POSITIVE_INFINITY },
+      seed,
+      serviceTimes: isSampled(bundle) ? "sampled" : "p95",
+      stations: { machine: { ...AS_PROFILED, pace } },
+    }),
+  );
   const { queries, satisfied, accuracyPerQuery, latencyMs } = result;
   return {
     pace,

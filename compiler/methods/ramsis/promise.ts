@@ -14,7 +14,7 @@ import type {
 import { ramsisMissed } from "stratagem-runtime/internal/methods/ramsis/describe/missed";
 import type { RamsisFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
-import { latencyPromise } from "../../simulate/latency-sample.ts";
+import { latencyPromise, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { boundingFrame } from "./planning-frame.ts";
 import { isSampled } from "./simulate/promised-times.ts";
 import { type SimulationOptions, type SimulationResult, simulate } from "./simulate/simulate.ts";
@@ -115,14 +115,19 @@ export function simulatedPromise(
   boundAt: (rate: number) => number = (rate) => classBound(problem, level.loadQps, rate),
 ): Expected {
   const { frame, ceiling, isDivided, isPadded } = problem;
-  const durationMs = (1000 * queries) / level.loadQps;
-  const all = new ViolationBlocks(durationMs);
-  const ofKind = problem.kinds.map(() => new ViolationBlocks(durationMs));
-  const onViolation = (arrivalMs: number, kind: number): void => {
-    all.count(arrivalMs);
-    ofKind[kind]?.count(arrivalMs);
+  const run = (longer: number) => {
+    const durationMs = (1000 * longer * queries) / level.loadQps;
+    const all = new ViolationBlocks(durationMs);
+    const ofKind = problem.kinds.map(() => new ViolationBlocks(durationMs));
+    const onViolation = (arrivalMs: number, kind: number): void => {
+      all.count(arrivalMs);
+      ofKind[kind]?.count(arrivalMs);
+    };
+    return { ...simulateLevel(frame, level, { durationMs, seed, onViolation }), all, ofKind };
   };
-  const result = simulateLevel(frame, level, { durationMs, seed, onViolation });
+  // Percentiles matter to promises, not to the looks of a search.
+  const isLook = queries < SERVED.queries;
+  const { all, ofKind, ...result } = isLook ? run(1) : withEnoughBatches(run);
   const counted = result.byClass ?? result.byBucket ?? {};
   const byKind = problem.kinds.map(({ name }, index): [string, ClassExpected] => {
     return [name, ratesOf(counted[name] ?? result, ofKind[index] ?? all)];
@@ -164,8 +169,11 @@ function simulateLevel(
 
 function latenciesOf(frame: RamsisFrame, level: LevelTables): ExpectedLatency {
   const { queries, seed } = LATENCIES;
-  const durationMs = (1000 * queries) / level.loadQps;
-  return latencyPromise(simulateLevel(frame, level, { durationMs, seed }).latencyMs);
+  const { latencyMs } = withEnoughBatches((longer) => {
+    const durationMs = (1000 * longer * queries) / level.loadQps;
+    return simulateLevel(frame, level, { durationMs, seed });
+  });
+  return latencyPromise(latencyMs);
 }
 
 /** Accuracy that latencies cost: their price, and the excess over their targets. */

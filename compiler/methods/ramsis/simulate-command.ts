@@ -17,8 +17,9 @@ import {
   promisedViolations,
 } from "stratagem-runtime/internal/describe/text";
 import type { SimulateWatch } from "../../processes/simulate-watch.ts";
+import { percentileOrDash } from "../../simulate/latency-sample.ts";
 import type { NamedBaseline, SimulationRequest } from "../method.ts";
-import { type ComparedRow, runReport, stated, steadyLevel, tenthsOrDash } from "../run-report.ts";
+import { type ComparedRow, runReport, stated, steadyLevel } from "../run-report.ts";
 import { baselineLine, SINGLE_BASELINES, singleBaselineNamed } from "./baselines.ts";
 import type { Baseline } from "./simulate/baseline-names.ts";
 import { type SimulationResult, simulate } from "./simulate/simulate.ts";
@@ -114,8 +115,8 @@ function kindTable(
       percent(one.accuracyPerSatisfied),
       percent(one.accuracyPerQuery),
       percent(one.violationRate),
-      tenthsOrDash(one.latencyMs?.p50),
-      tenthsOrDash(one.latencyMs?.p99),
+      percentileOrDash(one.latencyMs, "p50"),
+      percentileOrDash(one.latencyMs, "p99"),
       ...(level === null ? [] : promised.map((value) => percent(value ?? null))),
     ];
   });

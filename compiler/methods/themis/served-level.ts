@@ -11,7 +11,7 @@ import type {
 import { depthOf } from "../../graph/depth.ts";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
-import { expectedLatency } from "../../simulate/latency-sample.ts";
+import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
@@ -63,12 +63,14 @@ const FOLLOWED_REQUESTS = 20_000;
 export function followedExpectation(bundle: ThemisBundle, level: ThemisLevel): ScaleExpected {
   const { cluster, arrivals, tasks } = bundle;
   const qps = level.capacityQps;
-  const outcome = simulateThemis(bundle, {
-    arrivals: steadyArrivals(arrivals, qps),
-    durationMs: (1000 * FOLLOWED_REQUESTS) / qps,
-    seed: SEED,
-    serviceTimes: cluster.serving !== undefined && haveBatchQuantiles(tasks) ? "sampled" : "p95",
-  });
+  const outcome = withEnoughBatches((longer) =>
+    simulateThemis(bundle, {
+      arrivals: steadyArrivals(arrivals, qps),
+      durationMs: (1000 * longer * FOLLOWED_REQUESTS) / qps,
+      seed: SEED,
+      serviceTimes: cluster.serving !== undefined && haveBatchQuantiles(tasks) ? "sampled" : "p95",
+    }),
+  );
   const { queries, violationRate, latencyMs, cores, costPerHour } = outcome;
   return {
     violationRate,
@@ -95,13 +97,15 @@ function expectedOf(
     levels: [{ ...level, loadQps: qps, capacityQps: qps, steady: plan }],
     provenance: { compiler: "", inputs: [] },
   };
-  const { queries, violationRate, latencyMs } = simulateThemis(bundle, {
-    arrivals: steadyArrivals(arrivals, qps),
-    durationMs: (1000 * JUDGED_REQUESTS) / qps,
-    seed: SEED,
-    serviceTimes: haveBatchQuantiles(tasks) ? "sampled" : "p95",
-    level: 0,
-  });
+  const { queries, violationRate, latencyMs } = withEnoughBatches((longer) =>
+    simulateThemis(bundle, {
+      arrivals: steadyArrivals(arrivals, qps),
+      durationMs: (1000 * longer * JUDGED_REQUESTS) / qps,
+      seed: SEED,
+      serviceTimes: haveBatchQuantiles(tasks) ? "sampled" : "p95",
+      level: 0,
+    }),
+  );
   return {
     violationRate,
     ...expectedLatency(latencyMs),

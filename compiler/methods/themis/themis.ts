@@ -80,8 +80,8 @@ export const themisMethod = {
     startMs: ({ policy }) => policy.coldStartMs,
     simulate(bundle, run) {
       const asked = { ...run, withLatencies: true };
-      const { accuracyPerSatisfied, latencyMsByRequest } = simulateThemis(bundle, asked);
-      return { accuracyPerSatisfied, latenciesMs: latencyMsByRequest };
+      const { latencyMsByRequest: latenciesMs, ...outcome } = simulateThemis(bundle, asked);
+      return { ...outcome, latenciesMs };
     },
     stating(level, promises) {
       const { steady } = level;

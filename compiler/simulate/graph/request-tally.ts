@@ -1,6 +1,6 @@
 /** Counts the outcomes of requests. */
-import { LatencySample, type LatencySummary } from "../latency-sample.ts";
-import { ratio } from "./batch-tally.ts";
+import { LatencySample, type LatencySummary, requestsPerBatch } from "../latency-sample.ts";
+import { ratio, type TaskBatches } from "./batch-tally.ts";
 import type { Timeline } from "./timeline.ts";
 
 /**
@@ -72,7 +72,7 @@ export class RequestTally {
     else this.#accuracySum += accuracy;
   }
 
-  outcome(): RequestOutcome {
+  outcome(tasks: readonly TaskBatches[]): RequestOutcome {
     const queries = this.#requests;
     return {
       queries,
@@ -82,7 +82,7 @@ export class RequestTally {
       violationRate: queries === 0 ? 0 : (queries - this.#satisfied) / queries,
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#unserved),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#unserved),
-      latencyMs: this.#latency.summary(),
+      latencyMs: this.#latency.summary(requestsPerBatch(queries, tasks)),
     };
   }
 }

@@ -6,7 +6,15 @@ import { html, type Markup } from "../../report/markup.ts";
 import { msText, ratioText } from "../../report/number-text.ts";
 import { type PageSection, renderPage } from "../../report/page.ts";
 import { headRow, tableRow } from "../../report/table-row.ts";
-import type { Check, CheckName, TruthDocument, TruthPoint, Verdict } from "../truth-document.ts";
+import { percentileText } from "../../simulate/latency-sample.ts";
+import type {
+  Check,
+  CheckName,
+  Outcome,
+  TruthDocument,
+  TruthPoint,
+  Verdict,
+} from "../truth-document.ts";
 import { machineText, paceText } from "../truth-table.ts";
 import { drawQuantiles } from "./quantile-figure.ts";
 import { drawTimeline } from "./timeline-figure.ts";
@@ -35,8 +43,9 @@ export function truthPage(documents: readonly TruthDocument[]): string {
     lead:
       "Each load was sent to a live server and, with the same arrivals, to the simulation " +
       "that the promises come from, at the pace that the server measured. A point holds if p50 " +
-      "and p99 are within 20% or 2 ms, violations within 0.5 points, and accuracy within 0.2. A " +
-      "point that deviates favourably is better than promised.",
+      "and p99 are within 20% or 2 ms, violations within 0.5 points, and accuracy within 0.2. " +
+      "Percentiles from fewer than 1,000 batches have 99% intervals, any value of which may hold. " +
+      "A point that deviates favourably is better than promised.",
     facts: factsOf(documents),
     sections: [
       { id: "promises", heading: "Promised and measured", body: tables(documents) },
@@ -100,10 +109,10 @@ function rowOf(point: TruthPoint): Markup {
     String(loadQps),
     String(run),
     paceText(machine.pace),
-    msOrDash(predicted.p50Ms),
-    cell(point, "p50", msOrDash(measured.p50Ms)),
-    msOrDash(predicted.p99Ms),
-    cell(point, "p99", msOrDash(measured.p99Ms)),
+    percentileOf(predicted, "p50"),
+    cell(point, "p50", percentileOf(measured, "p50")),
+    percentileOf(predicted, "p99"),
+    cell(point, "p99", percentileOf(measured, "p99")),
     ratioText(predicted.violationRate),
     cell(point, "violations", ratioText(measured.violationRate)),
     ratioText(predicted.accuracy),
@@ -125,6 +134,11 @@ const VERDICTS: Readonly<Record<Verdict, Markup>> = {
   broken: html`<span class="verdict broken">✗ broken</span>`,
 };
 
+function percentileOf(outcome: Outcome, name: "p50" | "p99"): string {
+  const ms = outcome[`${name}Ms`];
+  return ms === null ? "–" : percentileText(ms, outcome.intervalsMs?.[name], msText);
+}
+
 function msOrDash(ms: number | null): string {
   return ms === null ? "–" : msText(ms);
 }
@@ -144,7 +158,7 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
           "Percentiles of the latency",
           drawQuantiles(point, slo.latencyMs, `${id}-quantiles`),
           "On the diagonal, measurement equals prediction; the band is the " +
-            "tolerance. Each dot is a percentile, from 0 to 100.",
+            "tolerance. Each dot is a percentile, from 0 to 100, each bar the interval of one.",
         ),
         html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
       ])}${ablationOf(point)}`,

@@ -20,10 +20,12 @@ export type Answering = (response: ServerResponse, query: ReceivedQuery, index: 
 /**
  * Enough of an Open Inference Protocol server: model "digits", x FP32 [-1, 3] to y FP32 [-1, 3].
  * @param classes that its configuration states.
+ * @param metrics text for a number of received queries; null for a server without metrics.
  */
 export async function startProtocolServer(
   answer: Answering,
   classes: unknown = null,
+  metrics: ((received: number) => string) | null = null,
 ): Promise<ProtocolServer> {
   const received: ReceivedQuery[] = [];
   const server = createServer((request, response) => {
@@ -38,6 +40,8 @@ export async function startProtocolServer(
       } else if (request.url === "/v2/models/digits/config" && classes !== null) {
         const parameters = { slo_classes: { string_value: JSON.stringify(classes) } };
         sendJson(response, { name: "digits", parameters });
+      } else if (request.url === "/metrics" && metrics !== null) {
+        response.end(metrics(received.length));
       } else if (request.url === "/v2/models/digits/infer") {
         const query = parseQuery(request, body);
         received.push(query);

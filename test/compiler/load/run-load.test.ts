@@ -15,8 +15,12 @@ afterEach(async () => {
   server = null;
 });
 
-async function load(answer: Answering, changes: Partial<LoadOptions> = {}) {
-  server = await startProtocolServer(answer);
+async function load(
+  answer: Answering,
+  changes: Partial<LoadOptions> = {},
+  metrics: ((received: number) => string) | null = null,
+) {
+  server = await startProtocolServer(answer, null, metrics);
   return runLoad({ ...optionsFor(server.url), ...changes });
 }
 
@@ -104,6 +108,33 @@ test("sends every arrival of the seed as one binary row and counts its answer on
     },
     binary: Buffer.alloc(12),
   });
+});
+
+test("percentiles of few batches have intervals, of batches as the server counts them", async () => {
+  const answer: Answering = (response, query) => echoBinary(response, query, {});
+  const alone = await load(answer, together(40));
+  const { batches, intervals, p99 } = alone.latencyMs ?? {};
+  expect(alone.requestsPerBatch).toBe(1);
+  expect(batches).toBe(40);
+  expect(intervals?.p99[0]).toBeLessThanOrEqual(p99 ?? 0);
+  expect(intervals?.p99[1]).toBeNull();
+  await server?.close();
+  // Another model of the server, and what was there before, do not count.
+  const shared = await load(answer, together(40), (received) =>
+    [
+      `nv_inference_request_success{model="digits",version="1"} ${5 + received}`,
+      ...["a", "b"].map((task, index) => {
+        const labels = `{model="digits",task="${task}",variant="v"}`;
+        return [
+          `stratagem_batch_size_sum${labels} ${3 + received}`,
+          `stratagem_batch_size_count${labels} ${1 + received / (index === 0 ? 4 : 2)}`,
+        ].join("\n");
+      }),
+      `stratagem_batch_size_count{model="other",task="a",variant="v"} ${90 * received}`,
+    ].join("\n"),
+  );
+  expect(shared.requestsPerBatch).toBe(4);
+  expect(shared.latencyMs?.batches).toBe(10);
 });
 
 test("the same seed gives the same number of queries", async () => {

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LatencySample } from "../../../compiler/simulate/latency-sample.ts";
+import {
+  LatencySample,
+  latencyLine,
+  longerFor,
+  requestsPerBatch,
+  withEnoughBatches,
+} from "../../../compiler/simulate/latency-sample.ts";
+import { Rng } from "../../../runtime/core/rng.ts";
 
 describe("LatencySample", () => {
   it("summarises exactly: percentiles are nearest ranks", () => {
@@ -45,5 +52,59 @@ describe("LatencySample", () => {
       p99: 9900,
       max: 10_000,
     });
+  });
+});
+
+/** Independent latencies up to 100 ms. */
+function sampleOf(count: number): LatencySample {
+  const sample = new LatencySample();
+  const rng = new Rng(1, 0);
+  for (let query = 0; query < count; query++) sample.record(100 * rng.nextFloat());
+  return sample;
+}
+
+describe("percentiles of few batches", () => {
+  it("have intervals that hold them", () => {
+    const summary = sampleOf(900).summary(1);
+    expect(summary?.batches).toBe(900);
+    for (const name of ["p50", "p95", "p99"] as const) {
+      const [lower = 0, upper = null] = summary?.intervals?.[name] ?? [];
+      expect(lower).toBeLessThan(summary?.[name] ?? 0);
+      expect(upper ?? Number.POSITIVE_INFINITY).toBeGreaterThan(summary?.[name] ?? 0);
+    }
+    expect(summary && latencyLine(summary)).toMatch(
+      /^mean 5\S+, p50 \S+ \(4\S+\.\.5\S+\), p95 \S+ \(9\S+\.\.9\S+\), p99 9\S+ \(9\S+\.\.\S+\), max /,
+    );
+  });
+
+  it("have none with 1,000 batches, or if batches are unknown", () => {
+    expect(sampleOf(2000).summary(2)).not.toHaveProperty("intervals");
+    expect(sampleOf(1998).summary(2)).toHaveProperty("intervals");
+    expect(sampleOf(10).summary()).not.toHaveProperty("intervals");
+  });
+
+  it("count the requests that share a batch, in the task where most do", () => {
+    expect(requestsPerBatch(1000, [{ queries: 1000, batches: 250 }])).toBe(4);
+    // A request with many queries has its batches for itself.
+    expect(requestsPerBatch(40, [{ queries: 1000, batches: 130 }])).toBe(1);
+    const cascade = [
+      { queries: 1000, batches: 800 },
+      { queries: 300, batches: 100 },
+      { queries: 0, batches: 0 },
+    ];
+    expect(requestsPerBatch(1000, cascade)).toBe(3);
+    expect(requestsPerBatch(0, [])).toBe(1);
+  });
+
+  it("make a simulation longer, once", () => {
+    const simulated: number[] = [];
+    const { latencyMs } = withEnoughBatches((longer) => {
+      simulated.push(longer);
+      return { latencyMs: sampleOf(Math.ceil(400 * longer)).summary(1) };
+    });
+    expect(simulated).toHaveLength(2);
+    expect(latencyMs?.batches).toBeGreaterThanOrEqual(1000);
+    expect(latencyMs).not.toHaveProperty("intervals");
+    expect([longerFor(), longerFor(1000), longerFor(0)]).toEqual([1, 1, 20]);
   });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { checksOf, type Judged, verdictOf } from "../../../compiler/truth/checks.ts";
+import { outcomeOf } from "../../../compiler/truth/request-times.ts";
 import type { Check, MeasuredOutcome, Outcome } from "../../../compiler/truth/truth-document.ts";
 import { MEASURED, PREDICTED } from "./truth-sample.ts";
 
@@ -77,4 +78,37 @@ test("a miss on the right side is better, one of latency on the other is slower"
 test("without an answer no latency holds", () => {
   expect(broken({ p50Ms: null, p99Ms: null })).toEqual(["p50", "p99"]);
   expect(verdictOf(judged({ p50Ms: null }))).toBe("broken");
+});
+
+/** Requests of 8 to 12 ms, of which some took 40 ms, and 1.25 % took 90 ms. */
+function withStragglers(count: number): Partial<MeasuredOutcome> {
+  const latencyMs = Float64Array.from({ length: count }, (_, at) => {
+    if (at % 80 === 40) return 90;
+    return at % 20 === 3 ? 40 : 8 + ((at * 37) % 40) / 10;
+  });
+  return { ...outcomeOf(latencyMs, 100, null, 1), accuracy: 0.97, violationRate: 0.001 };
+}
+
+test("a p99 that is a straggler of few requests holds, and that of many is slower", () => {
+  const [few, many] = [withStragglers(240), withStragglers(5000)];
+  expect([few.p99Ms, many.p99Ms]).toEqual([90, 90]);
+  expect(verdictOf(judged(few))).toBe("holds");
+  expect(many).not.toHaveProperty("intervalsMs");
+  expect(verdictOf(judged(many))).toBe("slower");
+});
+
+test("few requests are slower where even the favourable end of their interval is", () => {
+  const slow = outcomeOf(new Float64Array(240).fill(90), 100, null, 1);
+  expect(slow.intervalsMs).toEqual({ p50: [90, 90], p95: [90, 90], p99: [90, null] });
+  expect(broken({ ...slow, accuracy: 0.97, violationRate: 0.001 })).toEqual(["p50", "p99"]);
+});
+
+test("a prediction of few batches is compared with its own interval", () => {
+  const intervalsMs = { p50: [8, 13], p95: [15, 30], p99: [40, 70] } as const;
+  expect(broken({ p99Ms: 75 }, { intervalsMs })).toEqual([]);
+  expect(broken({ p99Ms: 81 }, { intervalsMs })).toEqual(["p99"]);
+  // An open end bounds nothing.
+  const open = { ...intervalsMs, p99: [40, null] } as const;
+  expect(broken({ p99Ms: 500 }, { intervalsMs: open })).toEqual([]);
+  expect(broken({ p99Ms: 5, intervalsMs: open })).toEqual([]);
 });

@@ -56,6 +56,22 @@ test("a machine at half speed is slower than at pace 1, and as promised at its o
   expect(verdictAt(2, slow)).toBe("holds");
 });
 
+test("a prediction of few requests is drawn until its percentiles need no interval", async () => {
+  const run = {
+    arrivals: { kind: "poisson", qps: 20 },
+    durationMs: 4000,
+    seed: 1,
+    pace: 1,
+    stations: {},
+  } as const;
+  const { outcome, times } = await expected(bundle, run, "sampled", watch);
+  expect(times.latencyMs.length).toBeLessThan(120);
+  expect(outcome.batches).toBeGreaterThanOrEqual(1000);
+  expect(outcome).not.toHaveProperty("intervalsMs");
+  // Every draw has service times of its own, so the pooled ones differ more than those of one.
+  expect(new Set(outcome.quantilesMs).size).toBe(101);
+});
+
 test("the pace of a run is the mean of its samples, those around it left out", async () => {
   let nowMs = 0;
   let sample = (): void => {};

@@ -15,6 +15,7 @@ export const PREDICTED: Outcome = {
   violationRate: 0.001,
   accuracy: 0.97,
   quantilesMs: Array.from({ length: 101 }, (_, percent) => 1 + percent / 2),
+  batches: 2000,
 };
 
 export const MEASURED: MeasuredOutcome = {

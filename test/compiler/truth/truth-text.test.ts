@@ -62,3 +62,15 @@ test("the page has two pictures for each point, and asks the network for nothing
   expect(page).not.toMatch(/\b(?:src|href)="(?!#)/);
   expect(page).not.toContain("NaN");
 });
+
+test("the table and the page show intervals of percentiles of few batches", () => {
+  const intervalsMs = { p50: [9.04, 12.3], p95: [15, 30], p99: [40, null] } as const;
+  const point = { ...POINT, measured: { ...MEASURED, batches: 200, intervalsMs } };
+  const text = truthText(documentWith([point]));
+  expect(text).toMatch(/^ *100 .* 10\.0 {2}10\.0 \(9\.04\.\.12\.3\) {2}/m);
+  expect(text).toContain("  50.0 (40..)  ");
+  expect(text.replaceAll("\n", " ")).toContain("(a..b): 99 % interval of a percentile");
+  const page = truthPage([documentWith([point])]);
+  expect(page).toContain("50 ms (40..)");
+  expect(truthText(documentWith([POINT]))).not.toContain("interval");
+});

@@ -17,7 +17,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
-import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
@@ -413,9 +413,9 @@ function instanceTimesOf(
   bundle: AccordionBundle,
   table: PipelineTable,
   slotCount: number,
-  { serviceTimes = "p95", seed }: AccordionSimulationOptions,
+  { serviceTimes = "p95", seed, stations }: AccordionSimulationOptions,
 ): InstanceTimes {
   return serviceTimes === "p95"
     ? new TableTimes(table, slotCount)
-    : new DrawnInstanceTimes(bundle, new Rng(seed, SERVICE_STREAM));
+    : new DrawnInstanceTimes(bundle, serviceRng(seed, SERVICE_STREAM, stations));
 }

@@ -148,7 +148,8 @@ export class AccordionTally {
       violationRate: queries === 0 ? 0 : (queries - satisfied) / queries,
       accuracyPerSatisfied: ratio(accuracySum, satisfied),
       accuracyPerQuery: ratio(accuracySum, queries),
-      latencyMs: this.#latency.summary(),
+      // Each query is a batch of its own.
+      latencyMs: this.#latency.summary(1),
       byVariant: this.#byVariant(),
       byPriority: { high: this.#ofPriority(1), low: this.#ofPriority(0) },
       bySize: this.#bySize.map(([low, high], index) => ({
@@ -171,7 +172,7 @@ export class AccordionTally {
   }
 
   #ofPriority(priority: 0 | 1): PriorityOutcome {
-    const latencyMs = this.#latencies[priority].summary();
+    const latencyMs = this.#latencies[priority].summary(1);
     return { ...this.#priorities[priority].outcome(), latencyMs };
   }
 }

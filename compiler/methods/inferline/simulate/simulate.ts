@@ -34,7 +34,11 @@ import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
-import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import {
+  type ServiceTimeMode,
+  type ServiceTimeModel,
+  serviceRng,
+} from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import {
   PATH_STREAM,
@@ -163,7 +167,7 @@ class StageSimulation {
     const pathRng = new Rng(seed, PATH_STREAM);
     const stations = stationsOf(cluster, workerCount, pathRng, options.stations);
     this.#workerEvents = stations.workers;
-    const rng = new Rng(seed, SERVICE_STREAM);
+    const rng = serviceRng(seed, SERVICE_STREAM, options.stations);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
     this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true);
     const frame = {

@@ -69,7 +69,7 @@ export class InferlineTally {
       byTask[name] = { ...served, replicas: this.replicas.ofTask(task) };
     }
     return {
-      ...this.requests.outcome(),
+      ...this.requests.outcome(tasks),
       byVariant,
       byTask,
       ...this.replicas.summary(),

@@ -26,7 +26,11 @@ import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
-import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
+import {
+  type ServiceTimeMode,
+  type ServiceTimeModel,
+  serviceRng,
+} from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
@@ -172,7 +176,7 @@ class PipelineSimulation {
     this.#serviceTimes = pipelineServiceTimes(
       bundle,
       options.serviceTimes,
-      new Rng(seed, SERVICE_STREAM),
+      serviceRng(seed, SERVICE_STREAM, options.stations),
     );
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;

@@ -1,6 +1,10 @@
 /** Counts the outcomes of a simulated pipeline, by variant and by second. */
 import type { LokiBundle } from "stratagem-runtime/internal/bundle/schema";
-import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
+import {
+  LatencySample,
+  type LatencySummary,
+  requestsPerBatch,
+} from "../../../simulate/latency-sample.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 
 /**
@@ -149,10 +153,11 @@ export class LokiTally {
   outcome(): LokiOutcome {
     const { tasks, levels, paceLevels = [] } = this.#bundle;
     const queries = this.#requests;
+    const byTask = this.#byTask();
+    const ofTasks = Object.values(byTask).map((one) => ({ ...one, queries: one.served }));
     const names = tasks.flatMap((task) =>
       task.variants.map(({ name, accuracy }) => ({ name: `${task.name}/${name}`, accuracy })),
     );
-    const taskOfVariant = tasks.flatMap((task) => task.variants.map(() => task.name));
     return {
       queries,
       satisfied: this.#satisfied,
@@ -161,7 +166,7 @@ export class LokiTally {
       violationRate: queries === 0 ? 0 : (queries - this.#satisfied) / queries,
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#leafless),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#leafless),
-      latencyMs: this.#latency.summary(),
+      latencyMs: this.#latency.summary(requestsPerBatch(queries, ofTasks)),
       byVariant: Object.fromEntries(
         names.map(({ name, accuracy }, variant) => {
           const served = this.queriesByVariant[variant] ?? 0;
@@ -169,18 +174,7 @@ export class LokiTally {
           return [name, { queries: served, batches, meanBatch: ratio(served, batches), accuracy }];
         }),
       ),
-      byTask: Object.fromEntries(
-        tasks.map(({ name }, task) => {
-          const came = this.queriesByTask[task] ?? 0;
-          const served = this.servedByTask[task] ?? 0;
-          const batches = this.batchesByVariant.reduce(
-            (sum, count, variant) => sum + (taskOfVariant[variant] === name ? count : 0),
-            0,
-          );
-          const meanBatch = ratio(served, batches);
-          return [name, { queries: came, served, dropped: came - served, batches, meanBatch }];
-        }),
-      ),
+      byTask,
       byLevel: Object.fromEntries(
         [...levels, ...paceLevels].map((one, level) => [
           "pace" in one ? `${one.loadQps} at pace ${one.pace}` : one.loadQps,
@@ -195,6 +189,23 @@ export class LokiTally {
       modelLoads: this.modelLoads,
       timeline: this.#timeline?.seconds() ?? null,
     };
+  }
+
+  #byTask(): Record<string, TaskOutcome> {
+    const { tasks } = this.#bundle;
+    const taskOfVariant = tasks.flatMap((task) => task.variants.map(() => task.name));
+    return Object.fromEntries(
+      tasks.map(({ name }, task) => {
+        const came = this.queriesByTask[task] ?? 0;
+        const served = this.servedByTask[task] ?? 0;
+        const batches = this.batchesByVariant.reduce(
+          (sum, count, variant) => sum + (taskOfVariant[variant] === name ? count : 0),
+          0,
+        );
+        const meanBatch = ratio(served, batches);
+        return [name, { queries: came, served, dropped: came - served, batches, meanBatch }];
+      }),
+    );
   }
 }
 

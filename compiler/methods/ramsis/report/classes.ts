@@ -5,6 +5,7 @@ import { decimalText, listText, msText, ratioText } from "../../../report/number
 import type { PageSection } from "../../../report/page.ts";
 import { headRow, tableRow } from "../../../report/table-row.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
+import { p99Cell } from "./levels.ts";
 
 /**
  * Empty if all queries have the same SLO.
@@ -21,7 +22,6 @@ export function classSections(
       const stated = expected.byClass?.[name];
       const found = results.get(loadQps)?.byClass?.[name];
       const workers = classTables?.[index]?.workers;
-      const p99 = found?.latencyMs?.p99;
       return tableRow([
         decimalText(loadQps, 2),
         name,
@@ -32,7 +32,7 @@ export function classSections(
         ratioText(stated?.violationRate ?? null),
         ratioText(found?.accuracyPerSatisfied ?? null),
         ratioText(found?.violationRate ?? null),
-        p99 === undefined ? "–" : decimalText(p99, 1),
+        p99Cell(found?.latencyMs ?? null),
       ]);
     }),
   );

@@ -23,6 +23,7 @@ import {
 } from "../../../report/number-text.ts";
 import type { VariantKey } from "../../../report/palette.ts";
 import { headRow, tableRow } from "../../../report/table-row.ts";
+import { type LatencySummary, percentileText } from "../../../simulate/latency-sample.ts";
 import type { SimulationResult } from "../simulate/simulate.ts";
 import { drawHeatMap } from "./heat-map.ts";
 
@@ -171,7 +172,7 @@ function variantUse(
     latency === null
       ? ""
       : ` Simulated latency: median ${msText(latency.p50)}, 99th percentile ` +
-        `${msText(latency.p99)}.`;
+        `${percentileText(latency.p99, latency.intervals?.p99, msText)}.`;
   return html`<div><p>${promise}${simulated}</p>
 <div class="scroll"><table>
 <thead>${headRow(["variant", "of queries", "of decisions", "mean batch"])}</thead>
@@ -189,6 +190,12 @@ export function swatch({ letter, color }: VariantKey): Markup {
 
 function msCell(ms: number | undefined): string {
   return ms === undefined ? "–" : decimalText(ms, 1);
+}
+
+/** The simulated percentile, with its interval if it has one. */
+export function p99Cell(latency: LatencySummary | null): string {
+  if (latency === null) return "–";
+  return percentileText(latency.p99, latency.intervals?.p99, (ms) => decimalText(ms, 1));
 }
 
 /** One row per level. */
@@ -211,7 +218,7 @@ export function levelTable(
       msCell(expected.latencyMs?.p99),
       ratioText(result?.accuracyPerQuery ?? null),
       result === undefined ? "–" : countedText(result.queries - result.satisfied, result.queries),
-      msCell(result?.latencyMs?.p99),
+      p99Cell(result?.latencyMs ?? null),
     ]);
   });
   return html`<div class="scroll" role="region" aria-label="all levels" tabindex="0"><table

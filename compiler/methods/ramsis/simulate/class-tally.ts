@@ -38,7 +38,8 @@ export class ClassTally {
     this.#accuracySum += this.#variants[variant]?.accuracy ?? Number.NaN;
   }
 
-  outcome(): ClassOutcome {
+  /** @param perBatch mean queries of a batch, of all classes. */
+  outcome(perBatch: number): ClassOutcome {
     const satisfied = this.#satisfied;
     const queries = this.#served + this.#dropped;
     return {
@@ -49,7 +50,7 @@ export class ClassTally {
       violationRate: queries === 0 ? 0 : (queries - satisfied) / queries,
       accuracyPerSatisfied: satisfied === 0 ? null : this.#accuracySum / satisfied,
       accuracyPerQuery: queries === 0 ? null : this.#accuracySum / queries,
-      latencyMs: this.#latency.summary(),
+      latencyMs: this.#latency.summary(perBatch),
     };
   }
 }

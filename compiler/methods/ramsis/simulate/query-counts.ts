@@ -103,7 +103,7 @@ export class QueryCounts {
     if (this.#classes === null) return outcome;
     const byClass = this.#classes.names.map((name, index) => [
       name,
-      this.#classTallies[index]?.outcome(),
+      this.#classTallies[index]?.outcome(this.#tally.perBatch()),
     ]);
     const byKind = Object.fromEntries(byClass);
     return this.#hasBuckets ? { ...outcome, byBucket: byKind } : { ...outcome, byClass: byKind };

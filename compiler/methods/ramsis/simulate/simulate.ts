@@ -6,7 +6,7 @@ import { dispatcherOf } from "stratagem-runtime/internal/methods/ramsis/core/dis
 import type { ArrivalProcess } from "../../../simulate/arrivals.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
-import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { PATH_STREAM, type StationOptions } from "../../../simulate/serving/stations.ts";
 import type { SimulatedBaseline } from "./baseline-names.ts";
 import type { OutcomeByClass } from "./class-tally.ts";
@@ -84,7 +84,7 @@ export function clusterOptions(
     durationMs,
     serviceTimes,
     arrivalRng: new Rng(seed, ARRIVAL_STREAM),
-    serviceRng: new Rng(seed, SERVICE_STREAM),
+    serviceRng: serviceRng(seed, SERVICE_STREAM, stations),
     path: { stations, rng: new Rng(seed, PATH_STREAM) },
     classes: QueryClasses.ofBundle(bundle, new Rng(seed, CLASS_STREAM)),
     ...(counted !== undefined && { counted }),

@@ -1,6 +1,10 @@
 /** Counts the outcomes of a simulation, by variant and by level. */
 import type { Variant } from "stratagem-runtime/internal/bundle/schema";
-import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
+import {
+  LatencySample,
+  type LatencySummary,
+  requestsPerBatch,
+} from "../../../simulate/latency-sample.ts";
 
 /**
  * Outcomes of the queries of one simulation. Ratios with denominator 0 are null, except the
@@ -90,6 +94,12 @@ export class Tally {
     if (satisfied) add(this.#satisfiedByVariant, variant, 1);
   }
 
+  /** Mean queries of a batch. */
+  perBatch(): number {
+    const queries = sum(this.#queriesByVariant);
+    return requestsPerBatch(queries, [{ queries, batches: sum(this.#batchesByVariant) }]);
+  }
+
   outcome(): Outcome {
     const served = sum(this.#queriesByVariant);
     const satisfied = sum(this.#satisfiedByVariant);
@@ -106,7 +116,7 @@ export class Tally {
       violationRate: queries === 0 ? 0 : (queries - satisfied) / queries,
       accuracyPerSatisfied: ratio(satisfiedAccuracy, satisfied),
       accuracyPerQuery: ratio(satisfiedAccuracy, queries),
-      latencyMs: this.#latency.summary(),
+      latencyMs: this.#latency.summary(this.perBatch()),
       byVariant: Object.fromEntries(
         this.#variants.map((variant, index) => [
           variant.name,

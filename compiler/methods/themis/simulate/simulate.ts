@@ -37,7 +37,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -412,11 +412,11 @@ const SERVICE_STREAM = 2;
 
 function batchTimesOf(
   { tasks }: ThemisBundle,
-  { serviceTimes = "p95", seed }: ThemisSimulationOptions,
+  { serviceTimes = "p95", seed, stations }: ThemisSimulationOptions,
 ): BatchTimes {
   return serviceTimes === "p95"
     ? new BatchTimes(tasks)
-    : new DrawnBatchTimes(tasks, new Rng(seed, SERVICE_STREAM));
+    : new DrawnBatchTimes(tasks, serviceRng(seed, SERVICE_STREAM, stations));
 }
 
 function dispatcherFor(

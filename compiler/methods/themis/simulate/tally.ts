@@ -94,7 +94,7 @@ export class ThemisTally {
     }
     const { up, down, resizes } = this.held;
     return {
-      ...this.requests.outcome(),
+      ...this.requests.outcome(tasks),
       byVariant,
       byTask,
       ...this.held.summary(),

@@ -56,6 +56,6 @@ export function simulateFixed(
     ...{ queries, late, satisfied: queries - late, dropped: 0 },
     violationRate: queries === 0 ? 0 : late / queries,
     meanBatch: queries / Math.max(1, batches),
-    latencyMs: sample.summary(),
+    latencyMs: sample.summary(queries / Math.max(1, batches)),
   };
 }
