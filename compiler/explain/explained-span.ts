@@ -143,12 +143,10 @@ export class SpanGatherer {
       const second = this.#secondOf(batch.startMs);
       second.batches++;
       this.#batches.count++;
-      const { task, batch: queries } = batch.run;
-      const ofTask = this.#byTask.get(task) ?? { queries: 0, batches: 0 };
-      this.#byTask.set(task, {
-        queries: ofTask.queries + queries,
-        batches: ofTask.batches + 1,
-      });
+      const ofTask = this.#byTask.get(batch.run.task) ?? { queries: 0, batches: 0 };
+      ofTask.queries += batch.run.batch;
+      ofTask.batches++;
+      this.#byTask.set(batch.run.task, ofTask);
       if (isSlow) {
         second.slow++;
         this.#batches.slow++;

@@ -65,19 +65,15 @@ export async function withPercentiles(
   return { ...promised, levels };
 }
 
-const latenciesSchema = z.object({ p50: z.number(), p95: z.number(), p99: z.number() }).nullish();
+const latenciesSchema = z
+  .object({ p50: z.number(), p95: z.number(), p99: z.number(), batches: z.number().optional() })
+  .nullish();
 const partsSchema = z.record(z.string(), z.object({ latencyMs: latenciesSchema })).optional();
 /** Results common to every method's simulation; null if no query was answered. */
 const resultSchema = z.object({
   latencyMs: latenciesSchema,
   byClass: partsSchema,
   byBucket: partsSchema,
-});
-const countedSchema = z.object({ latencyMs: z.object({ batches: z.number() }).nullish() });
-/** Batches of all queries, of each class and of each bucket, if the method counts them. */
-const countsSchema = countedSchema.extend({
-  byClass: z.record(z.string(), countedSchema).optional(),
-  byBucket: z.record(z.string(), countedSchema).optional(),
 });
 
 async function simulatedLevel(
@@ -102,12 +98,14 @@ async function simulatedLevel(
       stations: {},
       baseline: null,
     };
-    return (await method.simulate(bundle, asked, watch)).json;
+    return resultSchema.parse((await method.simulate(bundle, asked, watch)).json);
   };
   const first = await simulated(1);
-  const longer = longerFor(fewestBatches(first));
-  const found = resultSchema.parse(longer === 1 ? first : await simulated(longer));
-  const figures = { ...found.latencyMs, ...level.figures };
+  const { byClass = {}, byBucket = {} } = first;
+  const parts = [first, ...Object.values(byClass), ...Object.values(byBucket)];
+  const longer = Math.max(...parts.map(({ latencyMs }) => longerFor(latencyMs?.batches)));
+  const found = longer === 1 ? first : await simulated(longer);
+  const figures = { ...figuresOf(found.latencyMs), ...level.figures };
   return {
     ...level,
     figures,
@@ -117,12 +115,9 @@ async function simulatedLevel(
   };
 }
 
-function fewestBatches(json: unknown): number | undefined {
-  const counts = countsSchema.safeParse(json).data;
-  if (counts === undefined) return undefined;
-  const { byClass = {}, byBucket = {}, ...all } = counts;
-  const parts = [all, ...Object.values(byClass), ...Object.values(byBucket)];
-  return Math.min(...parts.flatMap(({ latencyMs }) => latencyMs?.batches ?? []));
+function figuresOf(latencyMs: z.output<typeof latenciesSchema>): Figures {
+  const { batches: _, ...figures } = latencyMs ?? {};
+  return figures;
 }
 
 function withLatencies(
@@ -130,7 +125,7 @@ function withLatencies(
   found: z.output<typeof partsSchema>,
 ): NamedFigures[] {
   return parts.map((part) => {
-    const figures: Figures = { ...found?.[part.name]?.latencyMs, ...part.figures };
+    const figures = { ...figuresOf(found?.[part.name]?.latencyMs), ...part.figures };
     return { ...part, figures };
   });
 }

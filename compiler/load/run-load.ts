@@ -50,8 +50,6 @@ export interface LoadResult extends LoadOutcome {
   readonly durationMs: number;
   readonly sloMs: number | null;
   readonly model: string;
-  /** Mean requests that shared a batch; 1 if the server does not report its batches. */
-  readonly requestsPerBatch: number;
   /** From the first scheduled arrival to the last reply. */
   readonly wallMs: number;
   readonly processors: LoadShares;
@@ -103,9 +101,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     const processors = shares(wallMs);
     const perBatch = perBatchBetween(before, await readServedBatches(client, workload.model));
     const outcome = { ...generator.tally.outcome(perBatch), ...generator.byClass(perBatch) };
-    const { model } = workload;
-    const ran = { seed, durationMs, sloMs, model, requestsPerBatch: perBatch, wallMs };
-    return { ...ran, ...outcome, processors };
+    return { seed, durationMs, sloMs, model: workload.model, wallMs, ...outcome, processors };
   } finally {
     await client.close();
   }

@@ -21,12 +21,10 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
-type Counted = Pick<LoadResult, "sendLagMs" | "errors" | "requestsPerBatch">;
-
 /** @param sloMs of the application; each request is judged by the SLO of its class. */
 export function measuredOutcome(
   sent: SentRequests,
-  { sendLagMs, errors, requestsPerBatch }: Counted,
+  { sendLagMs, errors, latencyMs }: Pick<LoadResult, "sendLagMs" | "errors" | "latencyMs">,
   sloMs: number,
 ): MeasuredOutcome {
   const inTime = Array.from(sent.isAnswered, (isAnswered, index) => {
@@ -38,7 +36,12 @@ export function measuredOutcome(
   const scores = sent.score.filter((one, index) => inTime[index] && !Number.isNaN(one));
   const isStated = accuracies.length === satisfied && satisfied > 0;
   const accuracy = isStated ? sum(accuracies) / satisfied : null;
-  const outcome = outcomeOf(measuredTimes(sent).latencyMs, sloMs, accuracy, requestsPerBatch);
+  const outcome = outcomeOf(
+    measuredTimes(sent).latencyMs,
+    sloMs,
+    accuracy,
+    latencyMs?.batches ?? 0,
+  );
   const count = inTime.length;
   return {
     ...outcome,

@@ -14,7 +14,7 @@ import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import { InputError } from "../spec/document/input-error.ts";
-import { answered, GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
+import { GatheredTimes, outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-document.ts";
 
 interface Run {
@@ -80,7 +80,7 @@ export async function expected(
   }
   const latencies = all.map(({ times }) => times.latencyMs);
   const latencyMs = Float64Array.from(latencies.flatMap((one) => [...one]));
-  const pooled = summarized(latencyMs, bundle, null, batches);
+  const pooled = outcomeOf(latencyMs, bundle.slo.latencyMs, null, batches);
   const meanOf = (of: (outcome: Outcome) => number | null) => {
     const values = all.flatMap(({ outcome }) => of(outcome) ?? []);
     return values.length < all.length ? null : values.reduce((sum, one) => sum + one) / all.length;
@@ -115,21 +115,12 @@ async function predict(
   const { violationRate, accuracyPerSatisfied, latencyMs } = resultSchema.parse(json);
   const times = gathered.times();
   const { batches = times.latencyMs.length } = latencyMs ?? {};
-  const outcome = summarized(times.latencyMs, bundle, accuracyPerSatisfied ?? null, batches);
+  const accuracy = accuracyPerSatisfied ?? null;
+  const outcome = outcomeOf(times.latencyMs, bundle.slo.latencyMs, accuracy, batches);
   return {
     outcome: { ...outcome, violationRate },
     times,
   };
-}
-
-function summarized(
-  latencyMs: Float64Array,
-  { slo }: Bundle,
-  accuracy: number | null,
-  batches: number,
-): Outcome {
-  const perBatch = Math.max(1, answered(latencyMs).length / Math.max(1, batches));
-  return outcomeOf(latencyMs, slo.latencyMs, accuracy, perBatch);
 }
 
 /** Returns the promise of a level at a pace; between two stated paces, that of the slower. */

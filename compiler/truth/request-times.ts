@@ -31,15 +31,16 @@ export class GatheredTimes {
 /**
  * Summarizes requests.
  * @param latencyMs in the order of their arrivals, NaN for unanswered ones.
- * @param accuracy from the source of the requests. @param perBatch mean requests of a batch.
+ * @param accuracy from the source of the requests. @param batches that answered them.
  */
 export function outcomeOf(
   latencyMs: Float64Array,
   sloMs: number,
   accuracy: number | null,
-  perBatch: number,
+  batches: number,
 ): Outcome {
   const served = answered(latencyMs);
+  const perBatch = Math.max(1, served.length / Math.max(1, batches));
   const intervalsMs = percentileIntervals(answeredInOrder(latencyMs), perBatch);
   const inTime = served.reduce((count, ms) => count + (ms <= sloMs ? 1 : 0), 0);
   const [p50Ms, p95Ms, p99Ms] = [50, 95, 99].map((percent) => quantileOf(served, percent));
@@ -50,7 +51,7 @@ export function outcomeOf(
     violationRate: latencyMs.length === 0 ? 0 : (latencyMs.length - inTime) / latencyMs.length,
     accuracy,
     quantilesMs: quantilesOf(served),
-    batches: Math.round(served.length / perBatch),
+    batches,
     ...(intervalsMs !== null && { intervalsMs }),
   };
 }

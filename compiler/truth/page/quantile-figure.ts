@@ -15,8 +15,7 @@ interface Percentile {
 
 /** Lowest value shown, since the axes are logarithmic. */
 const LEAST_MS = 0.1;
-const MEDIAN = 50;
-const MARKED = [MEDIAN, 99];
+const MARKED = [50, 99];
 /** Points along the edges of the band, which are curved where the absolute tolerance applies. */
 const EDGE_POINTS = 40;
 
@@ -25,11 +24,6 @@ export function drawQuantiles(point: TruthPoint, sloMs: number, id: string): Mar
   const all = percentilesOf(point);
   const [from, to] = domainOf(all, sloMs);
   const marked = all.filter(({ percent }) => MARKED.includes(percent));
-  const { intervalsMs } = point.measured;
-  const boundOf = (side: 0 | 1, open: number) => (one: Percentile) => {
-    const bound = intervalsMs?.[one.percent === MEDIAN ? "p50" : "p99"][side];
-    return Math.min(to, Math.max(from, bound === null ? open : (bound ?? one.measuredMs)));
-  };
   const axis = { type: "log", domain: [from, to], ticks: 4, tickFormat: "~s", grid: true } as const;
   return drawFigure(
     {
@@ -63,12 +57,6 @@ export function drawQuantiles(point: TruthPoint, sloMs: number, id: string): Mar
         }),
         Plot.dot(all, { ...ON_AXES, r: 2.2, fill: "var(--variant-0)", title: wordsOf }),
         Plot.dot(marked, { ...ON_AXES, r: 5, stroke: "var(--accent)", strokeWidth: 2 }),
-        Plot.ruleX(marked, {
-          x: "predictedMs",
-          y1: boundOf(0, from),
-          y2: boundOf(1, to),
-          stroke: "var(--accent)",
-        }),
         ...marked.map((one, index) => {
           const side = index === 0 ? 1 : -1;
           return Plot.text([one], {

@@ -43,9 +43,9 @@ export function truthPage(documents: readonly TruthDocument[]): string {
     lead:
       "Each load was sent to a live server and, with the same arrivals, to the simulation " +
       "that the promises come from, at the pace that the server measured. A point holds if p50 " +
-      "and p99 are within 20% or 2 ms, violations within 0.5 points, and accuracy within 0.2. " +
-      "Percentiles from fewer than 1,000 batches have 99% intervals, any value of which may hold. " +
-      "A point that deviates favourably is better than promised.",
+      "and p99 (of fewer than 1,000 batches: a value of their 99% interval, in brackets) are " +
+      "within 20% or 2 ms, violations within 0.5 points, and accuracy within 0.2. A point that " +
+      "deviates favourably is better than promised.",
     facts: factsOf(documents),
     sections: [
       { id: "promises", heading: "Promised and measured", body: tables(documents) },
@@ -158,7 +158,7 @@ function pointSections(document: TruthDocument, at: number): PageSection[] {
           "Percentiles of the latency",
           drawQuantiles(point, slo.latencyMs, `${id}-quantiles`),
           "On the diagonal, measurement equals prediction; the band is the " +
-            "tolerance. Each dot is a percentile, from 0 to 100, each bar the interval of one.",
+            "tolerance. Each dot is a percentile, from 0 to 100.",
         ),
         html`<figure><h3>Second by second</h3>${timeline}${KEY}</figure>`,
       ])}${ablationOf(point)}`,

@@ -86,7 +86,7 @@ function withStragglers(count: number): Partial<MeasuredOutcome> {
     if (at % 80 === 40) return 90;
     return at % 20 === 3 ? 40 : 8 + ((at * 37) % 40) / 10;
   });
-  return { ...outcomeOf(latencyMs, 100, null, 1), accuracy: 0.97, violationRate: 0.001 };
+  return { ...outcomeOf(latencyMs, 100, null, count), accuracy: 0.97, violationRate: 0.001 };
 }
 
 test("a p99 that is a straggler of few requests holds, and that of many is slower", () => {
@@ -98,7 +98,7 @@ test("a p99 that is a straggler of few requests holds, and that of many is slowe
 });
 
 test("few requests are slower where even the favourable end of their interval is", () => {
-  const slow = outcomeOf(new Float64Array(240).fill(90), 100, null, 1);
+  const slow = outcomeOf(new Float64Array(240).fill(90), 100, null, 240);
   expect(slow.intervalsMs).toEqual({ p50: [90, 90], p95: [90, 90], p99: [90, null] });
   expect(broken({ ...slow, accuracy: 0.97, violationRate: 0.001 })).toEqual(["p50", "p99"]);
 });

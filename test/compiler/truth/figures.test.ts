@@ -19,14 +19,14 @@ test("requests are put in order, and those that were lost violate", () => {
   gathered.add(30, 101);
   const times = gathered.times();
   expect([...times.arrivalMs]).toEqual([5, 10, 20, 30]);
-  const outcome = outcomeOf(times.latencyMs, 100, 0.9, 1);
+  const outcome = outcomeOf(times.latencyMs, 100, 0.9, 3);
   expect(outcome).toMatchObject({ p50Ms: 30, p99Ms: 101, violationRate: 0.5, accuracy: 0.9 });
   expect(outcome.quantilesMs).toHaveLength(101);
   expect([outcome.quantilesMs[0], outcome.quantilesMs[100]]).toEqual([7, 101]);
 });
 
 test("without requests nothing violates and there are no quantiles", () => {
-  const outcome = outcomeOf(new Float64Array(), 100, null, 1);
+  const outcome = outcomeOf(new Float64Array(), 100, null, 0);
   expect(outcome).toMatchObject({ p50Ms: null, violationRate: 0, quantilesMs: [] });
 });
 
@@ -60,7 +60,8 @@ test("latencies count from the moment sent, and classes have SLOs of their own",
   };
   expect([...measuredTimes(sent).latencyMs]).toEqual([30, 40, Number.NaN]);
   const lag = { p50: 0, p99: 5, max: 5 };
-  const counted = { errors: { "503": 1 }, requestsPerBatch: 2 };
+  const latencyMs = { mean: 35, p50: 30, p95: 40, p99: 40, max: 40, batches: 1 };
+  const counted = { errors: { "503": 1 }, latencyMs };
   const outcome = measuredOutcome(sent, { ...counted, sendLagMs: lag }, 50);
   expect(outcome.violationRate).toBeCloseTo(2 / 3);
   expect(outcome.accuracy).toBe(0.9);

@@ -153,7 +153,19 @@ export class LokiTally {
   outcome(): LokiOutcome {
     const { tasks, levels, paceLevels = [] } = this.#bundle;
     const queries = this.#requests;
-    const byTask = this.#byTask();
+    const taskOfVariant = tasks.flatMap((task) => task.variants.map(() => task.name));
+    const byTask = Object.fromEntries(
+      tasks.map(({ name }, task) => {
+        const came = this.queriesByTask[task] ?? 0;
+        const served = this.servedByTask[task] ?? 0;
+        const batches = this.batchesByVariant.reduce(
+          (sum, count, variant) => sum + (taskOfVariant[variant] === name ? count : 0),
+          0,
+        );
+        const meanBatch = ratio(served, batches);
+        return [name, { queries: came, served, dropped: came - served, batches, meanBatch }];
+      }),
+    );
     const ofTasks = Object.values(byTask).map((one) => ({ ...one, queries: one.served }));
     const names = tasks.flatMap((task) =>
       task.variants.map(({ name, accuracy }) => ({ name: `${task.name}/${name}`, accuracy })),
@@ -189,23 +201,6 @@ export class LokiTally {
       modelLoads: this.modelLoads,
       timeline: this.#timeline?.seconds() ?? null,
     };
-  }
-
-  #byTask(): Record<string, TaskOutcome> {
-    const { tasks } = this.#bundle;
-    const taskOfVariant = tasks.flatMap((task) => task.variants.map(() => task.name));
-    return Object.fromEntries(
-      tasks.map(({ name }, task) => {
-        const came = this.queriesByTask[task] ?? 0;
-        const served = this.servedByTask[task] ?? 0;
-        const batches = this.batchesByVariant.reduce(
-          (sum, count, variant) => sum + (taskOfVariant[variant] === name ? count : 0),
-          0,
-        );
-        const meanBatch = ratio(served, batches);
-        return [name, { queries: came, served, dropped: came - served, batches, meanBatch }];
-      }),
-    );
   }
 }
 
