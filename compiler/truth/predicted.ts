@@ -69,7 +69,11 @@ export async function expected(
   watch: SimulateWatch,
 ): Promise<Prediction> {
   const first = await predict(bundle, run, serviceTimes, watch);
-  if (bundle.cluster.serving === undefined && serviceTimes === "p95") return first;
+  if (bundle.cluster.serving === undefined && serviceTimes === "p95") {
+    // Nothing is drawn but the arrivals, which are those of the run.
+    const { intervalsMs: _, ...outcome } = first.outcome;
+    return { ...first, outcome };
+  }
   const all = [first];
   let { batches } = first.outcome;
   while (all.length < DRAWS || (all.length < MOST_DRAWS && batches < ENOUGH_BATCHES)) {

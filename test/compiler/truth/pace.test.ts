@@ -68,8 +68,11 @@ test("a prediction of few requests is drawn until its percentiles need no interv
   expect(times.latencyMs.length).toBeLessThan(120);
   expect(outcome.batches).toBeGreaterThanOrEqual(1000);
   expect(outcome).not.toHaveProperty("intervalsMs");
-  // Every draw has service times of its own, so the pooled ones differ more than those of one.
+  // Each draw has service times of its own: those of one have fewer distinct percentiles.
   expect(new Set(outcome.quantilesMs).size).toBe(101);
+  const exact = await expected(bundle, run, "p95", watch);
+  expect(exact.outcome.batches).toBeLessThan(120);
+  expect(exact.outcome).not.toHaveProperty("intervalsMs");
 });
 
 test("the pace of a run is the mean of its samples, those around it left out", async () => {
