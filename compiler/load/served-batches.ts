@@ -7,13 +7,8 @@ const REQUESTS = "nv_inference_request_success";
 const ROWS = "stratagem_batch_size_sum";
 const BATCHES = "stratagem_batch_size_count";
 
-/** Counts since the server started. */
-export interface ServedBatches {
-  readonly requests: number;
-  /** By task. */
-  readonly queries: ReadonlyMap<string, number>;
-  readonly batches: ReadonlyMap<string, number>;
-}
+/** Counts since the server started, by name of the metric and then by task. */
+type ServedBatches = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 /** Counts nothing if the server has no such metrics. */
 export async function readServedBatches(
@@ -22,24 +17,23 @@ export async function readServedBatches(
 ): Promise<ServedBatches> {
   const reply = await client.send("/metrics", null).catch(() => null);
   const values = reply?.status === 200 ? metricValues(reply.body.toString()) : [];
-  const own = values.filter(({ labels }) => (labels.get("model") ?? model) === model);
-  const sums = (wanted: string) => {
-    const byTask = new Map<string, number>();
-    for (const { name, labels, value } of own) {
-      const task = labels.get("task") ?? "";
-      if (name === wanted) byTask.set(task, (byTask.get(task) ?? 0) + value);
-    }
-    return byTask;
-  };
-  const requests = sums(REQUESTS).get("") ?? 0;
-  return { requests, queries: sums(ROWS), batches: sums(BATCHES) };
+  const counts = new Map(
+    [REQUESTS, ROWS, BATCHES].map((name) => [name, new Map<string, number>()]),
+  );
+  for (const { name, labels, value } of values) {
+    if ((labels.get("model") ?? model) !== model) continue;
+    const task = labels.get("task") ?? "";
+    counts.get(name)?.set(task, (counts.get(name)?.get(task) ?? 0) + value);
+  }
+  return counts;
 }
 
 /** Returns the mean requests of a batch between two readings, in the task where most share one. */
 export function perBatchBetween(before: ServedBatches, after: ServedBatches): number {
-  const tasks = [...after.batches].map(([task, batches]) => ({
-    queries: (after.queries.get(task) ?? 0) - (before.queries.get(task) ?? 0),
-    batches: batches - (before.batches.get(task) ?? 0),
-  }));
-  return requestsPerBatch(after.requests - before.requests, tasks);
+  const between = (name: string, task: string): number =>
+    (after.get(name)?.get(task) ?? 0) - (before.get(name)?.get(task) ?? 0);
+  const tasks = [...(after.get(BATCHES)?.keys() ?? [])].map((task) => {
+    return { queries: between(ROWS, task), batches: between(BATCHES, task) };
+  });
+  return requestsPerBatch(between(REQUESTS, ""), tasks);
 }

@@ -43,11 +43,7 @@ export const ENOUGH_BATCHES = 1000;
 /** 99 % interval; null above if even the largest number is no bound. */
 export type PercentileInterval = readonly [lower: number, upper: number | null];
 
-export interface PercentileIntervals {
-  readonly p50: PercentileInterval;
-  readonly p95: PercentileInterval;
-  readonly p99: PercentileInterval;
-}
+export type PercentileIntervals = Readonly<Record<"p50" | "p95" | "p99", PercentileInterval>>;
 
 const CONFIDENCE = 0.99;
 
@@ -93,7 +89,10 @@ function intervalOf(
  */
 function designEffect(inOrder: Float64Array, ascending: Float64Array): number {
   const { length } = inOrder;
-  const ranks = inOrder.map((value) => firstAtLeast(ascending, value));
+  // Equal values have the rank of the first.
+  const rankOf = new Map<number, number>();
+  for (let rank = length - 1; rank >= 0; rank--) rankOf.set(ascending[rank]!, rank);
+  const ranks = inOrder.map((value) => rankOf.get(value) ?? 0);
   const mean = ranks.reduce((sum, rank) => sum + rank, 0) / length;
   for (let index = 0; index < length; index++) ranks[index]! -= mean;
   const variance = covariance(ranks, 0);
@@ -112,15 +111,4 @@ function covariance(values: Float64Array, lag: number): number {
   for (let index = lag; index < values.length; index++)
     sum += values[index]! * values[index - lag]!;
   return sum;
-}
-
-/** Index of the first of ascending values that is not below one of them. */
-function firstAtLeast(ascending: Float64Array, value: number): number {
-  let [from, until] = [0, ascending.length - 1];
-  while (from < until) {
-    const middle = (from + until) >> 1;
-    if (ascending[middle]! < value) from = middle + 1;
-    else until = middle;
-  }
-  return from;
 }

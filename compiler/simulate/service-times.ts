@@ -19,12 +19,8 @@ export type ServiceTimeMode = "p95" | "sampled";
 const DRAW_STREAMS = 100;
 
 /** Returns random numbers for service times, which differ by the draw of the stations. */
-export function serviceRng(
-  seed: number,
-  stream: number,
-  { draw = 0 }: { readonly draw?: number } = {},
-): Rng {
-  return new Rng(seed, stream + DRAW_STREAMS * draw);
+export function serviceRng(seed: number, stream: number, stations?: { draw?: number }): Rng {
+  return new Rng(seed, stream + DRAW_STREAMS * (stations?.draw ?? 0));
 }
 
 export interface ServiceTimeModel {

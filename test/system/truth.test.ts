@@ -54,6 +54,11 @@ test("sends each load, compares, and keeps what it made", () => {
     expect(queries).toBeGreaterThan(0);
     expect(timeline[0]?.arrived).toBe(queries);
     expect(predicted.quantilesMs).toHaveLength(101);
+    expect(predicted.batches).toBeGreaterThanOrEqual(1000);
+    expect(predicted).not.toHaveProperty("intervalsMs");
+    const [lower = Number.NaN, upper] = measured.intervalsMs?.p99 ?? [];
+    expect(lower).toBeLessThanOrEqual(measured.p99Ms ?? 0);
+    expect(upper).toBeNull();
     expect(measured.accuracy ?? 0.7).toBeCloseTo(0.7, 9);
     expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(["p50", "p99"]));
   }

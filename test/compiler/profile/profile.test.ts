@@ -175,6 +175,24 @@ test("leaves out percentiles of too few runs, and reads the longest run for them
   expect(keysOf(many.row)).toEqual(["p50", "p95", "p99", "mean", "samples"]);
 });
 
+test("states the p99 of fewer than 1,000 runs with its interval", async () => {
+  const folder = folderOf(FILES);
+  const spread: Timing = (_, run) => ({ wallMs: 1 + ((run * 7919) % 1009) / 1009, cpuMs: 1 });
+  const measured = async (repeat: number) => {
+    const command = commandFor(folder, { batches: [1], repeat, force: true });
+    const { json, text } = await profileCommand(command, fakeMachine(spread));
+    return { cell: (json as Measurement).cells[0], text };
+  };
+  const few = await measured(600);
+  const [lower = 0, upper = 0] = few.cell?.p99Interval ?? [];
+  const p99 = few.cell?.wallMs.p99 ?? 0;
+  expect([lower < p99, (upper ?? 0) > p99]).toEqual([true, true]);
+  expect(few.text).toMatch(/^small +1 .* \d\.\d{3} \(\d\S*\.\.\d\S*\) /m);
+  const many = await measured(1000);
+  expect(many.cell).not.toHaveProperty("p99Interval");
+  expect(many.text).not.toContain("interval");
+});
+
 test("leaves the warm-up out, and gives nearest ranks of the rest", async () => {
   const folder = folderOf(FILES);
   // Runs 0 and 1 warm up; 100 follow, which take 1 … 100 ms.
