@@ -52,14 +52,16 @@ const CONFIDENCE = 0.99;
  * requests that share a batch or a queue; null if there are enough batches to do without.
  * @param inOrder in the order of their arrivals or ends.
  * @param perBatch mean number of them that share a batch.
+ * @param alike sequence whose neighbours are as alike; default: the numbers themselves.
  */
 export function percentileIntervals(
   inOrder: Float64Array,
   perBatch: number,
+  alike = inOrder,
 ): PercentileIntervals | null {
   if (inOrder.length === 0 || inOrder.length / perBatch >= ENOUGH_BATCHES) return null;
   const ascending = inOrder.slice().sort();
-  const effect = Math.max(perBatch, designEffect(inOrder, ascending));
+  const effect = Math.max(perBatch, designEffect(alike));
   const drawCount = Math.max(1, Math.floor(inOrder.length / effect));
   const of = (quantile: number) => intervalOf(ascending, quantile, drawCount);
   return { p50: of(0.5), p95: of(0.95), p99: of(0.99) };
@@ -87,8 +89,9 @@ function intervalOf(
  * autocorrelations over all lags, up to the first pair whose sum is not positive. Source: C. J.
  * Geyer, Statistical Science 7 (1992), section 3.3.
  */
-function designEffect(inOrder: Float64Array, ascending: Float64Array): number {
+function designEffect(inOrder: Float64Array): number {
   const { length } = inOrder;
+  const ascending = inOrder.slice().sort();
   // Equal values have the rank of the first.
   const rankOf = new Map<number, number>();
   for (let rank = length - 1; rank >= 0; rank--) rankOf.set(ascending[rank]!, rank);

@@ -141,7 +141,7 @@ function judge(
   const { bundle, durationMs, profileStealShare } = stand;
   const sloMs = bundle.slo.latencyMs;
   const { startEpochMs, sent, result } = done;
-  const measured = measuredOutcome(sent, result, sloMs);
+  const measured = measuredOutcome(sent, result, sloMs, times.latencyMs);
   const machine: MachineShares = {
     stealShare: seen.stealShare,
     generatorShare: result.processors.generatorShare,

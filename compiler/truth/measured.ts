@@ -21,11 +21,16 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
   };
 }
 
-/** @param sloMs of the application; each request is judged by the SLO of its class. */
+/**
+ * @param sloMs of the application; each request is judged by the SLO of its class.
+ * @param predictedMs latencies of the same requests, in order of arrival. Intervals assume that
+ * neighbours are as alike as theirs: otherwise a server that stalls would excuse itself.
+ */
 export function measuredOutcome(
   sent: SentRequests,
   { sendLagMs, errors, latencyMs }: Pick<LoadResult, "sendLagMs" | "errors" | "latencyMs">,
   sloMs: number,
+  predictedMs: Float64Array,
 ): MeasuredOutcome {
   const inTime = Array.from(sent.isAnswered, (isAnswered, index) => {
     const latencyMs = (sent.endMs[index] ?? 0) - (sent.sentMs[index] ?? 0);
@@ -36,12 +41,8 @@ export function measuredOutcome(
   const scores = sent.score.filter((one, index) => inTime[index] && !Number.isNaN(one));
   const isStated = accuracies.length === satisfied && satisfied > 0;
   const accuracy = isStated ? sum(accuracies) / satisfied : null;
-  const outcome = outcomeOf(
-    measuredTimes(sent).latencyMs,
-    sloMs,
-    accuracy,
-    latencyMs?.batches ?? 0,
-  );
+  const measuredMs = measuredTimes(sent).latencyMs;
+  const outcome = outcomeOf(measuredMs, sloMs, accuracy, latencyMs?.batches ?? 0, predictedMs);
   const count = inTime.length;
   return {
     ...outcome,

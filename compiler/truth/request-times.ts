@@ -32,16 +32,19 @@ export class GatheredTimes {
  * Summarizes requests.
  * @param latencyMs in the order of their arrivals, NaN for unanswered ones.
  * @param accuracy from the source of the requests. @param batches that answered them.
+ * @param alike latencies whose neighbours are as alike; default: those of the requests.
  */
 export function outcomeOf(
   latencyMs: Float64Array,
   sloMs: number,
   accuracy: number | null,
   batches: number,
+  alike = latencyMs,
 ): Outcome {
   const served = answered(latencyMs);
   const perBatch = Math.max(1, served.length / Math.max(1, batches));
-  const intervalsMs = percentileIntervals(answeredInOrder(latencyMs), perBatch);
+  const [inOrder, likeness] = [answeredInOrder(latencyMs), answeredInOrder(alike)];
+  const intervalsMs = percentileIntervals(inOrder, perBatch, likeness);
   const inTime = served.reduce((count, ms) => count + (ms <= sloMs ? 1 : 0), 0);
   const [p50Ms, p95Ms, p99Ms] = [50, 95, 99].map((percent) => quantileOf(served, percent));
   return {

@@ -103,6 +103,16 @@ test("few requests are slower where even the favourable end of their interval is
   expect(broken({ ...slow, accuracy: 0.97, violationRate: 0.001 })).toEqual(["p50", "p99"]);
 });
 
+test("a slow stretch that was not predicted does not widen the intervals", () => {
+  const predictedMs = Float64Array.from({ length: 600 }, (_, at) => 8 + ((at * 7919) % 1009) / 252);
+  const measuredMs = predictedMs.map((ms, at) => (at >= 240 ? 90 : ms));
+  const rest = { accuracy: 0.97, violationRate: 0.001 };
+  const found = outcomeOf(measuredMs, 100, null, 600, predictedMs);
+  expect(broken({ ...found, ...rest })).toEqual(["p50", "p99"]);
+  // By its own correlation the run would be worth too few draws to say anything.
+  expect(broken({ ...outcomeOf(measuredMs, 100, null, 600), ...rest })).toEqual([]);
+});
+
 test("a prediction of few batches is compared with its own interval", () => {
   const intervalsMs = { p50: [8, 13], p95: [15, 30], p99: [40, 70] } as const;
   expect(broken({ p99Ms: 75 }, { intervalsMs })).toEqual([]);

@@ -62,7 +62,7 @@ test("latencies count from the moment sent, and classes have SLOs of their own",
   const lag = { p50: 0, p99: 5, max: 5 };
   const latencyMs = { mean: 35, p50: 30, p95: 40, p99: 40, max: 40, batches: 1 };
   const counted = { errors: { "503": 1 }, latencyMs };
-  const outcome = measuredOutcome(sent, { ...counted, sendLagMs: lag }, 50);
+  const outcome = measuredOutcome(sent, { ...counted, sendLagMs: lag }, 50, new Float64Array());
   expect(outcome.violationRate).toBeCloseTo(2 / 3);
   expect(outcome.accuracy).toBe(0.9);
   expect(outcome.batches).toBe(1);
