@@ -114,6 +114,21 @@ async function predict(
   };
 }
 
+/** Simulated service times of batches over those that the server expects; null without batches. */
+export async function stretchOf(
+  bundle: Bundle,
+  run: Run,
+  serviceTimes: ServiceTimeMode,
+  watch: SimulateWatch,
+): Promise<number | null> {
+  let seen = { ranMs: 0, expectedMs: 0 };
+  const onPace = (pace: typeof seen): void => {
+    seen = pace;
+  };
+  await predict(bundle, { ...run, stations: { ...run.stations, onPace } }, serviceTimes, watch);
+  return seen.expectedMs > 0 ? seen.ranMs / seen.expectedMs : null;
+}
+
 /** Returns the promise of a level at a pace; between two stated paces, that of the slower. */
 export function promisedAt(bundle: Bundle, loadQps: number, pace: number): TruthPoint["promised"] {
   const level = levelForLoad(bundle.levels, loadQps);

@@ -15,11 +15,11 @@ const LEAST_PACE = 1e-3;
  */
 export class Contention {
   readonly #factor: readonly number[];
-  readonly #processors: number;
+  readonly processors: number;
 
   constructor({ contention, processors }: Pick<ServingPath, "contention" | "processors">) {
     this.#factor = contention;
-    this.#processors = processors;
+    this.processors = processors;
   }
 
   /**
@@ -27,7 +27,7 @@ export class Contention {
    * @param busy number at work, including the server.
    */
   serverFactorOf(busy: number): number {
-    return this.factorOf(Math.min(busy, this.#processors));
+    return this.factorOf(Math.min(busy, this.processors));
   }
 
   /**
@@ -35,7 +35,7 @@ export class Contention {
    * @param busy as above.
    */
   besideServerOf(busy: number): number {
-    if (busy <= this.#processors) return this.factorOf(busy);
+    if (busy <= this.processors) return this.factorOf(busy);
     const left = busy / this.factorOf(busy) - 1 / this.serverFactorOf(busy);
     return (busy - 1) / Math.max(LEAST_PACE, left);
   }
@@ -51,6 +51,6 @@ export class Contention {
       return low + (busy - below) * ((factor[below] ?? low) - low);
     }
     const last = factor[measured - 1] ?? 1;
-    return last * Math.max(1, busy / Math.max(measured, this.#processors));
+    return last * Math.max(1, busy / Math.max(measured, this.processors));
   }
 }

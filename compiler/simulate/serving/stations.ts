@@ -1,5 +1,6 @@
 /** Path of a request through the serving machine, as simulated. */
 import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
+import type { PaceMonitor } from "stratagem-runtime/internal/core/pace";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { type MachinePaces, type MachineState, machinePaces } from "./machine-state.ts";
@@ -21,6 +22,8 @@ export interface StationOptions {
   readonly slow?: SlowSpells;
   /** How the machine differs from its profile; default: not at all. */
   readonly machine?: MachineState;
+  /** Called with what measures the pace of the workers, before the run. */
+  readonly onPace?: (pace: Pick<PaceMonitor, "ranMs" | "expectedMs">) => void;
   /** Number of the draw of path and stalls, the rest being the same; default: 0. */
   readonly draw?: number;
 }

@@ -157,6 +157,7 @@ class StageSimulation {
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });
+    options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;

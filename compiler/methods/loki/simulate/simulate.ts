@@ -160,6 +160,7 @@ class PipelineSimulation {
       reference: options.serviceTimes === "sampled" ? "measured" : "decision",
       contends: options.stations?.contention ?? true,
     });
+    if (this.#dispatcher.pace !== undefined) options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     const { commandCapacity } = this.#dispatcher;
     this.#commands = new CommandBuffer(commandCapacity, queryCapacity);

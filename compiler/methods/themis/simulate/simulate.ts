@@ -165,6 +165,7 @@ class ScaleSimulation {
     this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed, options.fanout);
     const queryCapacity = rowCountFor(this.#trace) * taskCount + busyNames(shape);
     this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
+    options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;
