@@ -1,9 +1,6 @@
 /** Slowdown of work while others work on the same machine. */
 import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
 
-/** Lower bound on the pace, so that work always progresses. */
-const LEAST_PACE = 1e-3;
-
 /**
  * Slowdown factor by the number of busy processors, which may be fractional: linear between
  * measured points. Beyond them it is constant up to the number of processors; from there on the
@@ -28,16 +25,6 @@ export class Contention {
    */
   serverFactorOf(busy: number): number {
     return this.factorOf(Math.min(busy, this.processors));
-  }
-
-  /**
-   * Factor of the others while the server's process works.
-   * @param busy as above.
-   */
-  besideServerOf(busy: number): number {
-    if (busy <= this.processors) return this.factorOf(busy);
-    const left = busy / this.factorOf(busy) - 1 / this.serverFactorOf(busy);
-    return (busy - 1) / Math.max(LEAST_PACE, left);
   }
 
   /** @param busy number at work, at least 0. */
