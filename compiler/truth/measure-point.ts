@@ -14,7 +14,7 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
-import { batchWork, stretchBetween } from "./measured-pace.ts";
+import { batchWork, serverPaceOf, stretchBetween } from "./measured-pace.ts";
 import { ablationOf, expected, type Prediction, promisedAt, stretchOf } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { timelineOf } from "./timeline.ts";
@@ -62,12 +62,15 @@ export async function measurePoint(
   const asked = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
-    const alike = { ...asked, pace: 1, stations: stationsBeside(bundle, sent.done) };
+    const { serving } = bundle.cluster;
+    const serverPace = serving === undefined ? null : serverPaceOf(sent.served, serving);
+    const stations = stationsBeside(bundle, sent.done);
+    const alike = { ...asked, pace: 1, serverPace: serverPace ?? 1, stations };
     const pace = await paceOf(stand, alike, sent.stretch);
     const run = { ...alike, pace: pace ?? 1 };
     const predicted = await expected(bundle, run, serviceTimes, watch);
     const promised = promisedAt(bundle, point.loadQps, run.pace);
-    const judged = judge(stand, { ...sent, pace }, promised, predicted);
+    const judged = judge(stand, { ...sent, pace, serverPace }, promised, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
       const { measured, machine, checks, holds, cause } = judged;
       earlier.push({ measured, machine, checks, holds, cause });
@@ -149,9 +152,11 @@ async function sendOnce(
   return { done, served, seen, stalls, stretch };
 }
 
+type Paces = Pick<MachineShares, "pace" | "serverPace">;
+
 function judge(
   stand: Stand,
-  { done, served, seen, pace }: Omit<Sent, "stretch"> & { readonly pace: number | null },
+  { done, served, seen, pace, serverPace }: Omit<Sent, "stretch"> & Paces,
   promised: TruthPoint["promised"],
   { outcome, times }: Prediction,
 ) {
@@ -167,6 +172,7 @@ function judge(
     neighbourShare: seen.neighbourShare,
     throttledShare: seen.throttledShare,
     pace,
+    serverPace,
   };
   const ceiling = violationCeiling(bundle.slo);
   const checks = checksOf({ promised, predicted: outcome, measured, ceiling });

@@ -57,6 +57,7 @@ export const POINT: TruthPoint = {
     neighbourShare: 0.01,
     throttledShare: null,
     pace: 1.04,
+    serverPace: 1,
   },
   checks: [],
   holds: true,
