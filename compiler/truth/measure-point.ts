@@ -108,6 +108,7 @@ function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptio
 interface Sent {
   readonly done: LoadDone;
   readonly served: readonly AnsweredRequest[];
+  readonly alarms: readonly string[];
   readonly seen: MachineSeen;
   /** Stalls by the host; null if none were observed. */
   readonly stalls: StallsSeen | null;
@@ -137,6 +138,7 @@ async function sendOnce(
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
   const workBefore = batchWork(await server.metrics());
+  server.alarms();
   const endStalls = watchStalls(stand.pause);
   const done = await load.send(order, onSecond).finally(() => endStalls(null));
   // The rate of stalls is of this run; their length is known only from the profile.
@@ -147,16 +149,17 @@ async function sendOnce(
   const served = (await server.served()).filter(({ timeMs }) => {
     return timeMs >= startEpochMs && timeMs < endEpochMs;
   });
+  const alarms = server.alarms();
   const seen = stand.machine.between(startEpochMs, endEpochMs);
   const stretch = stretchBetween(workBefore, batchWork(await server.metrics()));
-  return { done, served, seen, stalls, stretch };
+  return { done, served, alarms, seen, stalls, stretch };
 }
 
 type Paces = Pick<MachineShares, "pace" | "serverPace">;
 
 function judge(
   stand: Stand,
-  { done, served, seen, pace, serverPace }: Omit<Sent, "stretch"> & Paces,
+  { done, served, alarms, seen, pace, serverPace }: Omit<Sent, "stretch"> & Paces,
   promised: TruthPoint["promised"],
   { outcome, times }: Prediction,
 ) {
@@ -188,6 +191,7 @@ function judge(
   const evidence = { checks, timeline: seconds, machine, measured, profileStealShare };
   return {
     queries: result.queries,
+    alarms,
     measured,
     machine,
     checks,

@@ -50,6 +50,8 @@ export interface TruthPoint {
   readonly ablation: Ablation;
   readonly measured: MeasuredOutcome;
   readonly machine: MachineShares;
+  /** Promises that the server called broken in the run, in its words. */
+  readonly alarms: readonly string[];
   readonly checks: readonly Check[];
   /** True if every check holds. */
   readonly holds: boolean;

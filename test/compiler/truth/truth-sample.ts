@@ -59,6 +59,7 @@ export const POINT: TruthPoint = {
     pace: 1.04,
     serverPace: 1,
   },
+  alarms: [],
   checks: [],
   holds: true,
   verdict: "holds",
