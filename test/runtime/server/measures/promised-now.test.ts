@@ -31,7 +31,10 @@ test("as profiled the level that decides promises what it states", () => {
 test("a slower machine is promised what is stated of the next higher pace", () => {
   const bundle = withPaces();
   const promised = promisedNow(bundle, { level: 0, loadQps: 1, pace: 1.75 });
-  expect(promised).toEqual({ violationRate: 0.2, feasible: true, accuracyPerSatisfied: 0.6 / 0.8 });
+  expect(promised).toEqual({
+    ...{ violationRate: 0.2, feasible: true, accuracyPerSatisfied: 0.6 / 0.8 },
+    latencyMs: { p50: 9, p99: 90 },
+  });
   expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2.5 })).toBeUndefined();
 });
 
