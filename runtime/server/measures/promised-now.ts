@@ -2,7 +2,7 @@
 
 import type { Bundle } from "../../bundle/schema.ts";
 import { levelForLoad } from "../../core/level-choice.ts";
-import { figuresAtPace } from "../../describe/pace-promises.ts";
+import { figuresAtPace, paceLevelsOf } from "../../describe/pace-promises.ts";
 import type { PromisedLatency, PromisedNow } from "./watched.ts";
 
 /** The watched part of the promises of any method's level. */
@@ -33,11 +33,12 @@ export interface MeasuredNow {
 
 /**
  * Returns the promise of the level for the measured load; slower machines use the promise for the
- * next higher pace.
+ * next higher pace. While a level for slower machines still decides, its pace counts.
  * @returns undefined where nothing is promised: before the first decision, and beyond all paces.
  */
 export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | undefined {
-  const { level, loadQps, pace } = now;
+  const { level, loadQps } = now;
+  const pace = Math.max(now.pace, paceLevelsOf(bundle)[level - bundle.levels.length]?.pace ?? 1);
   const own = bundle.levels[levelForLoad(bundle.levels, loadQps)];
   const byPace = pace > 1 ? own && statedOf(own).byPace : undefined;
   if (byPace === undefined) {
