@@ -202,7 +202,7 @@ const ROWS: readonly RowPlan[] = [
         "Time in the queue, measured and left by the promise",
         "stratagem_request_phase_seconds",
         ', phase="queue"',
-        SHARES.map(predictedWait),
+        [predictedWait(0.99)],
       ),
       quantiles("Time of batches, measured and predicted", TIMES, "", predicted("service_time")),
       {

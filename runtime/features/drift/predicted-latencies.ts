@@ -1,4 +1,4 @@
-/** Latencies that bundles promise for the answered requests, in the buckets of the measured ones. */
+/** Latencies that bundles promise for answered requests, in the buckets of the measured ones. */
 import { Histogram, type MetricLine } from "../../base/exposition.ts";
 import { quantileKnots } from "../../core/quantile-distribution.ts";
 import type { PromisedLatency, Reading } from "../../server/measures/watched.ts";

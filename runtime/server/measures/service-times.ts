@@ -289,7 +289,7 @@ export class ServiceTimes {
   readonly #nowMs: () => number;
   readonly #startMs: number;
   readonly #cells = new Map<number, Cell>();
-  /** By variant and task. */
+  /** Keyed by variant and task. */
   readonly #groups = new Map<string, Group>();
   readonly #bounds: readonly number[];
   #profiled: ProfiledCells;

@@ -93,7 +93,7 @@ async function recalibrate(more: Partial<RecalibrateCommand>) {
   return { out, text, json, profile: JSON.parse(readFileSync(out, "utf8")) };
 }
 
-const times = written("served-times.json", timesOf(SEEN));
+const times = written("seen.json", timesOf(SEEN));
 
 test("replaces times with enough samples; scales the other times of the variant", async () => {
   const before = profileOf(1 / 1.5);
@@ -115,7 +115,7 @@ test("replaces times with enough samples; scales the other times of the variant"
   expect(others).toMatchObject({ task: "classify", hardware: "box", variants: { large: {} } });
   expect(large.accuracy).toBe(0.9);
   expect(source).toMatch(
-    /^stratagem profile: 6 cells from .*served-times.json at 2026-11-23T15:00:00.000Z; before: measu/,
+    /^stratagem profile: 6 cells from .*seen.json at 2026-11-23T15:00:00.000Z; before: measu/,
   );
   expect(found.text).toContain("3 cells observed, 3 scaled like the observed cells");
   expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
