@@ -45,14 +45,11 @@ export class Histogram {
     this.#sum += value;
     this.#count++;
     const bounds = this.#bounds;
-    let bucket = 0;
-    for (let end = bounds.length; bucket < end; ) {
-      const middle = (bucket + end) >> 1;
-      if (value <= (bounds[middle] ?? Number.NaN)) end = middle;
-      else bucket = middle + 1;
+    for (let bucket = 0; bucket < bounds.length; bucket++) {
+      if (!(value <= (bounds[bucket] ?? Number.NaN))) continue;
+      this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + 1;
+      return;
     }
-    if (bucket === bounds.length) return;
-    this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + 1;
   }
 
   /**
