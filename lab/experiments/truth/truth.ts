@@ -16,7 +16,6 @@ import { APPLICATIONS, type TrialApplication } from "./applications.ts";
 const FOLDER = join(".stratagem", "truth");
 const LOADS = 3;
 const RUNS = 3;
-const RETRIES = 3;
 const EXIT_NOT_VERIFIED = 3;
 
 const points: Experiment = {
@@ -28,7 +27,6 @@ const points: Experiment = {
     folder: `keeps what is found, and goes on from what it has; ${FOLDER}`,
     runs: `of each load; ${RUNS}`,
     seconds: "of each run; 10, and more where requests are few",
-    retries: "of runs that others disturbed; 3",
   },
   run: tryAll,
 };
@@ -47,11 +45,7 @@ async function tryAll({ page, flags }: Run): Promise<void> {
     const own = join(folder, application.name);
     const runs = flags.number("runs") ?? RUNS;
     const seconds = flags.number("seconds") ?? application.seconds;
-    const found = await tryOne(application, own, {
-      runs,
-      seconds,
-      retries: flags.number("retries") ?? RETRIES,
-    });
+    const found = await tryOne(application, own, { runs, seconds });
     documents.push(found);
     process.stderr.write(`${found.application}: ${found.held} of ${found.of}\n`);
   }
@@ -63,14 +57,13 @@ async function tryAll({ page, flags }: Run): Promise<void> {
 interface Extent {
   readonly runs: number;
   readonly seconds: number;
-  readonly retries: number;
 }
 
 /** What was found before is not measured again. */
 async function tryOne(
   { name, inputs }: TrialApplication,
   folder: string,
-  { runs, seconds, retries }: Extent,
+  { runs, seconds }: Extent,
 ): Promise<TruthDocument> {
   const document = join(folder, "truth.json");
   if (existsSync(document)) {
@@ -78,7 +71,7 @@ async function tryOne(
     return JSON.parse(readFileSync(document, "utf8"));
   }
   mkdirSync(folder, { recursive: true });
-  const extent = { loads: LOADS, runs, seconds, retries };
+  const extent = { loads: LOADS, runs, duration: `${seconds}s` };
   const counts = Object.entries(extent).flatMap(([option, value]) => [`--${option}`, `${value}`]);
   const args = ["truth", join("policies", name, "app.yaml"), "-o", folder, ...counts];
   const child = spawn(process.execPath, [CLI, ...args, ...inputs(folder)], {
