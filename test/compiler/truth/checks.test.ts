@@ -109,8 +109,8 @@ test("a slow stretch that was not predicted does not widen the intervals", () =>
   const rest = { accuracy: 0.97, violationRate: 0.001 };
   const found = outcomeOf(measuredMs, 100, null, 600, predictedMs);
   expect(broken({ ...found, ...rest })).toEqual(["p50", "p99"]);
-  // By its own correlation the run would be worth too few draws to say anything.
-  expect(broken({ ...outcomeOf(measuredMs, 100, null, 600), ...rest })).toEqual([]);
+  // By its own correlation the run would be worth too few draws for a median.
+  expect(broken({ ...outcomeOf(measuredMs, 100, null, 600), ...rest })).not.toContain("p50");
 });
 
 test("a prediction of few batches is compared with its own interval", () => {
