@@ -54,7 +54,10 @@ describe("simulate, by hand", () => {
       violationRate: 0,
       accuracyPerSatisfied: expect.closeTo((0.8 + 3 * 0.6) / 4, 12),
       accuracyPerQuery: expect.closeTo((0.8 + 3 * 0.6) / 4, 12),
-      latencyMs: { mean: (40 + 55 + 45 + 35) / 4, p50: 40, p95: 55, p99: 55, max: 55 },
+      latencyMs: {
+        ...{ mean: (40 + 55 + 45 + 35) / 4, p50: 40, p95: 55, p99: 55, max: 55 },
+        ...{ batches: 2, intervals: expect.anything() },
+      },
       byVariant: {
         small: {
           queries: 3,
