@@ -50,12 +50,16 @@ export function seedOption(): Option {
 /** Adds the options for request contents. */
 export function withInputs(command: Command): Command {
   return command
-    .option(
-      "--inputs <file>",
-      "rows to send, raw bytes one after another, or for truth a folder of request bodies " +
-        "(default: zeros)",
-    )
+    .addOption(inputsOption())
     .option("--labels <file>", "correct class of each row, one number per line");
+}
+
+export function inputsOption(): Option {
+  return new Option(
+    "--inputs <file>",
+    "rows to send, raw bytes one after another, or for truth and capacity a folder of request " +
+      "bodies (default: zeros)",
+  );
 }
 
 /** Parses an option value such as 90s or 5min, to ms. */

@@ -128,7 +128,7 @@ async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<str
 }
 
 /** @throws InputError if the file or folder does not exist. */
-function isFolder(path: string, option: string): boolean {
+export function isFolder(path: string, option: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {

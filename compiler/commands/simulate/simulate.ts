@@ -117,7 +117,7 @@ export async function simulateCommand(
  * Samples service times if the bundle has quantiles and a serving path, so that latencies are
  * comparable with measured ones; otherwise uses percentiles, like the promises.
  */
-function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+export function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
   return isDrawn ? "sampled" : "p95";
 }

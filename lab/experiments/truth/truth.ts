@@ -12,6 +12,7 @@ import { percent } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
 import { ablationRows, heldBy } from "./ablation.ts";
 import { APPLICATIONS, type TrialApplication } from "./applications.ts";
+import { capacity } from "./capacity.ts";
 
 const FOLDER = join(".stratagem", "truth");
 const LOADS = 3;
@@ -33,7 +34,7 @@ const points: Experiment = {
   run: tryAll,
 };
 
-export const truth: readonly Experiment[] = [points];
+export const truth: readonly Experiment[] = [points, capacity];
 
 /** Ends with 3 unless every point holds. */
 async function tryAll({ page, flags }: Run): Promise<void> {
