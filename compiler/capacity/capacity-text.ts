@@ -72,7 +72,7 @@ export function liveResult(
   const { tried, generatorQps, holdsQps, failsQps } = capacity;
   const fewest = fewestQueries(limit, 1 - confidence);
   const notes = [
-    ...(generatorQps === null
+    ...(generatorQps === null || failsQps !== null
       ? []
       : [
           `at ${rounded(generatorQps)}/s the load generator sent requests too late to tell: ` +

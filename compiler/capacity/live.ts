@@ -41,11 +41,11 @@ export interface LiveCapacity {
 
 /** Machines vary more than simulations. */
 const STEP = 1.08;
-const TRIALS = [4, 6] as const;
+const TRIALS = [3, 12] as const;
 const WINDOWS = 8;
 /** Parts of the whole duration that trials take. */
-const BRIEF_PART = 1 / 40;
-const TRIAL_PART = 1 / 22;
+const BRIEF_PART = 1 / 48;
+const TRIAL_PART = 1 / 30;
 /** Uncounted part before a trial, for the queue and the level of the server to settle. */
 const LEAD_IN_PART = 0.3;
 const WARM_UP_MS = 3000;

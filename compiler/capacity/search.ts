@@ -17,7 +17,7 @@ export interface SearchOptions {
   readonly confidence: number;
   /** Ratio of a proven load to the estimate, above 1. */
   readonly step: number;
-  /** Trials before a load is judged, and the most at one load. */
+  /** Trials after which a load is judged first, and at last; in between after each doubling. */
   readonly trials: readonly [least: number, most: number];
   /** Whether every trial at a proven load must agree, for machines that vary. */
   readonly mustAgree: boolean;
@@ -57,7 +57,7 @@ const MOST_FACTOR = 1024;
 const FIRST_GROWTH = 1.25;
 const MOST_GROWTH = 4;
 /** Steps of each move of an end away from the estimate. */
-const MOVES = [1, 1, 2, 3];
+const MOVES = [1, 1, 2, 3, 4, 4, 4, 4];
 const DIGITS = 4;
 
 export function* searchCapacity(options: SearchOptions): Search {
@@ -69,7 +69,7 @@ export function* searchCapacity(options: SearchOptions): Search {
   const delayed = tried.filter(({ windows }) => isDelayed(windows, limit));
   return {
     ...proven,
-    estimateQps: within(proven, crossing(tried, limit)),
+    estimateQps: within(proven, crossing(tried, limit) ?? known),
     generatorQps: delayed.length === 0 ? null : Math.min(...delayed.map((one) => one.loadQps)),
     queries: tried.reduce((sum, { windows }) => sum + sumOf(windows, "queries"), 0),
     tried: tried.sort((a, b) => a.loadQps - b.loadQps),
@@ -138,7 +138,8 @@ class End {
   readonly #wanted: Verdict;
   readonly #ratio: number;
   readonly #options: SearchOptions;
-  readonly #risk: number;
+  /** Accepted probability of a wrong verdict at the load. */
+  #risk: number;
   #trials: (readonly Window[])[] = [];
   #moves = 0;
 
@@ -149,27 +150,29 @@ class End {
     this.#ratio = ratio;
     this.#options = options;
     const [least, most] = options.trials;
-    // Bonferroni over both ends and all verdicts that may be asked for.
-    const verdicts = 2 * (1 + MOVES.length) * (1 + most - least);
-    this.#risk = (1 - options.confidence) / verdicts;
+    // Bonferroni over both ends and all verdicts at one load; half as much after each move.
+    this.#risk = (1 - options.confidence) / (4 * (1 + Math.log2(most / least)));
   }
 
   judge(windows: readonly Window[]): void {
     const { limit, trials, mustAgree } = this.#options;
     const [least, most] = trials;
     this.#trials.push(windows);
-    const agree = !mustAgree || this.#trials.every((one) => this.#agrees(one, limit));
-    if (agree && this.#trials.length < least) return;
+    const count = this.#trials.length;
+    if (mustAgree && !this.#agrees(windows, limit)) return this.#move();
+    if (count < least || !Number.isInteger(Math.log2(count / least))) return;
     const known = this.#trials.flat();
-    if (agree && verdictOf(known, limit, this.#risk) === this.#wanted) {
+    const isProven = (all: readonly Window[]) => {
+      return verdictOf(all, limit, this.#risk) === this.#wanted;
+    };
+    if (isProven(known)) {
       this.provenQps = this.loadQps;
       this.isOpen = false;
       return;
     }
     // More of the same would have to be enough.
-    const all = Array.from({ length: Math.floor(most / this.#trials.length) }, () => known).flat();
-    const isOver = !agree || this.#trials.length === most;
-    if (isOver || verdictOf(all, limit, this.#risk) !== this.#wanted) this.#move();
+    const all = Array.from({ length: most / count }, () => known).flat();
+    if (count === most || !isProven(all)) this.#move();
   }
 
   #agrees(windows: readonly Window[], limit: number): boolean {
@@ -179,6 +182,7 @@ class End {
 
   #move(): void {
     this.#trials = [];
+    this.#risk /= 2;
     const steps = MOVES[this.#moves++];
     if (steps === undefined) this.isOpen = false;
     else this.loadQps = rounded(this.loadQps * this.#ratio ** steps);

@@ -51,7 +51,7 @@ export interface AccuracyCost {
 
 /** Ratio of the estimate to the loads that are proven. */
 const STEP = 1.05;
-const TRIALS = [1, 3] as const;
+const TRIALS = [1, 4] as const;
 /** Simulations with seeds of their own that a trial consists of. */
 const PARTS = 4;
 const BRIEF_PARTS = 2;

@@ -21,7 +21,7 @@ export function addCapacity(program: Command, tools: Tools): void {
     .addOption(
       new Option("--duration <time>", "duration of all load on a server, up to 5min")
         .argParser(timeMs)
-        .default(75_000, "75s"),
+        .default(90_000, "90s"),
     )
     .addOption(inputsOption())
     .action(async (place: string, flags: CapacityFlags) => {
