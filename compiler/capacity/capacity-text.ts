@@ -1,7 +1,16 @@
 /** Results of `stratagem capacity` as text and as data. */
-import { type Bundle, type Level, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type Bundle,
+  type Level,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
-import { explainedTable, percent, rounded, wrapped } from "stratagem-runtime/internal/describe/text";
+import {
+  explainedTable,
+  percent,
+  rounded,
+  wrapped,
+} from "stratagem-runtime/internal/describe/text";
 import type { CompilerMethod } from "../methods/method.ts";
 import { fewestQueries, rateOf, sumOf } from "./evidence.ts";
 import type { LiveCapacity } from "./live.ts";
@@ -80,8 +89,8 @@ export function liveResult(
         ]),
     ...(holdsQps === null || failsQps === null
       ? [
-          `not proven in time: a load holds with ${fewest} requests in time or more; ` +
-            "a longer --duration sends more",
+          `not proven in time: a load holds by ${fewest} requests in time, or more if late ones ` +
+            "come together or its trials disagree; a longer --duration sends more",
         ]
       : []),
   ];
@@ -162,9 +171,7 @@ function sentencesOf(
   const isMore = more !== undefined && more.capacity.holdsQps !== null;
   return [
     `add a worker at ${rounded(holdsQps)}/s` +
-      (isMore
-        ? `: ${more.workers} workers hold ${rounded(more.capacity.holdsQps ?? 0)}/s`
-        : ""),
+      (isMore ? `: ${more.workers} workers hold ${rounded(more.capacity.holdsQps ?? 0)}/s` : ""),
     ...(method.scales ? [plansText(bundle, method, levels)] : []),
     ...(cost === null
       ? []

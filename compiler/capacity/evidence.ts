@@ -25,11 +25,7 @@ const MOST_SLOW = 0.5;
  * @param windows at least one. @param limit ceiling on violations, in (0, 1).
  * @param risk accepted probability of a wrong verdict.
  */
-export function verdictOf(
-  windows: readonly Window[],
-  limit: number,
-  risk: number,
-): Verdict | null {
+export function verdictOf(windows: readonly Window[], limit: number, risk: number): Verdict | null {
   const queries = sumOf(windows, "queries");
   // Late requests are too rare below the capacity to show how they cluster, slow ones are not.
   const slow = rateOf(windows, "slow") <= MOST_SLOW ? designEffect(windows, "slow") : 1;

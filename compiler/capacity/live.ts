@@ -102,15 +102,14 @@ async function searched(
   const known = { startQps, belowQps: Number.POSITIVE_INFINITY, limit, confidence };
   const search = searchCapacity({ ...known, step: STEP, trials: TRIALS, mustAgree: true });
   let step = search.next();
-  let seed = 1;
-  while (!step.done) {
+  // The seed after each is that of its lead-in.
+  for (let seed = 1; !step.done; seed += 2) {
     const { loadQps, isBrief } = step.value;
     const ofMs = durationMs * (isBrief ? BRIEF_PART : TRIAL_PART);
     const elapsedMs = nowMs() - startMs;
     const total = Math.ceil(durationMs / 1000);
     onProgress(Math.floor(elapsedMs / 1000), total, `${loadQps} requests/s`);
-    // The seed after each is that of its lead-in.
-    const asked = { ...order(loadQps, ofMs), seed: (seed += 2) };
+    const asked = { ...order(loadQps, ofMs), seed };
     const isOver = elapsedMs + asked.leadInMs + ofMs > durationMs;
     const done = isOver ? null : await load.send(asked, () => {}).catch(nullIf(signal));
     const windows = done === null ? null : windowsOf(done.sent, ofMs, sloMs);

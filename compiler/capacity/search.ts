@@ -106,11 +106,7 @@ function* bracketed(
 type Ends = Pick<Capacity, "holdsQps" | "failsQps">;
 
 /** Alternates between the ends, so that the trials of each are spread over time. */
-function* provenAround(
-  aboutQps: number,
-  options: SearchOptions,
-  tried: TriedLoad[],
-): Part<Ends> {
+function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoad[]): Part<Ends> {
   const { step } = options;
   const ends = [
     new End("holds", aboutQps, 1 / step, options),
@@ -159,7 +155,10 @@ class End {
     const [least, most] = trials;
     this.#trials.push(windows);
     const count = this.#trials.length;
-    if (mustAgree && !this.#agrees(windows, limit)) return this.#move();
+    if (mustAgree && !this.#agrees(windows, limit)) {
+      this.#move();
+      return;
+    }
     if (count < least || !Number.isInteger(Math.log2(count / least))) return;
     const known = this.#trials.flat();
     const isProven = (all: readonly Window[]) => {
@@ -183,9 +182,10 @@ class End {
   #move(): void {
     this.#trials = [];
     this.#risk /= 2;
-    const steps = MOVES[this.#moves++];
-    if (steps === undefined) this.isOpen = false;
-    else this.loadQps = rounded(this.loadQps * this.#ratio ** steps);
+    const steps = MOVES[this.#moves++] ?? 0;
+    for (let step = 0; step < steps; step++) this.loadQps *= this.#ratio;
+    this.loadQps = rounded(this.loadQps);
+    this.isOpen = steps > 0;
   }
 }
 
@@ -212,7 +212,7 @@ function crossing(tried: readonly TriedLoad[], limit: number): number | null {
   // Rates grow about exponentially with the load.
   const [low, middle, high] = [a.rate, limit, b.rate].map((rate) => Math.log(rate + limit / 10));
   const share = ((middle ?? 0) - (low ?? 0)) / ((high ?? 0) - (low ?? 0));
-  return rounded(a.loadQps * (b.loadQps / a.loadQps) ** share);
+  return rounded(a.loadQps + (b.loadQps - a.loadQps) * share);
 }
 
 interface Point {

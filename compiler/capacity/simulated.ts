@@ -1,5 +1,9 @@
 /** Capacity by simulation: searches and tables in lockstep over worker processes. */
-import { type Bundle, type Level, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import {
+  type Bundle,
+  type Level,
+  violationCeiling,
+} from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import { pacePromisesOf } from "stratagem-runtime/internal/describe/pace-promises";
 import type { CompilerMethod } from "../methods/method.ts";
@@ -100,11 +104,15 @@ export async function simulatedCapacities(
 ): Promise<Simulated> {
   const processes = new LevelWorkers(method.frameOf(bundle), pool);
   const run = <T>(jobs: readonly Job<T>[], stage: string): Promise<T[]> =>
-    inLockstep(jobs, async (runs) => {
-      const requests = runs.map((one) => ({ kind: "simulate", bundle, run: one }) as const);
-      const replies = await processes.run(requests, stage);
-      return replies.flatMap((reply) => (reply.kind === "simulated" ? [reply.load] : []));
-    }, pool.signal);
+    inLockstep(
+      jobs,
+      async (runs) => {
+        const requests = runs.map((one) => ({ kind: "simulate", bundle, run: one }) as const);
+        const replies = await processes.run(requests, stage);
+        return replies.flatMap((reply) => (reply.kind === "simulated" ? [reply.load] : []));
+      },
+      pool.signal,
+    );
   try {
     const machines = missing.map((lost) => new Machine(bundle, method, limits, lost));
     const rowsOf = async (loads: readonly number[]): Promise<(readonly LoadRow[])[]> => {
@@ -217,7 +225,10 @@ class Machine {
   *row(loadQps: number): Job<LoadRow | null> {
     const loads = yield this.#runs(loadQps, BRIEF_PARTS);
     if (loads === null) return null;
-    const violationRate = rateOf(loads.flatMap(({ windows }) => windows), "late");
+    const violationRate = rateOf(
+      loads.flatMap(({ windows }) => windows),
+      "late",
+    );
     const accuracy = meanOf(loads.map((load) => load.accuracy));
     const servers = this.#method.scales ? meanOf(loads.map((load) => load.servers)) : null;
     return {

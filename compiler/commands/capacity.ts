@@ -27,7 +27,13 @@ export function addCapacity(program: Command, tools: Tools): void {
     .action(async (place: string, flags: CapacityFlags) => {
       const { capacityCommand } = await import("./capacity/capacity.ts");
       const run = (watch: Watch) =>
-        capacityCommand(place, flags, { nowMs, pause: sleep, compiler, jobs: parallelism(), ...watch });
+        capacityCommand(place, flags, {
+          nowMs,
+          pause: sleep,
+          compiler,
+          jobs: parallelism(),
+          ...watch,
+        });
       print(await watched("capacity", run));
     });
 }

@@ -1,6 +1,6 @@
 /** A queue whose capacity is known: one server, Poisson arrivals, exponential service times. */
 import type { Window } from "../../compiler/processes/level-request.ts";
-import { Rng } from "../../runtime/core/rng.ts";
+import type { Rng } from "../../runtime/core/rng.ts";
 
 const WINDOWS = 8;
 const WINDOW_QUERIES = 1000;

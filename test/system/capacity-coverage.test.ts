@@ -16,18 +16,22 @@ test.each([
   { serviceQps: 1000, sloMs: 50 },
   { serviceQps: 1000, sloMs: 20 },
   { serviceQps: 5000, sloMs: 40 },
-])("the interval of $serviceQps/s within $sloMs ms covers the truth in 95 %", (queue) => {
-  const truth = capacityOf(queue, SIMULATED.limit);
-  let covered = 0;
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const rng = new Rng(seed, 1);
-    const found = searched(SIMULATED, ({ loadQps, isBrief }) =>
-      queueWindows(queue, loadQps, isBrief ? 2 : 4, rng),
-    );
-    if (covers(found, truth)) covered++;
-  }
-  expect(covered).toBeGreaterThanOrEqual(0.95 * SEEDS);
-}, 600_000);
+])(
+  "the interval of $serviceQps/s within $sloMs ms covers the truth in 95 %",
+  (queue) => {
+    const truth = capacityOf(queue, SIMULATED.limit);
+    let covered = 0;
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const rng = new Rng(seed, 1);
+      const found = searched(SIMULATED, ({ loadQps, isBrief }) =>
+        queueWindows(queue, loadQps, isBrief ? 2 : 4, rng),
+      );
+      if (covers(found, truth)) covered++;
+    }
+    expect(covered).toBeGreaterThanOrEqual(0.95 * SEEDS);
+  },
+  600_000,
+);
 
 test("on a machine whose speed wanders, it covers the median of ten runs in nine", () => {
   const runs = 100;

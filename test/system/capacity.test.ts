@@ -49,14 +49,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test.each(readdirSync("policies"))("of policies/%s is found by simulation", (name) => {
-  const { status, stdout } = stratagem("capacity", `policies/${name}/bundle.msgpack`, "--json");
-  expect(status).toBe(0);
-  const { holdsQps, failsQps, confidence } = JSON.parse(stdout);
-  expect(confidence).toBe(0.99);
-  expect(holdsQps).toBeGreaterThan(0);
-  expect(failsQps).toBeGreaterThan(holdsQps);
-}, 120_000);
+test.each(readdirSync("policies"))(
+  "of policies/%s is found by simulation",
+  (name) => {
+    const { status, stdout } = stratagem("capacity", `policies/${name}/bundle.msgpack`, "--json");
+    expect(status).toBe(0);
+    const { holdsQps, failsQps, confidence } = JSON.parse(stdout);
+    expect(confidence).toBe(0.99);
+    expect(holdsQps).toBeGreaterThan(0);
+    expect(failsQps).toBeGreaterThan(holdsQps);
+  },
+  120_000,
+);
 
 test("of a server is found by sending load, with what the server states", () => {
   const run = stratagem("capacity", url, "--duration", "15s", "--json");
@@ -76,7 +80,8 @@ test("an interrupt ends the load quietly, with what is known", async () => {
   child.stderr?.on("data", (text) => (stderr += String(text)));
   child.stdout?.on("data", (text) => (stdout += String(text)));
   const before = await sentTo(url);
-  while ((await sentTo(url)) < before + 3000) await new Promise((resolve) => setTimeout(resolve, 100));
+  while ((await sentTo(url)) < before + 3000)
+    await new Promise((resolve) => setTimeout(resolve, 100));
   child.kill("SIGINT");
   const [code] = await once(child, "exit");
   expect({ code, stderr }).toEqual({ code: 130, stderr: "" });

@@ -42,7 +42,6 @@ export interface SimulateOptions extends MachineArguments {
   readonly baseline?: string;
   /** Tunes the baseline's parameters in hindsight. */
   readonly tuned?: boolean;
-  readonly fanout: "rounded" | "poisson";
   /** Scaler that starts the replicas of a plan; left out, they start at once. */
   readonly scalingDelay?: string;
 }
@@ -62,7 +61,7 @@ export async function simulateCommand(
   const seed = parseSeed(options.seed);
   const stated = log ?? parseArrivals(asked, seed);
   const parts = parseStations(options.without);
-  const { tuned = false, fanout } = options;
+  const { tuned = false } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
@@ -77,9 +76,9 @@ export async function simulateCommand(
   const scaled = scalerDelay === null ? {} : { scalerDelay };
   const adapts = options.adapt !== false && baseline === null;
   const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
-  const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
+  const steady = { arrivals, durationMs, seed, stations, adapts, ...scaled };
   const serviceTimes = options.serviceTimes ?? defaultServiceTimes(bundle, method);
-  const simulated = { ...steady, serviceTimes, baseline };
+  const simulated = { ...steady, fanout: "rounded", serviceTimes, baseline } as const;
   const result = await method.simulate(bundle, simulated, watch);
   // Simulates replicas without delay for comparison.
   const { scalerDelay: _, ...prompt } = { scalerDelay, ...simulated };

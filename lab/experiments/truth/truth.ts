@@ -17,7 +17,6 @@ import { capacity } from "./capacity.ts";
 const FOLDER = join(".stratagem", "truth");
 const LOADS = 3;
 const RUNS = 3;
-const RETRIES = 3;
 const EXIT_NOT_VERIFIED = 3;
 
 const points: Experiment = {
@@ -29,7 +28,6 @@ const points: Experiment = {
     folder: `keeps what is found, and goes on from what it has; ${FOLDER}`,
     runs: `of each load; ${RUNS}`,
     seconds: "of each run; 10, and more where requests are few",
-    retries: "of runs that others disturbed; 3",
   },
   run: tryAll,
 };
@@ -48,11 +46,7 @@ async function tryAll({ page, flags }: Run): Promise<void> {
     const own = join(folder, application.name);
     const runs = flags.number("runs") ?? RUNS;
     const seconds = flags.number("seconds") ?? application.seconds;
-    const found = await tryOne(application, own, {
-      runs,
-      seconds,
-      retries: flags.number("retries") ?? RETRIES,
-    });
+    const found = await tryOne(application, own, { runs, seconds });
     documents.push(found);
     process.stderr.write(`${found.application}: ${found.held} of ${found.of}\n`);
   }
@@ -64,14 +58,13 @@ async function tryAll({ page, flags }: Run): Promise<void> {
 interface Extent {
   readonly runs: number;
   readonly seconds: number;
-  readonly retries: number;
 }
 
 /** What was found before is not measured again. */
 async function tryOne(
   { name, inputs }: TrialApplication,
   folder: string,
-  { runs, seconds, retries }: Extent,
+  { runs, seconds }: Extent,
 ): Promise<TruthDocument> {
   const document = join(folder, "truth.json");
   if (existsSync(document)) {
@@ -79,8 +72,7 @@ async function tryOne(
     return JSON.parse(readFileSync(document, "utf8"));
   }
   mkdirSync(folder, { recursive: true });
-  const extent = { loads: LOADS, runs, seconds, retries };
-  const counts = Object.entries(extent).flatMap(([option, value]) => [`--${option}`, `${value}`]);
+  const counts = ["--loads", `${LOADS}`, "--runs", `${runs}`, "--duration", `${seconds}s`];
   const args = ["truth", join("policies", name, "app.yaml"), "-o", folder, ...counts];
   const child = spawn(process.execPath, [CLI, ...args, ...inputs(folder)], {
     stdio: ["ignore", "ignore", "inherit"],

@@ -29,7 +29,9 @@ test("brackets the capacity of a known queue, narrowly, for every seed", () => {
     const found = searched(SIMULATED, ({ loadQps, isBrief }) =>
       queueWindows(QUEUE, loadQps, isBrief ? 2 : 4, rng),
     );
-    expect(covers(found, true99), `seed ${seed}: ${found.holdsQps} to ${found.failsQps}`).toBe(true);
+    expect(covers(found, true99), `seed ${seed}: ${found.holdsQps} to ${found.failsQps}`).toBe(
+      true,
+    );
     expect((found.failsQps ?? Infinity) / (found.holdsQps ?? 0)).toBeLessThan(1.35);
   }
 });
@@ -58,7 +60,10 @@ test("ends with what is known when the time is over", () => {
 });
 
 test("proves nothing without enough requests", () => {
-  const few = searched(SIMULATED, windowsOf(2, () => 0));
+  const few = searched(
+    SIMULATED,
+    windowsOf(2, () => 0),
+  );
   expect(few).toMatchObject({ holdsQps: null, failsQps: null });
 });
 
