@@ -126,7 +126,7 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
   return stated();
 }
 
-/** A load that is to be proven, and moves away from the capacity until it is. */
+/** A load to prove, which moves away from the capacity until it is. */
 class End {
   loadQps: number;
   isOpen = true;

@@ -23,7 +23,7 @@ export interface CapacityFlags {
   readonly slo?: string;
   readonly late?: string;
   readonly confidence: string;
-  /** Of all load on a server, ms. */
+  /** Duration of all load on a server, ms. */
   readonly duration: number;
   readonly inputs?: string;
 }
