@@ -243,10 +243,7 @@ class Machine {
     };
   }
 
-  /**
-   * Searches the load at which accuracy is a point higher than at the capacity, which is the load of
-   * the last row.
-   */
+  /** Searches the load at which accuracy is a point higher than at that of the last row. */
   *costOf(rows: readonly LoadRow[]): Job<AccuracyCost | null> {
     const { accuracyInTime: own = null, loadQps: topQps } = rows.at(-1) ?? {};
     const best = rows.reduce((most, row) => Math.max(most, row.accuracyInTime ?? 0), 0);

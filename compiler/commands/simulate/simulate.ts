@@ -42,6 +42,8 @@ export interface SimulateOptions extends MachineArguments {
   readonly baseline?: string;
   /** Tunes the baseline's parameters in hindsight. */
   readonly tuned?: boolean;
+  /** How queries that a query sends on are drawn; default: the mean, rounded at random. */
+  readonly fanout?: "rounded" | "poisson";
   /** Scaler that starts the replicas of a plan; left out, they start at once. */
   readonly scalingDelay?: string;
 }
@@ -61,7 +63,7 @@ export async function simulateCommand(
   const seed = parseSeed(options.seed);
   const stated = log ?? parseArrivals(asked, seed);
   const parts = parseStations(options.without);
-  const { tuned = false } = options;
+  const { tuned = false, fanout = "rounded" } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
@@ -76,9 +78,9 @@ export async function simulateCommand(
   const scaled = scalerDelay === null ? {} : { scalerDelay };
   const adapts = options.adapt !== false && baseline === null;
   const paced = promisedAtPace(bundle, arrivals, { machine, adapts });
-  const steady = { arrivals, durationMs, seed, stations, adapts, ...scaled };
+  const steady = { arrivals, durationMs, seed, fanout, stations, adapts, ...scaled };
   const serviceTimes = options.serviceTimes ?? defaultServiceTimes(bundle, method);
-  const simulated = { ...steady, fanout: "rounded", serviceTimes, baseline } as const;
+  const simulated = { ...steady, serviceTimes, baseline };
   const result = await method.simulate(bundle, simulated, watch);
   // Simulates replicas without delay for comparison.
   const { scalerDelay: _, ...prompt } = { scalerDelay, ...simulated };
