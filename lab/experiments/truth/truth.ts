@@ -72,7 +72,8 @@ async function tryOne(
     return JSON.parse(readFileSync(document, "utf8"));
   }
   mkdirSync(folder, { recursive: true });
-  const counts = ["--loads", `${LOADS}`, "--runs", `${runs}`, "--duration", `${seconds}s`];
+  const extent = { loads: LOADS, runs, duration: `${seconds}s` };
+  const counts = Object.entries(extent).flatMap(([option, value]) => [`--${option}`, `${value}`]);
   const args = ["truth", join("policies", name, "app.yaml"), "-o", folder, ...counts];
   const child = spawn(process.execPath, [CLI, ...args, ...inputs(folder)], {
     stdio: ["ignore", "ignore", "inherit"],
