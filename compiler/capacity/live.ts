@@ -10,7 +10,6 @@ import type { LiveDocument } from "stratagem-runtime/internal/features/live-page
 import type { Window } from "../processes/level-request.ts";
 import { LoadClient } from "../truth/load-client.ts";
 import type { LoadContent, LoadOrder, SentRequests } from "../truth/load-messages.ts";
-import { rateOf } from "./evidence.ts";
 import { type Capacity, searchCapacity } from "./search.ts";
 
 export interface LiveOptions {
@@ -27,7 +26,6 @@ export interface LiveSurroundings {
   readonly signal: AbortSignal;
   /** Monotonic clock, ms. */
   readonly nowMs: () => number;
-  readonly pause: (ms: number) => Promise<void>;
   readonly onProgress: (done: number, total: number, stage?: string) => void;
 }
 
@@ -52,11 +50,8 @@ const WARM_UP_MS = 3000;
 const WARM_UP_QUERIES = 2000;
 /** First load for a server that states no levels. */
 const UNKNOWN_QPS = 20;
-/** Requests that are answered later than this after the SLO are not waited for. */
+/** Time after its SLO, at least, until a request is given up: a trial ends with its last answer. */
 const GRACE_MS = 1000;
-/** After an overload, the time that the queue of the server may take to empty. */
-const EMPTYING_MS = 5000;
-const LOOK_MS = 100;
 const DEFAULT_LIMIT = 0.01;
 
 interface Server {
@@ -92,9 +87,9 @@ export async function liveCapacity(
 type OrderOf = (loadQps: number, durationMs: number) => LoadOrder;
 
 async function searched(
-  { url, confidence, durationMs }: LiveOptions,
+  { confidence, durationMs }: LiveOptions,
   { sloMs, limit, startQps }: Server,
-  { nowMs, signal, pause, onProgress }: LiveSurroundings,
+  { nowMs, signal, onProgress }: LiveSurroundings,
   load: LoadClient,
   order: OrderOf,
   startMs: number,
@@ -114,7 +109,6 @@ async function searched(
     const done = isOver ? null : await load.send(asked, () => {}).catch(nullIf(signal));
     const windows = done === null ? null : windowsOf(done.sent, ofMs, sloMs);
     step = search.next(windows);
-    if (windows !== null && rateOf(windows, "late") > limit) await emptied(url, nowMs, pause);
   }
   return step.value;
 }
@@ -156,20 +150,6 @@ function windowsOf(sent: SentRequests, durationMs: number, sloMs: number): Windo
     if (!(end - arrivalMs <= limitMs / 2)) window.slow++;
   }
   return windows;
-}
-
-/** Waits, up to a limit, until no query waits or runs. */
-async function emptied(
-  url: string,
-  nowMs: () => number,
-  pause: LiveSurroundings["pause"],
-): Promise<void> {
-  const endMs = nowMs() + EMPTYING_MS;
-  while (nowMs() < endMs) {
-    const live = await liveDocument(url);
-    if (live === null || live.applications.every(({ pending }) => (pending ?? 0) === 0)) return;
-    await pause(LOOK_MS);
-  }
 }
 
 /** Null for a server without the document of a live page. */

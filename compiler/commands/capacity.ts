@@ -7,7 +7,7 @@ import { inputsOption, timeMs } from "./options.ts";
 import type { Tools, Watch } from "./watched.ts";
 
 export function addCapacity(program: Command, tools: Tools): void {
-  const { watched, print, nowMs, sleep, compiler } = tools;
+  const { watched, print, nowMs, compiler } = tools;
   program
     .command("capacity")
     .description("find the largest load that keeps the SLO, by simulation or on a running server")
@@ -29,8 +29,7 @@ export function addCapacity(program: Command, tools: Tools): void {
       const run = (watch: Watch) =>
         capacityCommand(place, flags, {
           nowMs,
-          pause: sleep,
-          compiler,
+          pause: compiler,
           jobs: parallelism(),
           ...watch,
         });

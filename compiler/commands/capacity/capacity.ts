@@ -29,7 +29,6 @@ export interface CapacityFlags {
 }
 
 interface CapacitySurroundings extends SimulateWatch {
-  readonly pause: (ms: number) => Promise<void>;
   /** Name and version, for compiling. */
   readonly compiler: string;
   readonly onNote: (line: string) => void;
