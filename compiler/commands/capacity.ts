@@ -26,13 +26,8 @@ export function addCapacity(program: Command, tools: Tools): void {
     .addOption(inputsOption())
     .action(async (place: string, flags: CapacityFlags) => {
       const { capacityCommand } = await import("./capacity/capacity.ts");
-      const run = (watch: Watch) =>
-        capacityCommand(place, flags, {
-          nowMs,
-          pause: compiler,
-          jobs: parallelism(),
-          ...watch,
-        });
+      const around = { nowMs, compiler, jobs: parallelism() };
+      const run = (watch: Watch) => capacityCommand(place, flags, { ...around, ...watch });
       print(await watched("capacity", run));
     });
 }
