@@ -118,7 +118,10 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
       if (!end.isOpen) continue;
       const { loadQps } = end;
       const windows = yield { loadQps, isBrief: false };
-      if (windows === null) return stated();
+      if (windows === null) {
+        for (const one of ends) one.judgeLast();
+        return stated();
+      }
       record(tried, loadQps, windows);
       end.judge(windows);
     }
@@ -147,7 +150,7 @@ class End {
     this.#options = options;
     const [least, most] = options.trials;
     // Bonferroni over both ends and all verdicts at one load; half as much after each move.
-    this.#risk = (1 - options.confidence) / (4 * (1 + Math.log2(most / least)));
+    this.#risk = (1 - options.confidence) / (4 * (2 + Math.log2(most / least)));
   }
 
   judge(windows: readonly Window[]): void {
@@ -161,17 +164,25 @@ class End {
     }
     if (count < least || !Number.isInteger(Math.log2(count / least))) return;
     const known = this.#trials.flat();
-    const isProven = (all: readonly Window[]) => {
-      return verdictOf(all, limit, this.#risk) === this.#wanted;
-    };
-    if (isProven(known)) {
-      this.provenQps = this.loadQps;
-      this.isOpen = false;
-      return;
-    }
     // More of the same would have to be enough.
     const all = Array.from({ length: most / count }, () => known).flat();
-    if (count === most || !isProven(all)) this.#move();
+    if (this.#proves(known)) this.#close();
+    else if (count === most || !this.#proves(all)) this.#move();
+  }
+
+  /** Judges with fewer trials than planned, since the time is over. */
+  judgeLast(): void {
+    const [least] = this.#options.trials;
+    if (this.#trials.length >= least && this.#proves(this.#trials.flat())) this.#close();
+  }
+
+  #proves(windows: readonly Window[]): boolean {
+    return verdictOf(windows, this.#options.limit, this.#risk) === this.#wanted;
+  }
+
+  #close(): void {
+    this.provenQps = this.loadQps;
+    this.isOpen = false;
   }
 
   #agrees(windows: readonly Window[], limit: number): boolean {

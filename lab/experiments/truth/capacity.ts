@@ -64,7 +64,9 @@ async function tryAll({ page, flags }: Run): Promise<void> {
   page.table(head, [...rows, ["simulated", ...figures(simulated), simulated.samples, "-"]]);
   for (const { notes } of found) for (const note of notes) page.say(note);
   const covering = found.filter((one) => covers(one, median)).length;
+  const closed = found.filter((one) => one.holdsQps !== null && one.failsQps !== null).length;
   page.say(`median ${Math.round(median)}/s; ${covering} of ${runs} intervals cover it`);
+  page.say(`${closed} of ${runs} intervals have both ends`);
   if (covering < WANTED_SHARE * runs) process.exitCode = EXIT_NOT_VERIFIED;
 }
 

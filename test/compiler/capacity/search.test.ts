@@ -59,6 +59,24 @@ test("ends with what is known when the time is over", () => {
   expect(early.estimateQps).toBeLessThan(600);
 });
 
+test("judges once more when the time is over, with the trials that there are", () => {
+  const trialsAt = new Map<number, number>();
+  const windows = windowsOf(25, (load) => (load <= 500 ? 0 : 0.5));
+  const run = (most: number) =>
+    searched(LIVE, (trial) => {
+      if (trial.isBrief) return windows(trial);
+      const trials = (trialsAt.get(trial.loadQps) ?? 0) + 1;
+      trialsAt.set(trial.loadQps, trials);
+      return trials > most ? null : windows(trial);
+    });
+  // 735 requests in time are needed, and a trial has 200.
+  expect(run(3).holdsQps).toBeNull();
+  trialsAt.clear();
+  const { holdsQps, failsQps } = run(4);
+  expect(holdsQps).toBeLessThanOrEqual(500);
+  expect(failsQps).toBeGreaterThan(500);
+});
+
 test("proves nothing without enough requests", () => {
   const few = searched(
     SIMULATED,
