@@ -179,6 +179,9 @@ function sentencesOf(
           `${pointsText(cost.accuracy)} ` +
             `${rounded(Number((100 * cost.capacityShare).toPrecision(2)))} % of capacity here`,
         ]),
+    ...(bundle.cluster.serving === undefined
+      ? ["models alone, without serving path (not profiled): a server may carry much less"]
+      : []),
     ...(holdsQps > topQps
       ? [
           `the levels end at ${rounded(topQps)}/s: above, the last one decides; add loads up to ` +
