@@ -55,9 +55,7 @@ export function addProfile(program: Command, tools: Tools): void {
   addObserved(addWorkers(addWhat(command))).action(async (app: string, flags: ProfileFlags) => {
     const { from, dryRun } = flags;
     const run = (watch: Watch) =>
-      from === undefined
-        ? profiled(app, flags, watch, tools)
-        : observed(app, from, flags, watch, tools);
+      from === undefined ? profiled(app, flags, watch, tools) : observed(app, from, flags, watch);
     const hasLines = from === undefined && dryRun !== true;
     tools.print(await tools.watched("measuring", run, { ...WITH_LINES, hasLines }));
   });
@@ -156,8 +154,8 @@ function addObserved(command: Command): Command {
     .addOption(
       new Option(
         "--from <place>",
-        "write the profile from a server's measurements: its URL, or a file with its /metrics " +
-          "and, for accuracies, one with GET /v2/models/M/feedback (repeatable)",
+        "write the profile from a server's measurements: its URL, or a file with its " +
+          "/v2/stratagem/times and, for accuracies, /v2/models/M/feedback (repeatable)",
       )
         .argParser(collect)
         .conflicts(MEASURED),
@@ -171,14 +169,13 @@ async function observed(
   from: readonly string[],
   flags: ProfileFlags,
   { signal }: Watch,
-  { epochMs }: Tools,
 ): Promise<CommandResult> {
   const { recalibrateCommand } = await import("../recalibrate/recalibrate.ts");
   const { out, policy = null } = flags;
   if (out === undefined) {
     throw new RuntimeError("RUNTIME_USAGE", "expected -o FILE for the profile");
   }
-  return recalibrateCommand({ app, from, out, policy }, epochMs(), signal);
+  return recalibrateCommand({ app, from, out, policy }, signal);
 }
 
 async function profiled(

@@ -1,7 +1,7 @@
 /** Replaces profiled accuracies that feedback contradicts. */
 import * as z from "zod";
-import { InputError } from "../spec/document/input-error.ts";
 import type { ProfileSpec } from "../spec/schema/profile-schema.ts";
+import { documentOf, type ServerText } from "./server-text.ts";
 
 const ratio = z.number().min(0).max(1);
 const schema = z.looseObject({
@@ -29,23 +29,9 @@ export interface AccuracyChange {
   readonly isChanged: boolean;
 }
 
-/**
- * @param where names the document in messages.
- * @throws InputError for another document.
- */
-export function feedbackDocument(text: string, where: string): FeedbackDocument {
-  const expected = "expected the document of GET /v2/models/M/feedback";
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new InputError("INPUT_SYNTAX", `${where}: ${expected}, got text that is not JSON`);
-  }
-  const found = schema.safeParse(value);
-  if (found.success) return found.data;
-  const [issue] = found.error.issues;
-  const place = issue?.path.join(".") ?? "";
-  throw new InputError("INPUT_INVALID_VALUE", `${where}: ${expected}; ${place}: ${issue?.message}`);
+/** @throws InputError for another document. */
+export function feedbackDocument(from: ServerText): FeedbackDocument {
+  return documentOf(from, schema, "/v2/models/M/feedback");
 }
 
 /**

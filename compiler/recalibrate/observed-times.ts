@@ -1,88 +1,65 @@
-/** Batch times that a server measured, from its `/metrics`. */
-import { type MetricValue, metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
+/** Batch times that a server measured, from its `/v2/stratagem/times`. */
+import * as z from "zod";
+import { documentOf, type ServerText } from "./server-text.ts";
 
-const TIMES = "stratagem_service_time_seconds";
+const ms = z.number().min(0);
+const text = z.string().nullable().default(null);
+const cell = z.object({
+  task: text,
+  variant: z.string(),
+  pool: text,
+  bucket: text,
+  cores: text,
+  /** Layers of a model that is cut, such as `0-5`. */
+  stage: text,
+  batch: z.number(),
+  batches: z.number(),
+  /** Null if there are no recent measurements. */
+  ms: z.object({ p50: ms, p95: ms, p99: ms, mean: ms }).nullable(),
+});
+const schema = z.object({
+  format: z.literal("stratagem-times/1"),
+  atMs: z.number(),
+  applications: z.array(
+    z.object({ application: z.string(), busyWorkers: z.number().min(0), cells: z.array(cell) }),
+  ),
+});
 
-export interface Quantiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly mean: number;
-}
+type Cell = z.output<typeof cell>;
+
+export type Quantiles = NonNullable<Cell["ms"]>;
 
 /** Times of batches of one size of one variant, on one kind of worker. */
-export interface ObservedTimes {
-  /** The application; null if the metrics name none. */
-  readonly model: string | null;
-  readonly task: string | null;
-  readonly variant: string;
-  readonly pool: string | null;
-  readonly bucket: string | null;
-  readonly cores: string | null;
-  /** Layers of a model that is cut, such as `0-5`. */
-  readonly stage: string | null;
-  readonly batch: number;
+export interface ObservedTimes extends Omit<Cell, "batches"> {
+  readonly application: string;
   readonly samples: number;
-  /** Null if there are no recent measurements. */
-  readonly ms: Quantiles | null;
 }
 
-const LABELS = ["model", "task", "variant", "pool", "bucket", "cores", "stage", "batch"] as const;
-
-/**
- * @param text response to `GET /metrics`.
- * @returns its times, in its order.
- */
-export function observedTimes(text: string): ObservedTimes[] {
-  const lines = metricValues(text).filter(({ name }) => name.startsWith(TIMES));
-  const byCell = new Map<string, MetricValue[]>();
-  for (const line of lines) {
-    const key = LABELS.map((name) => line.labels.get(name) ?? "").join("\n");
-    byCell.set(key, [...(byCell.get(key) ?? []), line]);
-  }
-  return [...byCell.values()].flatMap((cell) => {
-    const [first] = cell;
-    return first === undefined ? [] : [cellOf(first.labels, cell)];
-  });
+export interface ServerTimes {
+  /** Time of the response by the server's clock, ms since 1970. */
+  readonly atMs: number;
+  /** Mean number of workers that were busy, of all applications. */
+  readonly busyWorkers: number;
+  readonly observed: readonly ObservedTimes[];
 }
 
-function cellOf(labels: MetricValue["labels"], lines: readonly MetricValue[]): ObservedTimes {
-  const label = (name: string) => labels.get(name) ?? null;
-  const plain = (name: string) => lines.find((line) => line.name === name)?.value ?? Number.NaN;
-  const quantile = (text: string) => {
-    const found = lines.find((line) => line.labels.get("quantile") === text)?.value;
-    return milliseconds(found ?? Number.NaN);
-  };
-  const samples = plain(`${TIMES}_count`);
-  const [p50, p95, p99] = [quantile("0.5"), quantile("0.95"), quantile("0.99")];
-  const mean = milliseconds(plain(`${TIMES}_sum`) / samples);
-  const isWhole = [p50, p95, p99, mean].every((ms) => ms > 0 && Number.isFinite(ms));
+/** Path of the document on a server. */
+export const TIMES_PATH = "/v2/stratagem/times";
+
+/** @throws InputError for another document. */
+export function serverTimes(from: ServerText): ServerTimes {
+  const { atMs, applications } = documentOf(from, schema, TIMES_PATH);
   return {
-    ...{ model: label("model"), task: label("task"), variant: label("variant") ?? "" },
-    ...{ pool: label("pool"), bucket: label("bucket") },
-    ...{ cores: label("cores"), stage: label("stage") },
-    batch: Number(label("batch")),
-    samples: Number.isNaN(samples) ? 0 : samples,
-    // The mean is over all times and the quantiles over recent ones, so the mean may lie outside.
-    ms: isWhole ? { p50, p95, p99, mean: Math.min(mean, p99) } : null,
+    atMs,
+    busyWorkers: applications.reduce((sum, { busyWorkers }) => sum + busyWorkers, 0),
+    observed: applications.flatMap(({ application, cells }) =>
+      cells.map(({ batches: samples, ...one }) => ({
+        ...{ ...one, application, samples },
+        // The mean is over all times and the quantiles over recent ones, so it may lie outside.
+        ms: one.ms && { ...one.ms, mean: Math.min(one.ms.mean, one.ms.p99) },
+      })),
+    ),
   };
-}
-
-/** Rounded to a nanosecond, like profiles. */
-function milliseconds(seconds: number): number {
-  return Math.round(seconds * 1e9) / 1e6;
-}
-
-/** Mean number of busy workers since the server's process started; null if unknown. */
-export function meanBusyWorkers(text: string, nowMs: number | null): number | null {
-  const values = metricValues(text);
-  const started = values.find(({ name }) => name === "process_start_time_seconds")?.value;
-  if (started === undefined || nowMs === null) return null;
-  const upSeconds = nowMs / 1000 - started;
-  const busySeconds = values
-    .filter(({ name }) => name === `${TIMES}_sum`)
-    .reduce((sum, { value }) => sum + value, 0);
-  return upSeconds > 1 ? busySeconds / upSeconds : null;
 }
 
 /**

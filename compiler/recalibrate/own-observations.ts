@@ -10,7 +10,7 @@ interface ObservedProfile {
   /** Bundle that maps pools to hardware, and variants to profiles; or null. */
   readonly bundle: Bundle | null;
   /** The only application to use; null for all. */
-  readonly model: string | null;
+  readonly application: string | null;
 }
 
 export interface OwnObservations {
@@ -24,11 +24,11 @@ export function ownObservations(
   observed: readonly ObservedTimes[],
   whose: ObservedProfile,
 ): OwnObservations {
-  const { profile, model } = whose;
+  const { profile, application } = whose;
   const byVariant = new Map<string, ObservedTimes[]>();
   const pools = new Set<string>();
   for (const one of observed) {
-    if (model !== null && one.model !== null && one.model !== model) continue;
+    if (application !== null && one.application !== application) continue;
     for (const variant of variantsOf(one, whose)) {
       if (profile.variants[variant] === undefined) continue;
       if (one.pool !== null) pools.add(one.pool);

@@ -19,19 +19,25 @@ import {
   feedbackDocument,
   withObservedAccuracy,
 } from "./observed-accuracy.ts";
-import { meanBusyWorkers, type ObservedTimes, observedTimes, stretchAt } from "./observed-times.ts";
+import {
+  type ObservedTimes,
+  type ServerTimes,
+  serverTimes,
+  stretchAt,
+  TIMES_PATH,
+} from "./observed-times.ts";
 import { type OwnObservations, ownObservations } from "./own-observations.ts";
 import { recalibrated } from "./recalibrated-profile.ts";
 import { recalibratedText } from "./recalibrated-text.ts";
-import { readServerText, type ServerText } from "./server-text.ts";
+import { readServerText } from "./server-text.ts";
 
 export interface RecalibrateCommand {
   /** The profile that the served bundle was compiled from, or a spec that names only this one. */
   readonly app: string;
-  /** URLs of a server, or saved files: its `/metrics`, and its feedback document. */
+  /** URLs of a server, or saved files: its measured times, and its feedback document. */
   readonly from: readonly string[];
   readonly out: string;
-  /** The served bundle; null if the names in the metrics are those of the profile. */
+  /** The served bundle; null if the names of the times are those of the profile. */
   readonly policy: string | null;
 }
 
@@ -41,7 +47,7 @@ const MIN_SAMPLES = 100;
 /** Factor that observed times were divided by, and its source. */
 interface Stretch {
   readonly factor: number;
-  readonly busyWorkers: number | null;
+  readonly busyWorkers: number;
   /** Whether the profile has a curve of contention. */
   readonly isCurveKnown: boolean;
 }
@@ -52,7 +58,6 @@ interface Stretch {
  */
 export async function recalibrateCommand(
   command: RecalibrateCommand,
-  nowEpochMs: number,
   signal: AbortSignal,
 ): Promise<CommandResult> {
   const { out } = command;
@@ -60,17 +65,17 @@ export async function recalibrateCommand(
   const path = profilePath(command.app);
   const profile = readProfileSpec(path);
   const bundle = command.policy === null ? null : (await loadBundle(command.policy)).bundle;
-  const { metrics, response, feedback } = await readSources(command.from, signal);
-  const observed = observedTimes(response.text);
-  const model = modelOf(observed, metrics, command.policy, bundle);
-  const own = requireOwn(observed, metrics, { profile, file: basename(path), bundle, model });
-  const stretch = stretchOf(profile, bundle, response);
+  const { place, times, feedback } = await readSources(command.from, signal);
+  const { observed, atMs, busyWorkers } = times;
+  const application = applicationOf(observed, place, command.policy, bundle);
+  const own = requireOwn(observed, place, { profile, file: basename(path), bundle, application });
+  const stretch = stretchOf(profile, bundle, busyWorkers);
   const options = { minSamples: MIN_SAMPLES, stretch: stretch.factor };
   const found = recalibrated(profile, own.byVariant, options);
   const most = Math.max(0, ...found.cells.map(({ samples }) => samples));
   if (!found.cells.some(({ source }) => source === "observed")) {
     throw refusal(
-      `${metrics}: expected at least ${MIN_SAMPLES} samples of a batch size, ` +
+      `${place}: expected at least ${MIN_SAMPLES} samples of a batch size, ` +
         `got ${most} of the most frequent one`,
     );
   }
@@ -78,8 +83,8 @@ export async function recalibrateCommand(
     feedback === null
       ? { profile: found.profile, changes: null }
       : withObservedAccuracy(found.profile, feedback);
-  const at = new Date(response.atMs ?? nowEpochMs).toISOString();
-  const source = sourceText(profile, metrics, at, found.cells.length, stretch);
+  const at = new Date(atMs).toISOString();
+  const source = sourceText(profile, place, at, found.cells.length, stretch);
   const written = { ...accuracy.profile, source };
   await writeAtomically(out, Buffer.from(`${JSON.stringify(written, null, 2)}\n`));
   const result = { out, source, stretch, cells: found.cells, accuracy: accuracy.changes };
@@ -87,34 +92,29 @@ export async function recalibrateCommand(
 }
 
 /** Returns the application whose times count. */
-function modelOf(
+function applicationOf(
   observed: readonly ObservedTimes[],
-  metrics: string,
+  place: string,
   policy: string | null,
   bundle: Bundle | null,
 ): string | null {
   if (observed.length === 0) {
-    const expected =
-      "expected the metrics of a server, with lines of stratagem_service_time_seconds";
-    throw refusal(
-      `${metrics}: ${expected}, got none: the server has served nothing yet, or is an older ` +
-        `version`,
-    );
+    throw refusal(`${place}: expected times of batches, got none: the server has run none yet`);
   }
-  const known = [...new Set(observed.flatMap((one) => one.model ?? []))];
+  const known = [...new Set(observed.map((one) => one.application))];
   const asked = bundle?.application ?? null;
   if (asked !== null && known.length > 0 && !known.includes(asked)) {
     const expected = `expected times of "${asked}", of ${policy}`;
-    throw refusal(`${metrics}: ${expected}, got ${known.join(", ")}`);
+    throw refusal(`${place}: ${expected}, got ${known.join(", ")}`);
   }
   if (asked !== null || known.length < 2) return asked;
-  const expected = "expected the bundle with --policy, since the metrics are of";
+  const expected = "expected the bundle with --policy, since the times are of";
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${known.join(", ")}`);
 }
 
 function requireOwn(
   observed: readonly ObservedTimes[],
-  metrics: string,
+  place: string,
   profiled: Parameters<typeof ownObservations>[1],
 ): OwnObservations {
   const own = ownObservations(observed, profiled);
@@ -123,23 +123,18 @@ function requireOwn(
     const expected =
       `expected times of variants of ${profiled.file} on ` + `${profiled.profile.hardware}`;
     const known = Object.keys(profiled.profile.variants).join(", ");
-    throw refusal(`${metrics}: ${expected} (${known}), got those of ${names}`);
+    throw refusal(`${place}: ${expected} (${known}), got those of ${names}`);
   }
   if (own.pools.length < 2 || profiled.bundle !== null) return own;
-  const expected = "expected the bundle with --policy, since the metrics are of the pools";
+  const expected = "expected the bundle with --policy, since the times are of the pools";
   throw new RuntimeError("RUNTIME_USAGE", `${expected} ${own.pools.join(", ")}`);
 }
 
 /** Prefers the profile's own curve, which is of the machine that it was measured on. */
-function stretchOf(
-  { serving }: ProfileSpec,
-  bundle: Bundle | null,
-  { text, atMs }: ServerText,
-): Stretch {
+function stretchOf({ serving }: ProfileSpec, bundle: Bundle | null, busyWorkers: number): Stretch {
   const contention = serving?.contention ?? bundle?.cluster.serving?.contention ?? [];
-  const busyWorkers = meanBusyWorkers(text, atMs);
   const isCurveKnown = contention.length > 1;
-  if (!isCurveKnown || busyWorkers === null) return { factor: 1, busyWorkers, isCurveKnown };
+  if (!isCurveKnown) return { factor: 1, busyWorkers, isCurveKnown };
   const pools = bundle?.cluster.pools ?? [];
   const counted = pools.reduce((sum, { workers }) => sum + workers, 0);
   const workers = counted > 0 ? counted : contention.length;
@@ -147,24 +142,24 @@ function stretchOf(
 }
 
 interface ServerSources {
-  /** Source of the metrics, as given. */
-  readonly metrics: string;
-  readonly response: ServerText;
+  /** Source of the times, as given. */
+  readonly place: string;
+  readonly times: ServerTimes;
   readonly feedback: FeedbackDocument | null;
 }
 
-/** Reads the metrics, which are not JSON, and the feedback document, which is. */
+/** Reads the times, whose document names its format, and the feedback, whose does not. */
 async function readSources(places: readonly string[], signal: AbortSignal): Promise<ServerSources> {
   let found: Omit<ServerSources, "feedback"> | null = null;
   let feedback: FeedbackDocument | null = null;
   for (const place of places) {
-    const response = await readServerText(place, "/metrics", signal);
-    if (response.text.trimStart().startsWith("{"))
-      feedback = feedbackDocument(response.text, place);
-    else found = { metrics: place, response };
+    const read = await readServerText(place, TIMES_PATH, signal);
+    const isFeedback = read.text.trimStart().startsWith("{") && !read.text.includes('"format"');
+    if (isFeedback) feedback = feedbackDocument(read);
+    else found = { place, times: serverTimes(read) };
   }
   if (found !== null) return { ...found, feedback };
-  throw new RuntimeError("RUNTIME_USAGE", "expected --from with metrics of a server, got none");
+  throw new RuntimeError("RUNTIME_USAGE", "expected --from with times of a server, got none");
 }
 
 /**
@@ -189,13 +184,13 @@ function profilePath(path: string): string {
  */
 function sourceText(
   { source }: ProfileSpec,
-  metrics: string,
+  place: string,
   at: string,
   cells: number,
   { factor }: Stretch,
 ): string {
   const divided = factor === 1 ? "" : `, divided by ${factor.toFixed(3)} for contention`;
-  const own = `stratagem profile: ${cells} cells from ${metrics} at ${at}${divided}`;
+  const own = `stratagem profile: ${cells} cells from ${place} at ${at}${divided}`;
   return source === undefined ? own : `${own}; before: ${source.replace(/^.*; before: /, "")}`;
 }
 

@@ -13,7 +13,7 @@ interface RecalibrationReport {
   readonly out: string;
   readonly stretch: {
     readonly factor: number;
-    readonly busyWorkers: number | null;
+    readonly busyWorkers: number;
     readonly isCurveKnown: boolean;
   };
   readonly cells: readonly RecalibratedCell[];
@@ -41,16 +41,13 @@ function stretchText({
   busyWorkers,
   isCurveKnown,
 }: RecalibrationReport["stretch"]): string {
-  if (isCurveKnown && busyWorkers !== null) {
-    return (
-      `divided by ${factor.toFixed(3)}, the profile's contention with ${rounded(busyWorkers)} ` +
-      "workers busy on average"
-    );
+  if (!isCurveKnown) {
+    return "times are not divided for contention: the profile has no contention curve";
   }
-  const why = isCurveKnown
-    ? "the number of busy workers is not known"
-    : "the profile has no contention curve";
-  return `times are not divided for contention: ${why}`;
+  return (
+    `divided by ${factor.toFixed(3)}, the profile's contention with ${rounded(busyWorkers)} ` +
+    "workers busy on average"
+  );
 }
 
 function cellTable(cells: readonly RecalibratedCell[]): string {

@@ -14,8 +14,8 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes } from "./measured.ts";
-import type { PaceSamples } from "./pace-samples.ts";
-import { ablationOf, expected, type Prediction, promisedAt } from "./predicted.ts";
+import { batchWork, serverPaceOf, stretchBetween } from "./measured-pace.ts";
+import { ablationOf, expected, type Prediction, promisedAt, stretchOf } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { timelineOf } from "./timeline.ts";
 import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
@@ -27,7 +27,6 @@ export interface Stand {
   readonly server: ServerProcess;
   readonly load: LoadClient;
   readonly machine: MachineWatch;
-  readonly pace: PaceSamples;
   /** Returns the requests of a point; the command line's if the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
@@ -63,10 +62,15 @@ export async function measurePoint(
   const asked = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
-    const run = { ...asked, pace: sent.pace ?? 1, stations: stationsBeside(bundle, sent.done) };
+    const { serving } = bundle.cluster;
+    const serverPace = serving === undefined ? null : serverPaceOf(sent.served, serving);
+    const stations = stationsBeside(bundle, sent.done);
+    const alike = { ...asked, pace: 1, serverPace: serverPace ?? 1, stations };
+    const pace = await paceOf(stand, alike, sent.stretch);
+    const run = { ...alike, pace: pace ?? 1 };
     const predicted = await expected(bundle, run, serviceTimes, watch);
     const promised = promisedAt(bundle, point.loadQps, run.pace);
-    const judged = judge(stand, sent, promised, predicted);
+    const judged = judge(stand, { ...sent, pace, serverPace }, promised, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
       const { measured, machine, checks, holds, cause } = judged;
       earlier.push({ measured, machine, checks, holds, cause });
@@ -79,6 +83,21 @@ export async function measurePoint(
   }
 }
 
+/**
+ * Divides what batches took by what they take in a simulation of the profiled machine, both relative
+ * to their expected times: contention, which is simulated, is not counted as pace.
+ * @param stretch measured; null if unknown.
+ */
+async function paceOf(
+  { bundle, serviceTimes, watch }: Stand,
+  run: Parameters<typeof stretchOf>[1],
+  stretch: number | null,
+): Promise<number | null> {
+  if (stretch === null) return null;
+  const simulated = await stretchOf(bundle, run, serviceTimes, watch);
+  return simulated === null ? null : stretch / simulated;
+}
+
 /** Includes the load generator's processors if the bundle models contention. */
 function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptions {
   if (cluster.serving === undefined) return {};
@@ -89,11 +108,12 @@ function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptio
 interface Sent {
   readonly done: LoadDone;
   readonly served: readonly AnsweredRequest[];
+  readonly alarms: readonly string[];
   readonly seen: MachineSeen;
   /** Stalls by the host; null if none were observed. */
   readonly stalls: StallsSeen | null;
-  /** Pace of the workers measured by the server; null if not stated. */
-  readonly pace: number | null;
+  /** Service times of batches over those expected; null if the server states none. */
+  readonly stretch: number | null;
 }
 
 async function sendOnce(
@@ -117,6 +137,8 @@ async function sendOnce(
     leadInMs: LEAD_IN_MS,
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
+  const workBefore = batchWork(await server.metrics());
+  server.alarms();
   const endStalls = watchStalls(stand.pause);
   const done = await load.send(order, onSecond).finally(() => endStalls(null));
   // The rate of stalls is of this run; their length is known only from the profile.
@@ -127,14 +149,17 @@ async function sendOnce(
   const served = (await server.served()).filter(({ timeMs }) => {
     return timeMs >= startEpochMs && timeMs < endEpochMs;
   });
+  const alarms = server.alarms();
   const seen = stand.machine.between(startEpochMs, endEpochMs);
-  const pace = stand.pace.between(startEpochMs, endEpochMs);
-  return { done, served, seen, stalls, pace };
+  const stretch = stretchBetween(workBefore, batchWork(await server.metrics()));
+  return { done, served, alarms, seen, stalls, stretch };
 }
+
+type Paces = Pick<MachineShares, "pace" | "serverPace">;
 
 function judge(
   stand: Stand,
-  { done, served, seen, pace }: Sent,
+  { done, served, alarms, seen, pace, serverPace }: Omit<Sent, "stretch"> & Paces,
   promised: TruthPoint["promised"],
   { outcome, times }: Prediction,
 ) {
@@ -150,6 +175,7 @@ function judge(
     neighbourShare: seen.neighbourShare,
     throttledShare: seen.throttledShare,
     pace,
+    serverPace,
   };
   const ceiling = violationCeiling(bundle.slo);
   const checks = checksOf({ promised, predicted: outcome, measured, ceiling });
@@ -165,6 +191,7 @@ function judge(
   const evidence = { checks, timeline: seconds, machine, measured, profileStealShare };
   return {
     queries: result.queries,
+    alarms,
     measured,
     machine,
     checks,

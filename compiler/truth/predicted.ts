@@ -20,8 +20,9 @@ interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
-  /** Service times of all workers relative to the profile. */
+  /** Service times of all workers, and work of the server, relative to the profile. */
   readonly pace: number;
+  readonly serverPace?: number;
   /** Processor use besides server and workers, if the bundle models it. */
   readonly stations: StationOptions;
 }
@@ -86,11 +87,11 @@ export async function expected(
 /** @throws InputError if sampling is requested and the bundle has no quantiles. */
 async function predict(
   bundle: Bundle,
-  { pace, stations, ...run }: Run,
+  { pace, serverPace = 1, stations, ...run }: Run,
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Prediction> {
-  const machine = { ...AS_PROFILED, pace };
+  const machine = { ...AS_PROFILED, pace, serverPace };
   const method = await methodOf(bundle);
   const gathered = new GatheredTimes();
   const { json } = await method.simulate(
@@ -112,6 +113,21 @@ async function predict(
     outcome: { ...outcome, violationRate },
     times,
   };
+}
+
+/** Simulated service times of batches over those that the server expects; null without batches. */
+export async function stretchOf(
+  bundle: Bundle,
+  run: Run,
+  serviceTimes: ServiceTimeMode,
+  watch: SimulateWatch,
+): Promise<number | null> {
+  let seen = { ranMs: 0, expectedMs: 0 };
+  const onPace = (pace: typeof seen): void => {
+    seen = pace;
+  };
+  await predict(bundle, { ...run, stations: { ...run.stations, onPace } }, serviceTimes, watch);
+  return seen.expectedMs > 0 ? seen.ranMs / seen.expectedMs : null;
 }
 
 /** Returns the promise of a level at a pace; between two stated paces, that of the slower. */

@@ -18,7 +18,6 @@ import { LoadClient } from "./load-client.ts";
 import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
-import { samplePace } from "./pace-samples.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { runCommand, type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
@@ -81,7 +80,6 @@ export async function runTruth(
       return documentOf(stand, points);
     } finally {
       stand.machine.end();
-      stand.pace.end();
     }
   } finally {
     await Promise.allSettled([load.close(), server.stop()]);
@@ -154,7 +152,6 @@ async function standOf(
     server,
     load,
     machine: watchMachine(server.pid, [load.pid], around.epochMs, around.every),
-    pace: samplePace(bundle.application, around.epochMs, server.metrics, around.every),
     contentOf: (arrivals, durationMs, seed) => {
       const planned = method.requestsOf(bundle, arrivals, durationMs, seed);
       return contentOf(planned, inputs, labels, isInputsFolder);

@@ -13,6 +13,8 @@ export interface ServerProcess {
   readonly pid: number;
   /** Returns the answered requests since the last call. */
   served(): Promise<AnsweredRequest[]>;
+  /** Returns the promises that it has called broken since the last call, in its words. */
+  alarms(): string[];
   /** Reads its metrics. */
   metrics(): Promise<string>;
   /** Answers accepted requests first; resolves when the process has ended. */
@@ -43,6 +45,11 @@ export async function startServerProcess(
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     output = (output + text).slice(-MAX_QUOTED);
   });
+  const alarms: string[] = [];
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    const said = ALARM.exec(line)?.[1];
+    if (said !== undefined) alarms.push(said);
+  });
   const exited = once(child, "exit");
   const stop = async (): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -69,8 +76,10 @@ export async function startServerProcess(
   };
   const metrics = async (): Promise<string> =>
     (await askHttp(`${url}/metrics`, { timeoutMs: 30_000, maxBytes: 2 ** 26 })).bytes.toString();
-  return { url, pid: child.pid ?? 0, served, metrics, stop };
+  return { url, pid: child.pid ?? 0, served, alarms: () => alarms.splice(0), metrics, stop };
 }
+
+const ALARM = /promise broken: (.*)/;
 
 const MAX_QUOTED = 4000;
 

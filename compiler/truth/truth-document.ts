@@ -50,6 +50,8 @@ export interface TruthPoint {
   readonly ablation: Ablation;
   readonly measured: MeasuredOutcome;
   readonly machine: MachineShares;
+  /** Promises that the server called broken in the run, in its words. */
+  readonly alarms: readonly string[];
   readonly checks: readonly Check[];
   /** True if every check holds. */
   readonly holds: boolean;
@@ -110,6 +112,8 @@ export interface MachineShares {
   readonly throttledShare: number | null;
   /** Service times relative to the profile, measured by the server; not a share. */
   readonly pace: number | null;
+  /** Work of the server's process relative to the profile; null without a serving path. */
+  readonly serverPace: number | null;
 }
 
 export interface Ablation {

@@ -37,6 +37,7 @@ export function truthText(document: TruthDocument): string {
       ({ loadQps, run, cause }) =>
         `${loadQps} requests/s, run ${run}: ${cause ?? "no cause found"}`,
     ),
+    ...points.flatMap(alarmLines),
     ...points.flatMap(earlierLines),
     ...lagLines(points),
     `${held} of ${of} hold${better === 0 ? "" : `, ${better} more better than promised`}`,
@@ -67,6 +68,12 @@ function rowOf(point: TruthPoint): string[] {
     labels === null ? "-" : marked("labels", percent(labels.estimate)),
     verdict === "broken" ? "BROKEN" : verdict,
   ];
+}
+
+function alarmLines({ loadQps, run, alarms }: TruthPoint): string[] {
+  return alarms.map(
+    (said) => `${loadQps} requests/s, run ${run}: the server called a promise broken: ${said}`,
+  );
 }
 
 function earlierLines({ loadQps, run, earlier }: TruthPoint): string[] {

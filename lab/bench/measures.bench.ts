@@ -8,6 +8,7 @@ describe("measures, what a batch costs", () => {
   let nowMs = 0;
   const clock = () => nowMs;
   const cells = {
+    sloMs: 100,
     variants: Array.from({ length: 7 }, (_, at) => ({ variant: `v${at}` })),
     kindLabels: () => ({}),
     profiled: (_: number, rows: number) => ({ p50Ms: rows, decisionMs: 1.3 * rows }),

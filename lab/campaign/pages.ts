@@ -8,7 +8,7 @@ import type { Attack, Outcome, Part } from "./part.ts";
 import { Draw } from "./wire/draw.ts";
 import { INFER_BODY, MODEL, startLetters } from "./wire/letters.ts";
 
-const READ = ["/metrics", "/admin/state", "/v2/stratagem/live", "/"];
+const READ = ["/metrics", "/admin/state", "/v2/stratagem/live", "/v2/stratagem/times", "/"];
 const INFER = `/v2/models/${MODEL}/infer`;
 const OWN = ["127.0.0.1", "localhost", "[::1]", "10.9.8.7", "app.localhost", "stratagem"];
 const FOREIGN = ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "a.b"];

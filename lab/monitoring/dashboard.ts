@@ -37,21 +37,53 @@ function rate(metric: string, by: string, more = ""): string {
   return `sum by (${by}) (rate(${metric}{model=~"$model"${more}}[${RATE}]))`;
 }
 
-function quantile(share: number, metric: string, more = ""): Curve {
-  const buckets = rate(`${metric}_bucket`, "model, le", more);
-  return curve(`histogram_quantile(${share}, ${buckets})`, `{{model}} p${share * 100}`);
+function quantileOf(share: number, metric: string, by: string, more = ""): string {
+  return `histogram_quantile(${share}, ${rate(`${metric}_bucket`, `${by}, le`, more)})`;
 }
 
-function quantiles(title: string, metric: string, more = ""): PanelPlan {
+function quantile(share: number, metric: string, more = "", what = ""): Curve {
+  return curve(quantileOf(share, metric, "model", more), `{{model}} p${share * 100}${what}`);
+}
+
+const EXPECTED = "stratagem_expected_seconds";
+const SHARES = [0.5, 0.99];
+
+/** Percentiles beside the predicted ones and the SLO. @param predicted if they have a promise. */
+function quantiles(
+  title: string,
+  metric: string,
+  more: string,
+  predicted: readonly Curve[],
+): PanelPlan {
   const slo = curve(`max by (model) (stratagem_slo_seconds${OF})`, "{{model}} SLO");
-  const curves = [0.5, 0.95, 0.99].map((share) => quantile(share, metric, more));
-  return { title, unit: "s", about: metric, curves: [...curves, slo] };
+  const measured = SHARES.map((share) => quantile(share, metric, more));
+  return { title, unit: "s", about: metric, curves: [...measured, ...predicted, slo] };
+}
+
+function predicted(figure: string): Curve[] {
+  return SHARES.map((share) => quantile(share, EXPECTED, `, figure="${figure}"`, " predicted"));
+}
+
+/** Wait that promised latencies leave beside one batch of each task; bundles promise no other. */
+function predictedWait(share: number): Curve {
+  const of = (by: string, figure: string) =>
+    quantileOf(share, EXPECTED, by, `, figure="${figure}"`);
+  const batches = `sum by (model) (${of("model, task", "service_time")})`;
+  const wait = `clamp_min(${of("model", "latency")} - ${batches}, 0)`;
+  return curve(wait, `{{model}} p${share * 100} left by the promise`);
+}
+
+function mean(metric: string, by: string, more = ""): string {
+  return `${rate(`${metric}_sum`, by, more)} / ${rate(`${metric}_count`, by, more)}`;
 }
 
 function expected(figure: string): string {
   return `stratagem_expected_ratio{model=~"$model", figure="${figure}"}`;
 }
 
+const TIMES = "stratagem_service_time_seconds";
+const BY_VARIANT = "model, task, variant";
+const FIGURE = ', figure="service_time"';
 const OUT = ', outcome=~"late|dropped"';
 const ALL_ROWS = rate("stratagem_queries_total", "model, slo_class");
 const IN_TIME = rate("stratagem_queries_total", "model, slo_class", ', outcome="satisfied"');
@@ -160,9 +192,31 @@ const ROWS: readonly RowPlan[] = [
   {
     title: "Times",
     panels: [
-      quantiles("Time of requests", "stratagem_request_duration_seconds"),
-      quantiles("Time in the queue", "stratagem_request_phase_seconds", ', phase="queue"'),
-      quantiles("Time of computing", "stratagem_request_phase_seconds", ', phase="compute"'),
+      quantiles(
+        "Latency of requests, measured and predicted",
+        "stratagem_request_duration_seconds",
+        "",
+        predicted("latency"),
+      ),
+      quantiles(
+        "Time in the queue, measured and left by the promise",
+        "stratagem_request_phase_seconds",
+        ', phase="queue"',
+        [predictedWait(0.99)],
+      ),
+      quantiles("Time of batches, measured and predicted", TIMES, "", predicted("service_time")),
+      {
+        title: "Mean time of batches over the predicted one",
+        unit: "none",
+        about: EXPECTED,
+        curves: [
+          curve(
+            `(${mean(TIMES, BY_VARIANT)}) / (${mean(EXPECTED, BY_VARIANT, FIGURE)})`,
+            "{{task}} {{variant}}",
+          ),
+        ],
+      },
+      quantiles("Time of computing", "stratagem_request_phase_seconds", ', phase="compute"', []),
       {
         title: "Pending",
         unit: "none",

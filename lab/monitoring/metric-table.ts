@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 
 export interface ListedMetric {
   readonly name: string;
-  readonly type: "counter" | "gauge" | "histogram" | "summary";
+  readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
 }
 
 const HEADING = "## All metrics of a server";
-const ENTRY = /^- `(\w+)` \((counter|gauge|histogram|summary)(?: by ([^)]*))?\): (.*)$/;
+const ENTRY = /^- `(\w+)` \((counter|gauge|histogram)(?: by ([^)]*))?\): (.*)$/;
 /** Labels that need no mention: of all metrics of applications, and those that scraping adds. */
 const COMMON = ["model", "version", "job", "instance"];
 
@@ -19,8 +19,7 @@ export function listedMetrics(page = "docs/metrics.md"): ReadonlyMap<string, Lis
   const list = text.slice(text.indexOf(HEADING)).replaceAll("\n  ", " ").split("\n");
   const entries = list.flatMap((line) => {
     const [, name = "", type, by = "", help = ""] = ENTRY.exec(line) ?? [];
-    const isKnown = type === "counter" || type === "gauge" || type === "histogram";
-    if (!isKnown && type !== "summary") return [];
+    if (type !== "counter" && type !== "gauge" && type !== "histogram") return [];
     const own = [...by.matchAll(/`(\w+)`/g)].map(([, label = ""]) => label);
     const le = type === "histogram" ? ["le"] : [];
     return [[name, { name, type, labels: [...COMMON, ...own, ...le], help }] as const];
@@ -37,8 +36,7 @@ export function metricsIn(
   const names = expression.match(/\b(?:stratagem|nv|process)_\w+/g) ?? [];
   return names.map((name) => {
     const family = name.replace(/_(bucket|sum|count)$/, "");
-    const whole = listed.get(family)?.type;
-    const isPart = (whole === "histogram" || whole === "summary") && family !== name;
+    const isPart = listed.get(family)?.type === "histogram" && family !== name;
     const type = listed.get(name)?.type;
     return { name, isKnown: isPart || (type !== undefined && type !== "histogram") };
   });

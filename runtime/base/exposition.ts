@@ -2,7 +2,7 @@
 
 export type Labels = Readonly<Record<string, string>>;
 
-export type MetricType = "counter" | "gauge" | "histogram" | "summary";
+export type MetricType = "counter" | "gauge" | "histogram";
 
 /** Opens a family: samples that follow are of it. */
 interface FamilyHead {
@@ -14,10 +14,7 @@ interface FamilyHead {
 
 export interface Sample {
   readonly kind: "sample";
-  /**
-   * Name of its family; for a histogram with `_bucket`, `_sum` or `_count`, for a summary plain or
-   * with the last two.
-   */
+  /** Name of its family; for a histogram with `_bucket`, `_sum` or `_count`. */
   readonly name: string;
   readonly labels: Labels;
   readonly value: number;
@@ -55,11 +52,28 @@ export class Histogram {
     }
   }
 
+  /**
+   * Adds the expected counts of values that are still unknown, which are fractions.
+   * @param shareAtMost their distribution function, non-decreasing. @param mean of one value.
+   */
+  expect(count: number, shareAtMost: (bound: number) => number, mean: number): void {
+    this.#sum += count * mean;
+    this.#count += count;
+    let below = 0;
+    for (let bucket = 0; bucket < this.#bounds.length; bucket++) {
+      const share = shareAtMost(this.#bounds[bucket] ?? Number.NaN);
+      this.#countByBucket[bucket] = (this.#countByBucket[bucket] ?? 0) + count * (share - below);
+      below = share;
+    }
+  }
+
   lines(name: string, labels: Labels): Sample[] {
     let cumulative = 0;
     const buckets = this.#bounds.map((bound, index) => {
       cumulative += this.#countByBucket[index] ?? 0;
-      return line(`${name}_bucket`, { ...labels, le: String(bound) }, cumulative);
+      // Sums of fractions have more digits than matter.
+      const rounded = Math.round(cumulative * 1000) / 1000;
+      return line(`${name}_bucket`, { ...labels, le: String(bound) }, rounded);
     });
     return [
       ...buckets,

@@ -54,6 +54,9 @@ export class PaceMonitor {
   stretch = 1;
   /** Largest of the corrections. */
   mostCorrection = 1;
+  /** Sums over all batches: what they took, and what was expected of them, ms. */
+  ranMs = 0;
+  expectedMs = 0;
   readonly #adapts: boolean;
   readonly #beatMs: number;
   readonly #workerCount: number;
@@ -145,7 +148,10 @@ export class PaceMonitor {
     nowMs: number,
     rareMs = expectedMs,
   ): void {
-    if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
+    if (!(ranMs >= 0 && expectedMs > 0)) return;
+    this.ranMs += ranMs;
+    this.expectedMs += expectedMs;
+    if (!this.#adapts) return;
     const relative = this.#workers.valueOf(worker);
     if (this.#workers.index[worker]! <= this.#median) this.#evenMs[worker] = nowMs;
     const isSteady = nowMs - this.#evenMs[worker]! >= STEADY * this.#beatMs;

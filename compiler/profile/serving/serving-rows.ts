@@ -4,7 +4,15 @@ import type { ServingSpec } from "../../spec/schema/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
 import { PaceLooks } from "./pace-looks.ts";
 import type { PathWindow } from "./path-window.ts";
-import { meanOf, medianOf, partOf, rounded, scaledTo, spreadOf } from "./spread.ts";
+import {
+  meanOf,
+  medianOf,
+  partOf,
+  rounded,
+  scaledTo,
+  spreadOf,
+  withoutOutliers,
+} from "./spread.ts";
 import type { StallsSeen } from "./stall-watch.ts";
 
 /** Measurements through the server, and of workers without it. */
@@ -85,7 +93,7 @@ export function servingRows(samples: PathSamples): ServingRows {
     answerMs: scaledTo(rounded(hot.answerMs), form),
     perMiBMs: rounded(perMiB(samples, hot)),
     wakeMs: wakeOf(samples, hot),
-    wireMs: spreadOf(seen.map(({ roundTripMs, totalMs }) => Math.max(0, roundTripMs - totalMs))),
+    wireMs: spreadOf(withoutOutliers(seen.map(wireMs))),
     contention,
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
     ...slowOf(workers, contention),
@@ -103,13 +111,13 @@ export function servingRows(samples: PathSamples): ServingRows {
 function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
   const { isOfPath, steadyMs, wokenMs } = workers;
   const steady = medianOf(steadyMs);
-  if (!isOfPath) return spreadOf(wokenMs.map((ms) => Math.max(0, ms - steady)));
+  if (!isOfPath) return spreadOf(withoutOutliers(wokenMs.map((ms) => Math.max(0, ms - steady))));
   const batches = weighted(single, (window) => window.batches);
   const hotMs = hot.requestMs + hot.answerMs + hot.batchMs * Math.min(1, batches);
   const wakesMs = single.flatMap(({ requests }) =>
     requests.map(({ totalMs, queueMs }) => Math.max(0, totalMs - queueMs - steady - hotMs)),
   );
-  return partOf(wakesMs, WAKES);
+  return partOf(withoutOutliers(wakesMs), WAKES);
 }
 
 /**
@@ -134,6 +142,11 @@ function slowOf(
 /** Time of a request in the server outside workers and queue, ms. */
 function serverMs({ totalMs, queueMs, computeMs }: PathWindow["requests"][number]): number {
   return Math.max(0, totalMs - queueMs - computeMs);
+}
+
+/** Time between client and server, both ways, ms. */
+function wireMs({ roundTripMs, totalMs }: PathWindow["requests"][number]): number {
+  return Math.max(0, roundTripMs - totalMs);
 }
 
 interface HotTimes {

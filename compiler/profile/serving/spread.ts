@@ -41,6 +41,16 @@ export function partOf(sums: readonly number[], parts: number): Spread {
   };
 }
 
+/**
+ * Limits times to their 99th percentile: a few interruptions would make the mean, which is drawn
+ * too. Interruptions by the host are measured as stalls.
+ */
+export function withoutOutliers(times: readonly number[]): number[] {
+  if (times.length === 0) return [];
+  const mostMs = ranked(Float64Array.from(times).sort(), 0.99);
+  return times.map((ms) => Math.min(ms, mostMs));
+}
+
 export function meanOf(times: readonly number[]): number {
   return times.reduce((sum, ms) => sum + ms, 0) / Math.max(1, times.length);
 }

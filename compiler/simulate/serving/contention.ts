@@ -1,9 +1,6 @@
 /** Slowdown of work while others work on the same machine. */
 import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
 
-/** Lower bound on the pace, so that work always progresses. */
-const LEAST_PACE = 1e-3;
-
 /**
  * Slowdown factor by the number of busy processors, which may be fractional: linear between
  * measured points. Beyond them it is constant up to the number of processors; from there on the
@@ -15,11 +12,11 @@ const LEAST_PACE = 1e-3;
  */
 export class Contention {
   readonly #factor: readonly number[];
-  readonly #processors: number;
+  readonly processors: number;
 
   constructor({ contention, processors }: Pick<ServingPath, "contention" | "processors">) {
     this.#factor = contention;
-    this.#processors = processors;
+    this.processors = processors;
   }
 
   /**
@@ -27,17 +24,7 @@ export class Contention {
    * @param busy number at work, including the server.
    */
   serverFactorOf(busy: number): number {
-    return this.factorOf(Math.min(busy, this.#processors));
-  }
-
-  /**
-   * Factor of the others while the server's process works.
-   * @param busy as above.
-   */
-  besideServerOf(busy: number): number {
-    if (busy <= this.#processors) return this.factorOf(busy);
-    const left = busy / this.factorOf(busy) - 1 / this.serverFactorOf(busy);
-    return (busy - 1) / Math.max(LEAST_PACE, left);
+    return this.factorOf(Math.min(busy, this.processors));
   }
 
   /** @param busy number at work, at least 0. */
@@ -51,6 +38,6 @@ export class Contention {
       return low + (busy - below) * ((factor[below] ?? low) - low);
     }
     const last = factor[measured - 1] ?? 1;
-    return last * Math.max(1, busy / Math.max(measured, this.#processors));
+    return last * Math.max(1, busy / Math.max(measured, this.processors));
   }
 }

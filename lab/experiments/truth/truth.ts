@@ -15,8 +15,12 @@ import { APPLICATIONS, type TrialApplication } from "./applications.ts";
 import { capacity } from "./capacity.ts";
 
 const FOLDER = join(".stratagem", "truth");
+const HOUR_FOLDER = join(".stratagem", "hour");
+const HOUR_MINUTES = 60;
 const LOADS = 3;
 const RUNS = 3;
+/** One of each method. */
+const FIVE = ["letters", "scenes", "cascade", "scaling", "malleable"];
 const EXIT_NOT_VERIFIED = 3;
 
 const points: Experiment = {
@@ -32,7 +36,19 @@ const points: Experiment = {
   run: tryAll,
 };
 
-export const truth: readonly Experiment[] = [points, capacity];
+const hour: Experiment = {
+  name: "hour",
+  about: "an hour of load as promised, without an alarm of the servers: each application its part",
+  takes: "an hour and the profiles, on a machine that does nothing else",
+  options: {
+    app: points.options?.["app"] ?? "",
+    folder: `keeps what is found, and goes on from what it has; ${HOUR_FOLDER}`,
+    minutes: `of all applications together; ${HOUR_MINUTES}`,
+  },
+  run: tryHour,
+};
+
+export const truth: readonly Experiment[] = [points, hour, capacity];
 
 /** Ends with 3 unless every point holds. */
 async function tryAll({ page, flags }: Run): Promise<void> {
@@ -46,7 +62,7 @@ async function tryAll({ page, flags }: Run): Promise<void> {
     const own = join(folder, application.name);
     const runs = flags.number("runs") ?? RUNS;
     const seconds = flags.number("seconds") ?? application.seconds;
-    const found = await tryOne(application, own, { runs, seconds });
+    const found = await tryOne(application, own, { loads: LOADS, runs, seconds });
     documents.push(found);
     process.stderr.write(`${found.application}: ${found.held} of ${found.of}\n`);
   }
@@ -55,7 +71,38 @@ async function tryAll({ page, flags }: Run): Promise<void> {
   if (documents.some(({ holds }) => !holds)) process.exitCode = EXIT_NOT_VERIFIED;
 }
 
+/** One long run at each load; ends with 3 after an alarm. */
+async function tryHour({ page, flags }: Run): Promise<void> {
+  const chosen =
+    flags.among(
+      "app",
+      APPLICATIONS.map(({ name }) => name),
+    ) ?? FIVE;
+  const folder = flags.text("folder") ?? HOUR_FOLDER;
+  const seconds = Math.round(
+    (60 * (flags.number("minutes") ?? HOUR_MINUTES)) / chosen.length / LOADS,
+  );
+  for (const line of machineLines()) page.say(line);
+  const rows: (string | number)[][] = [];
+  let alarmed = 0;
+  for (const application of APPLICATIONS.filter(({ name }) => chosen.includes(name))) {
+    const extent = { loads: LOADS, runs: 1, seconds };
+    const found = await tryOne(application, join(folder, application.name), extent);
+    for (const { loadQps, queries, measured, machine, alarms, verdict } of found.points) {
+      const pace = machine.pace?.toFixed(2) ?? "-";
+      const late = percent(measured.violationRate);
+      alarmed += alarms.length;
+      rows.push([application.name, loadQps, queries, pace, late, verdict, alarms.length]);
+      for (const said of alarms) page.say(`${application.name}: ${said}`);
+    }
+  }
+  page.table(["application", "load/s", "queries", "pace", "late", "verdict", "alarms"], rows);
+  page.say(`${alarmed} alarms in ${rows.length} runs of ${(seconds / 60).toFixed(0)} minutes`);
+  if (alarmed > 0) process.exitCode = EXIT_NOT_VERIFIED;
+}
+
 interface Extent {
+  readonly loads: number;
   readonly runs: number;
   readonly seconds: number;
 }
@@ -64,7 +111,7 @@ interface Extent {
 async function tryOne(
   { name, inputs }: TrialApplication,
   folder: string,
-  { runs, seconds }: Extent,
+  { loads, runs, seconds }: Extent,
 ): Promise<TruthDocument> {
   const document = join(folder, "truth.json");
   if (existsSync(document)) {
@@ -72,7 +119,7 @@ async function tryOne(
     return JSON.parse(readFileSync(document, "utf8"));
   }
   mkdirSync(folder, { recursive: true });
-  const extent = { loads: LOADS, runs, duration: `${seconds}s` };
+  const extent = { loads, runs, duration: `${seconds}s` };
   const counts = Object.entries(extent).flatMap(([option, value]) => [`--${option}`, `${value}`]);
   const args = ["truth", join("policies", name, "app.yaml"), "-o", folder, ...counts];
   const child = spawn(process.execPath, [CLI, ...args, ...inputs(folder)], {

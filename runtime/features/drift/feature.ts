@@ -21,8 +21,9 @@ export const drift = serverFeature({
     ),
   },
   open: async ({ readyNeedsPromises, hoursPerFalseAlarm }, { nowMs, epochOffsetMs }) => {
-    const { watchedPart } = await import("./watched-part.ts");
+    const { timesRoute, watchedPart } = await import("./watched-part.ts");
     return {
+      routes: [timesRoute],
       opened: (application) =>
         watchedPart(application, { hoursPerFalseAlarm, nowMs, epochOffsetMs }),
       isFit: (served) =>

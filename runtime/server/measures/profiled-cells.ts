@@ -2,16 +2,20 @@
 import type {
   AccordionBundle,
   Cluster,
+  LatencyByCores,
   PoolProfile,
   RamsisBundle,
+  Slo,
   ThemisBundle,
 } from "../../bundle/schema.ts";
-import { type ProfiledCells, profiledOf } from "./service-times.ts";
+import { KNOT_COUNT, quantileKnots } from "../../core/quantile-distribution.ts";
+import { type ProfiledCells, type ProfiledTime, profiledOf } from "./service-times.ts";
 
 /** Kinds are buckets. */
-export function ramsisCells({ tasks, buckets, cluster }: RamsisBundle): ProfiledCells {
+export function ramsisCells({ tasks, buckets, cluster, slo }: RamsisBundle): ProfiledCells {
   const [task] = tasks;
   return {
+    sloMs: slo.latencyMs,
     variants: (task?.variants ?? []).map(({ name }) => ({ variant: name })),
     kindLabels: (kind) => (buckets === undefined ? {} : { bucket: buckets[kind]?.name ?? "" }),
     profiled: (variant, rows, kind) => {
@@ -23,6 +27,7 @@ export function ramsisCells({ tasks, buckets, cluster }: RamsisBundle): Profiled
 }
 
 interface PooledBundle {
+  readonly slo: Pick<Slo, "latencyMs">;
   readonly cluster: Pick<Cluster, "pools" | "serving">;
   readonly tasks: readonly {
     readonly name: string;
@@ -34,10 +39,11 @@ interface PooledBundle {
 }
 
 /** Kinds are pools. */
-export function pooledCells({ cluster, tasks }: PooledBundle): ProfiledCells {
+export function pooledCells({ cluster, tasks, slo }: PooledBundle): ProfiledCells {
   const { pools } = cluster;
   const variants = tasks.flatMap((task) => task.variants);
   return {
+    sloMs: slo.latencyMs,
     variants: tasks.flatMap(({ name, variants: own }) =>
       own.map((variant) => ({ task: name, variant: variant.name })),
     ),
@@ -58,10 +64,19 @@ export function poolOfWorker({
   return (worker) => poolByWorker[worker] ?? 0;
 }
 
-/** Kinds are cores; more than were profiled are as the most. */
-export function scaledCells({ tasks, cluster }: ThemisBundle): ProfiledCells {
+/**
+ * Kinds are cores; more than were profiled are as the most.
+ * @param knotsOf quantiles relative to the times of the table, [maxCores, maxBatch, KNOT_COUNT];
+ * null where the profile measured none.
+ */
+export function scaledCells(
+  { tasks, cluster, slo }: ThemisBundle,
+  knotsOf: (latency: LatencyByCores) => Float64Array | null,
+): ProfiledCells {
   const variants = tasks.flatMap((task) => task.variants);
+  const knotsByVariant = variants.map(({ latency }) => knotsOf(latency));
   return {
+    sloMs: slo.latencyMs,
     variants: tasks.flatMap(({ name, variants: own }) =>
       own.map((variant) => ({ task: name, variant: variant.name })),
     ),
@@ -69,28 +84,31 @@ export function scaledCells({ tasks, cluster }: ThemisBundle): ProfiledCells {
     profiled: (variant, rows, kind) => {
       const { ms } = variants[variant]?.latency ?? {};
       const [maxCores = 0, maxBatch = 0] = ms?.shape ?? [];
-      if (ms === undefined || rows > maxBatch) return undefined;
-      const decisionMs = ms.data[(Math.min(kind, maxCores) - 1) * maxBatch + rows - 1];
-      return decisionMs === undefined ? undefined : { p50Ms: decisionMs, decisionMs };
+      const cell = (Math.min(kind, maxCores) - 1) * maxBatch + rows - 1;
+      const decisionMs = rows > maxBatch ? undefined : ms?.data[cell];
+      if (decisionMs === undefined) return undefined;
+      const time = { p50Ms: decisionMs, decisionMs };
+      const knots = knotsByVariant[variant]?.slice(cell * KNOT_COUNT, (cell + 1) * KNOT_COUNT);
+      return knots === undefined ? time : { ...time, knots: knots.map((one) => one * decisionMs) };
     },
     contention: cluster.serving?.contention,
   };
 }
 
 /** Variants are the stages of all models, one row at a time; kinds are pools. */
-export function stageCells({ tasks, cluster }: AccordionBundle): ProfiledCells {
+export function stageCells({ tasks, cluster, slo }: AccordionBundle): ProfiledCells {
   const { pools } = cluster;
   const models = tasks.flatMap((task) => task.variants);
   const stages = models.flatMap(({ name, stages: own, pipelines }) =>
     own.map(({ from, to }) => ({ name, from, to, pipelines })),
   );
   return {
+    sloMs: slo.latencyMs,
     variants: stages.map(({ name, from, to }) => ({ variant: name, stage: `${from}-${to}` })),
     kindLabels: (kind) => (pools.length === 1 ? {} : { pool: pools[kind]?.name ?? "" }),
     profiled: (variant, _rows, kind) => {
       const stage = stages[variant];
-      const decisionMs = stage === undefined ? undefined : stageMsOf(stage, kind);
-      return decisionMs === undefined ? undefined : { p50Ms: decisionMs, decisionMs };
+      return stage === undefined ? undefined : stageTimeOf(stage, kind);
     },
     contention: cluster.serving?.contention,
   };
@@ -103,8 +121,8 @@ interface Stage {
 }
 
 /** Longest time in any pipeline; undefined where no pipeline has the stage on the pool. */
-function stageMsOf({ from, to, pipelines }: Stage, pool: number): number | undefined {
-  let found: number | undefined;
+function stageTimeOf({ from, to, pipelines }: Stage, pool: number): ProfiledTime | undefined {
+  let found: ProfiledTime | undefined;
   for (const pipeline of pipelines) {
     if (pipeline === null) continue;
     let end = 0;
@@ -112,7 +130,13 @@ function stageMsOf({ from, to, pipelines }: Stage, pool: number): number | undef
       end += layers;
       const isIt = end - layers === from && end === to && pipeline.pools[index] === pool;
       const ms = pipeline.stageMs[index];
-      if (isIt && ms !== undefined && !(ms <= (found ?? 0))) found = ms;
+      if (!isIt || ms === undefined || ms <= (found?.decisionMs ?? 0)) continue;
+      const time = { p50Ms: ms, decisionMs: ms };
+      const { p50, p95, p99, mean } = pipeline.stageSpreads?.[index] ?? {};
+      found =
+        p50 === undefined || p95 === undefined || p99 === undefined || mean === undefined
+          ? time
+          : { ...time, knots: quantileKnots(p50, p95, p99, mean) };
     }
   }
   return found;

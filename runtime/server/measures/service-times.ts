@@ -2,14 +2,19 @@
  * Times of batches, by variant, size and kind: as profiled, and as a running server measures them.
  */
 
-import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
+import { Histogram, head, type Labels, type MetricLine } from "../../base/exposition.ts";
 import type { ServiceTimes as Profile } from "../../bundle/schema.ts";
+import { KNOT_COUNT, quantileKnots } from "../../core/quantile-distribution.ts";
+import { timeBoundsSeconds } from "../metrics/histogram-bounds.ts";
+import { expectedTimeLines, expectTimes } from "../metrics/promise-lines.ts";
 
 /** Profiled times of a batch of one size. */
 export interface ProfiledTime {
   readonly p50Ms: number;
   /** Time that decisions use. */
   readonly decisionMs: number;
+  /** Distribution, see `quantileKnots`; left out if the profile states one number. */
+  readonly knots?: Float64Array;
 }
 
 /**
@@ -44,7 +49,12 @@ export function profiledOf(
   if (times === undefined || cell === undefined) return undefined;
   const decisionMs = times.decisionMs.data[cell];
   if (decisionMs === undefined) return undefined;
-  return { p50Ms: times.quantiles?.p50Ms.data[cell] ?? decisionMs, decisionMs };
+  if (times.quantiles === null) return { p50Ms: decisionMs, decisionMs };
+  const { p50Ms, p95Ms, p99Ms, meanMs } = times.quantiles;
+  const [p50 = decisionMs, p95 = p50, p99 = p95, mean = p50] = [p50Ms, p95Ms, p99Ms, meanMs].map(
+    ({ data }) => data[cell],
+  );
+  return { p50Ms: p50, decisionMs, knots: quantileKnots(p50, p95, p99, mean) };
 }
 
 /** Place in the tables; undefined for a batch that was not profiled. */
@@ -204,6 +214,8 @@ const QUANTILES = [0.5, 0.95, 0.99];
 
 /** Promised times of batches in a bundle. A kind is a pool, a number of cores, or a bucket. */
 export interface ProfiledCells {
+  /** SLO of requests, from which the bounds of histograms are made. */
+  readonly sloMs: number;
   /** Labels of each variant, by its index. */
   readonly variants: readonly Labels[];
   kindLabels(kind: number): Labels;
@@ -232,8 +244,39 @@ interface Cell {
   readonly rows: number;
   readonly kind: number;
   readonly times: RecentTimes;
+  readonly group: Group;
   /** Profile in the current bundle. */
   profiled: ProfiledTime | undefined;
+  /** Batches that the group does not expect yet, by index in the curve of contention. */
+  readonly unexpected: number[];
+}
+
+/** Batches of a variant of all sizes and kinds, and of all stages if it is cut. */
+interface Group {
+  readonly labels: Labels;
+  readonly measured: Histogram;
+  readonly expected: Histogram;
+}
+
+/** Times that a server measured, from which `profile --from` makes a profile. */
+export interface MeasuredTimes {
+  /** Mean number of batches that ran at once. */
+  readonly busyWorkers: number;
+  readonly cells: readonly MeasuredCell[];
+}
+
+/** Batches of one size. Besides it has the labels of its variant and kind. */
+interface MeasuredCell {
+  readonly batch: number;
+  /** Number since the start. */
+  readonly batches: number;
+  /** Quantiles of the last 5 to 10 minutes, and the mean since the start; null if none ran. */
+  readonly ms: {
+    readonly p50: number;
+    readonly p95: number;
+    readonly p99: number;
+    readonly mean: number;
+  } | null;
 }
 
 /** Maximum number of cells; other batches are not counted. */
@@ -244,7 +287,11 @@ const MAX_ROWS = 65_536;
 /** Feeds of schedulers; all memory is bounded by the variants and batches of the bundle. */
 export class ServiceTimes {
   readonly #nowMs: () => number;
+  readonly #startMs: number;
   readonly #cells = new Map<number, Cell>();
+  /** Keyed by variant and task. */
+  readonly #groups = new Map<string, Group>();
+  readonly #bounds: readonly number[];
   #profiled: ProfiledCells;
   #blocks: readonly VariantBlock[];
 
@@ -252,6 +299,8 @@ export class ServiceTimes {
   constructor(profiled: ProfiledCells, nowMs: () => number) {
     this.#profiled = profiled;
     this.#nowMs = nowMs;
+    this.#startMs = nowMs();
+    this.#bounds = timeBoundsSeconds(profiled.sloMs);
     this.#blocks = profiled.variants.map(() => new VariantBlock());
   }
 
@@ -263,15 +312,19 @@ export class ServiceTimes {
     const cell = this.#cellOf(variant, rows, kind);
     if (cell === undefined) return;
     cell.times.add(aroundMs, endMs);
+    cell.group.measured.observe(aroundMs / 1000);
     if (cell.profiled === undefined) return;
     const { contention } = this.#profiled;
-    const factor = contention?.[Math.min(busyWorkers, contention.length) - 1] ?? 1;
+    const busy = Math.max(1, Math.min(busyWorkers, contention?.length ?? 1)) - 1;
+    cell.unexpected[busy] = (cell.unexpected[busy] ?? 0) + 1;
+    const factor = contention?.[busy] ?? 1;
     const batch = { rows, insideMs: insideMs / factor, wayMs: aroundMs - insideMs };
     this.#blocks[variant]?.add(batch, cell.profiled, endMs);
   }
 
   /** Another bundle of the same variants decides from now on. */
   follow(profiled: ProfiledCells): void {
+    this.#expect();
     this.#profiled = profiled;
     for (const cell of this.#cells.values()) {
       cell.profiled = profiled.profiled(cell.variant, cell.rows, cell.kind);
@@ -284,42 +337,77 @@ export class ServiceTimes {
     return this.#blocks[variant]?.take(nowMs);
   }
 
+  /** Histograms by variant: of batch sizes and kinds there may be too many. */
   lines(): MetricLine[] {
+    this.#expect();
+    const groups = [...this.#groups.values()];
+    return [
+      head(TIMES, "histogram", "Time of batches with transfers"),
+      ...groups.flatMap(({ labels, measured }) => measured.lines(TIMES, labels)),
+      ...expectedTimeLines(
+        "service_time",
+        groups.map(({ labels, expected }) => [labels, expected]),
+      ),
+    ];
+  }
+
+  measured(): MeasuredTimes {
     const nowMs = this.#nowMs();
     const cells = [...this.#cells.values()].sort(byPlace);
-    return [
-      head(
-        TIMES,
-        "summary",
-        "Time of batches with transfers; quantiles of the last 5 to 10 minutes",
-      ),
-      ...cells.flatMap(({ variant, rows, kind, times }) => {
-        const labels = {
+    const busyMs = cells.reduce((sum, { times }) => sum + times.sumMs, 0);
+    return {
+      busyWorkers: busyMs / Math.max(1, nowMs - this.#startMs),
+      cells: cells.map(({ variant, rows, kind, times }) => {
+        const [p50 = NaN, p95 = NaN, p99 = NaN] = times.quantiles(QUANTILES, nowMs);
+        const mean = times.sumMs / times.count;
+        return {
           ...this.#profiled.variants[variant],
           ...this.#profiled.kindLabels(kind),
-          batch: String(rows),
+          batch: rows,
+          batches: times.count,
+          ms: Number.isNaN(p50) ? null : { p50, p95, p99, mean },
         };
-        const values = times.quantiles(QUANTILES, nowMs);
-        return [
-          ...QUANTILES.map((quantile, index) =>
-            line(TIMES, { ...labels, quantile: `${quantile}` }, (values[index] ?? NaN) / 1000),
-          ),
-          line(`${TIMES}_sum`, labels, times.sumMs / 1000),
-          line(`${TIMES}_count`, labels, times.count),
-        ];
       }),
-    ];
+    };
+  }
+
+  /** Adds to each group what the profile says of its batches since the last call. */
+  #expect(): void {
+    const { contention = [] } = this.#profiled;
+    for (const { unexpected, profiled, group } of this.#cells.values()) {
+      if (profiled === undefined) continue;
+      const knots = profiled.knots ?? new Float64Array(KNOT_COUNT).fill(profiled.decisionMs);
+      for (const [busy, count] of unexpected.entries()) {
+        if (count > 0) expectTimes(group.expected, count, knots, contention[busy]);
+      }
+      unexpected.length = 0;
+    }
   }
 
   #cellOf(variant: number, rows: number, kind: number): Cell | undefined {
     const key = (variant * MAX_KINDS + kind) * MAX_ROWS + rows;
     const known = this.#cells.get(key);
     if (known !== undefined || this.#cells.size >= MAX_CELLS) return known;
-    const times = new RecentTimes(this.#nowMs());
-    const profiled = this.#profiled.profiled(variant, rows, kind);
-    const cell = { variant, rows, kind, times, profiled };
+    const cell: Cell = {
+      ...{ variant, rows, kind },
+      times: new RecentTimes(this.#nowMs()),
+      group: this.#groupOf(variant),
+      profiled: this.#profiled.profiled(variant, rows, kind),
+      unexpected: [],
+    };
     this.#cells.set(key, cell);
     return cell;
+  }
+
+  #groupOf(variant: number): Group {
+    const { stage: _, ...labels } = this.#profiled.variants[variant] ?? {};
+    const key = JSON.stringify(labels);
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    const histogram = () => new Histogram(this.#bounds);
+    const group = { labels, measured: histogram(), expected: histogram() };
+    this.#groups.set(key, group);
+    return group;
   }
 }
 

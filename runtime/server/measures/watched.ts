@@ -32,7 +32,16 @@ export interface PromisedNow {
   /** Undefined where the method promises none. */
   readonly violationRate: number | undefined;
   readonly accuracyPerSatisfied?: number | undefined;
+  /** Undefined in bundles that promise no latency. */
+  readonly latencyMs?: PromisedLatency | undefined;
   readonly feasible: boolean;
+}
+
+/** Percentiles of the latency of answered requests, ms. */
+export interface PromisedLatency {
+  readonly p50: number;
+  readonly p95?: number;
+  readonly p99: number;
 }
 
 export interface CostNow {

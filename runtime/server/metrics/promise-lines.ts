@@ -1,5 +1,6 @@
 /** Metrics of the promises of the current level, next to its measurements. */
-import { head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
+import { type Histogram, head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
+import { meanBetweenQuantiles, probabilityAtMost } from "../../core/quantile-distribution.ts";
 
 /** Promises of a level in its bundle. */
 export interface Promised {
@@ -30,6 +31,36 @@ export function expectedLines(
   return [
     head(name, "gauge", "Maximum violation rate and accuracy promised by the current level"),
     ...ratios.map(([labels, ratio]) => line(name, { ...labels, figure }, ratio)),
+  ];
+}
+
+/**
+ * Adds to a histogram, in seconds, what a distribution predicts of so many times.
+ * @param knots ms, see `quantileKnots`. @param factor of all times.
+ */
+export function expectTimes(
+  histogram: Histogram,
+  count: number,
+  knots: Float64Array,
+  factor = 1,
+): void {
+  const shareAtMost = (seconds: number) => probabilityAtMost(knots, 0, (seconds * 1000) / factor);
+  const meanMs = factor * meanBetweenQuantiles(knots, 0, 0, 1);
+  histogram.expect(count, shareAtMost, meanMs / 1000);
+}
+
+/**
+ * @param figure latency of answered requests, or service time of batches.
+ * @param histograms in the bounds of the measured ones.
+ */
+export function expectedTimeLines(
+  figure: "latency" | "service_time",
+  histograms: readonly (readonly [labels: Labels, histogram: Histogram])[],
+): MetricLine[] {
+  const name = "stratagem_expected_seconds";
+  return [
+    head(name, "histogram", "Latencies of answered requests and times of batches, as predicted"),
+    ...histograms.flatMap(([labels, one]) => one.lines(name, { ...labels, figure })),
   ];
 }
 

@@ -11,6 +11,9 @@ export interface ServedPace {
   readonly stretch: number;
   /** Workers that are up. */
   readonly workers: readonly WorkerPace[];
+  /** Sums over all batches: what they took, and what the profile expects of them, ms. */
+  readonly ranMs: number;
+  readonly expectedMs: number;
   /** Variants and batch sizes that take longer than the pace explains. */
   readonly corrections: readonly PaceCorrection[];
 }
@@ -52,13 +55,18 @@ export function servedPace(
     const correction = rounded(monitor.correctionOf(cell));
     return correction === 1 ? [] : [{ variant, batch, correction }];
   });
-  const { poolPace, stretch } = monitor;
-  return { pool: rounded(poolPace), stretch: rounded(stretch), workers, corrections };
+  const { poolPace, stretch, ranMs, expectedMs } = monitor;
+  const pool = rounded(poolPace);
+  return { pool, stretch: rounded(stretch), workers, ranMs, expectedMs, corrections };
 }
 
-export function paceLines({ workers }: ServedPace): MetricLine[] {
+export function paceLines({ workers, ranMs, expectedMs }: ServedPace): MetricLine[] {
   const pace = "stratagem_pace";
+  const work = "stratagem_work_seconds_total";
   return [
+    head(work, "counter", "Service times of batches as measured, and as expected of them"),
+    line(work, { time: "measured" }, ranMs / 1000),
+    line(work, { time: "expected" }, expectedMs / 1000),
     head(pace, "gauge", "Service times of a worker relative to the profile; 1 means as profiled"),
     ...workers.map(({ pool, worker, pace: value }) =>
       line(pace, { pool, worker: String(worker) }, value),

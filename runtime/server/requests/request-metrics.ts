@@ -3,6 +3,7 @@
  * latencies.
  */
 import { Histogram, head, type Labels, line, type MetricLine } from "../../base/exposition.ts";
+import { secondsOf, timeBoundsSeconds } from "../metrics/histogram-bounds.ts";
 import type { AnswerTimes, BatchTimes, FailureReason } from "./request.ts";
 
 /** Triton's reasons for a failed request; it has no others. */
@@ -162,9 +163,6 @@ export class RequestMetrics {
   }
 }
 
-/** Shares of the SLO; around 1 they are close, for that is where a promise is kept or broken. */
-const SLO_SHARES = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4];
-
 const REQUEST = "stratagem_request_duration_seconds";
 const PHASE = "stratagem_request_phase_seconds";
 const PENDING = "stratagem_pending_requests";
@@ -182,8 +180,7 @@ export class Latencies {
   /** @param moreSlosMs of classes, which are bounds too. */
   constructor(sloMs: number, moreSlosMs: readonly number[] = []) {
     this.#sloMs = sloMs;
-    const all = [...SLO_SHARES.map((share) => sloMs * share), ...moreSlosMs].map(secondsOf);
-    const bounds = [...new Set(all)].sort((one, other) => one - other);
+    const bounds = timeBoundsSeconds(sloMs, moreSlosMs);
     this.#request = new Histogram(bounds);
     this.#queue = new Histogram(bounds);
     this.#compute = new Histogram(bounds);
@@ -220,9 +217,4 @@ export function sloLines(
     head(SLO, "gauge", "Latency SLO of requests, by class if there are classes"),
     ...slosMs.map(([labels, sloMs]) => line(SLO, labels, secondsOf(sloMs))),
   ];
-}
-
-/** Rounds to microseconds, so that bounds have short texts. */
-function secondsOf(ms: number): number {
-  return Math.round(ms * 1000) / 1e6;
 }

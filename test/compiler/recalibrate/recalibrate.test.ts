@@ -50,26 +50,33 @@ function written(name: string, content: object | string): string {
   return path;
 }
 
-/** As /metrics has them. @param labels of all lines. */
-function metricsOf(
-  cells: readonly { variant: string; batch: number; ms: number; count?: number }[],
-  labels = 'model="app"',
-): string {
-  const name = "stratagem_service_time_seconds";
-  return cells
-    .flatMap(({ variant, batch, ms, count = 1000 }) => {
-      const own = `${labels},variant="${variant}",batch="${batch}"`;
-      const { p50, p95, p99, mean } = rowOf(ms);
-      return [
-        ...[["0.5", p50] as const, ["0.95", p95] as const, ["0.99", p99] as const].map(
-          ([quantile, value]) => `${name}{${own},quantile="${quantile}"} ${value / 1000}`,
-        ),
-        `${name}_sum{${own}} ${(mean * count) / 1000}`,
-        `${name}_count{${own}} ${count}`,
-      ];
-    })
-    .concat("# EOF", "")
-    .join("\n");
+interface Seen {
+  readonly variant: string;
+  readonly batch: number;
+  readonly ms: number;
+  readonly count?: number;
+}
+
+/** Document of GET /v2/stratagem/times. @param labels of all cells. */
+function timesOf(
+  cells: readonly Seen[],
+  labels: Readonly<Record<string, string>> = {},
+  application = "app",
+) {
+  const own = cells.map(({ variant, batch, ms, count = 1000 }) => {
+    const { samples: _, ...quantiles } = rowOf(ms);
+    return { ...labels, variant, batch, batches: count, ms: quantiles };
+  });
+  return documentOf([{ application, busyWorkers: 0.15, cells: own }]);
+}
+
+function documentOf(applications: readonly object[]) {
+  return { format: "stratagem-times/1", atMs: NOW_MS, applications };
+}
+
+/** Several documents as one of a server. */
+function joined(...documents: readonly ReturnType<typeof documentOf>[]) {
+  return documentOf(documents.flatMap(({ applications }) => applications));
 }
 
 const SEEN = [
@@ -82,15 +89,15 @@ const SEEN = [
 async function recalibrate(more: Partial<RecalibrateCommand>) {
   const out = join(folder, "new.json");
   const command = { app: "", from: [], policy: null, out, ...more };
-  const { text, json } = await recalibrateCommand(command, NOW_MS, NEVER);
+  const { text, json } = await recalibrateCommand(command, NEVER);
   return { out, text, json, profile: JSON.parse(readFileSync(out, "utf8")) };
 }
 
-const metrics = written("metrics.txt", metricsOf(SEEN));
+const times = written("seen.json", timesOf(SEEN));
 
 test("replaces times with enough samples; scales the other times of the variant", async () => {
   const before = profileOf(1 / 1.5);
-  const found = await recalibrate({ from: [metrics], app: written("fast.json", before) });
+  const found = await recalibrate({ from: [times], app: written("fast.json", before) });
   const { small, large } = found.profile.variants;
   for (const [batch, ms] of [
     ["1", 4],
@@ -108,7 +115,7 @@ test("replaces times with enough samples; scales the other times of the variant"
   expect(others).toMatchObject({ task: "classify", hardware: "box", variants: { large: {} } });
   expect(large.accuracy).toBe(0.9);
   expect(source).toMatch(
-    /^stratagem profile: 6 cells from .*metrics.txt at 2026-11-23T15:00:00.000Z; before: measu/,
+    /^stratagem profile: 6 cells from .*seen.json at 2026-11-23T15:00:00.000Z; before: measu/,
   );
   expect(found.text).toContain("3 cells observed, 3 scaled like the observed cells");
   expect(found.text).toMatch(/large +4 +19.2 +28.8 +24 +36 +1.50x +20 +scaled/);
@@ -117,7 +124,7 @@ test("replaces times with enough samples; scales the other times of the variant"
 
 test("a plan of the recalibrated profile promises what one of the true profile does", async () => {
   const fast = written("times.json", profileOf(1 / 1.5));
-  const { out } = await recalibrate({ from: [metrics], app: fast });
+  const { out } = await recalibrate({ from: [times], app: fast });
   const promiseOf = (profile: string) => {
     const variants = ["small", "large"].map((name) => ({ name, profile: `${profile}#${name}` }));
     const app = written("app.json", {
@@ -140,27 +147,18 @@ test("a plan of the recalibrated profile promises what one of the true profile d
   expect(tooFast.accuracy).toBeGreaterThan(truth.accuracy);
 });
 
-test("keeps times undivided if the number of busy workers is unknown", async () => {
-  const serving = { processors: 2, contention: [1, 1.4, 2] };
-  const profile = written("curve.json", profileOf(1, { serving }));
-  const slow = written("slow.txt", metricsOf(SEEN.map((one) => ({ ...one, ms: 1.2 * one.ms }))));
-  const unknown = await recalibrate({ from: [slow], app: profile });
-  expect(unknown.profile.variants.small.latencyMs["1"].p95).toBeCloseTo(4.8, 6);
-  expect(unknown.profile.serving.contention).toEqual([1, 1.4, 2]);
+test("interpolates the contention of the other workers", () => {
   // Of three workers the two others compute 0.5 of the time: half way to two at once.
   expect(stretchAt([1, 1.4, 2], 0.75, 3)).toBeCloseTo(1.2, 9);
-  expect(unknown.text).toContain("the number of busy workers is not known");
   expect(stretchAt([1, 1.4, 2], 30, 3)).toBe(2);
   expect(stretchAt([1, 1.4], 1, 1)).toBe(1);
 });
 
 test("a server is asked, and says itself how busy its workers were", async () => {
-  const startedSeconds = Math.floor(Date.now() / 1000) - 100;
-  const told = `${metricsOf(SEEN)}process_start_time_seconds ${startedSeconds}\n`;
   const paths: (string | undefined)[] = [];
   const server = createServer((request, response) => {
     paths.push(request.url);
-    response.end(told);
+    response.end(JSON.stringify(timesOf(SEEN)));
   }).listen(0, "127.0.0.1");
   await new Promise((listening) => server.once("listening", listening));
   const { port } = server.address() as AddressInfo;
@@ -169,15 +167,12 @@ test("a server is asked, and says itself how busy its workers were", async () =>
   const from = [`http://127.0.0.1:${port}`];
   const { json, profile: found, text } = await recalibrate({ from, app: profile });
   server.close();
-  expect(paths).toEqual(["/metrics"]);
-  expect(json).toMatchObject({ stretch: { isCurveKnown: true } });
-  const { stretch } = json as { stretch: { busyWorkers: number; factor: number } };
-  // 4 cells of a thousand or twenty batches within a hundred seconds.
-  expect(stretch.busyWorkers).toBeGreaterThan(0.1);
-  expect(stretch.busyWorkers).toBeLessThan(0.2);
-  expect(stretch.factor).toBeCloseTo(1 + (0.5 * stretch.busyWorkers) / 2, 9);
-  expect(found.variants.small.latencyMs["1"].p95).toBeCloseTo(4 / stretch.factor, 6);
-  expect(text).toMatch(/divided by 1\.0\d\d, the profile's contention with 0\.\d+ workers busy/);
+  expect(paths).toEqual(["/v2/stratagem/times"]);
+  const factor = 1 + (0.5 * 0.15) / 2;
+  expect(json).toMatchObject({ stretch: { isCurveKnown: true, busyWorkers: 0.15, factor } });
+  expect(found.variants.small.latencyMs["1"].p95).toBeCloseTo(4 / factor, 6);
+  expect(found.serving.contention).toEqual(contention);
+  expect(text).toContain("divided by 1.038, the profile's contention with 0.15 workers busy");
 });
 
 test("cores and sizes have times of their own, and those for all are one of theirs", async () => {
@@ -187,11 +182,12 @@ test("cores and sizes have times of their own, and those for all are one of thei
     large: { accuracy: 0.9, byBucket: { "80": rows(8), "160": rows(15) } },
   };
   const profile = written("kinds.json", profileOf(1, { variants }));
-  const text =
-    metricsOf([{ variant: "small", batch: 1, ms: 12 }], 'model="app",cores="1"') +
-    metricsOf([{ variant: "small", batch: 2, ms: 11 }], 'model="app",cores="2"') +
-    metricsOf([{ variant: "large", batch: 1, ms: 20 }], 'model="app",bucket="160"');
-  const found = await recalibrate({ from: [written("kinds.txt", text)], app: profile });
+  const seen = joined(
+    timesOf([{ variant: "small", batch: 1, ms: 12 }], { cores: "1" }),
+    timesOf([{ variant: "small", batch: 2, ms: 11 }], { cores: "2" }),
+    timesOf([{ variant: "large", batch: 1, ms: 20 }], { bucket: "160" }),
+  );
+  const found = await recalibrate({ from: [written("kinds-times.json", seen)], app: profile });
   const { small, large } = found.profile.variants;
   expect(small.byCores["1"]["1"].p95).toBeCloseTo(12, 9);
   expect(small.latencyMs).toEqual(small.byCores["1"]);
@@ -210,41 +206,43 @@ test("an accuracy changes only where feedback excludes what was profiled", async
     variants: { small: seen(0.6, 0.55, 0.65), large: seen(0.88, 0.84, 0.92) },
   };
   const accuracy = written("feedback.json", document);
-  const found = await recalibrate({ from: [metrics, accuracy], app: profile });
+  const found = await recalibrate({ from: [times, accuracy], app: profile });
   expect(found.profile.variants.small.accuracy).toBe(0.6);
   expect(found.profile.variants.large.accuracy).toBe(0.9);
   expect(found.text).toMatch(/small +70.000% +60.000% +55.000% to 65.000% +100 +changed/);
-  const asked = recalibrate({ from: [metrics, written("no.json", "{}")], app: profile });
+  const asked = recalibrate({ from: [times, written("no.json", "{}")], app: profile });
   await expect(asked).rejects.toThrow("expected the document of GET /v2/models/M/feedback");
 });
 
 test.each([
-  ["nothing was observed", "# HELP x y\nx 1\n", "with lines of stratagem_service_time_seconds"],
+  ["nothing was observed", timesOf([]), "expected times of batches, got none"],
+  ["metrics are given", "x 1\n", "expected the document of GET /v2/stratagem/times, got text"],
+  ["another version is served", { format: "stratagem-times/2" }, "/times; format: "],
   [
     "too little was",
-    metricsOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
+    timesOf([{ variant: "small", batch: 1, ms: 4, count: 7 }]),
     "expected at least 100 samples",
   ],
   [
     "variants are others",
-    metricsOf([{ variant: "other", batch: 1, ms: 3 }]),
+    timesOf([{ variant: "other", batch: 1, ms: 3 }]),
     "on box (small, large), got those of other",
   ],
-  ["the task is another", metricsOf(SEEN, 'model="app",task="detect"'), "expected times of"],
+  ["the task is another", timesOf(SEEN, { task: "detect" }), "expected times of"],
   [
     "applications are several",
-    metricsOf(SEEN) + metricsOf(SEEN, 'model="b"'),
-    "expected the bundle with --policy, since the metrics are of app, b",
+    joined(timesOf(SEEN), timesOf(SEEN, {}, "b")),
+    "expected the bundle with --policy, since the times are of app, b",
   ],
   [
     "pools are several",
-    metricsOf(SEEN, 'model="app",pool="a"') + metricsOf(SEEN, 'model="app",pool="b"'),
-    "expected the bundle with --policy, since the metrics are of the pools a, b",
+    joined(timesOf(SEEN, { pool: "a" }), timesOf(SEEN, { pool: "b" })),
+    "expected the bundle with --policy, since the times are of the pools a, b",
   ],
-])("where %s nothing is written, and one line says why", async (_, text, message) => {
+] as const)("where %s nothing is written, and one line says why", async (_, given, message) => {
   const profile = written("refused.json", profileOf(1));
   const out = join(folder, "not-written.json");
-  const asked = recalibrate({ from: [written("refused.txt", text)], app: profile, out });
+  const asked = recalibrate({ from: [written("refused.txt", given)], app: profile, out });
   await expect(asked).rejects.toThrow(message);
   expect(() => readFileSync(out)).toThrow("ENOENT");
 });
@@ -254,7 +252,7 @@ test("reports an unreachable server, and a file that is not a profile", async ()
   await expect(recalibrate({ from: [join(folder, "gone.txt")], app: profile })).rejects.toThrow(
     "gone.txt: expected a file, or a server that answers, got:",
   );
-  await expect(recalibrate({ from: [metrics], app: written("bad.json", "{}") })).rejects.toThrow(
+  await expect(recalibrate({ from: [times], app: written("bad.json", "{}") })).rejects.toThrow(
     "bad.json",
   );
 });
@@ -271,10 +269,10 @@ test("a spec stands for the only profile that it names", async () => {
     policy: { method: "ramsis" },
   });
   const one = written("one.json", specOf("named.json#small", "named.json#large"));
-  const found = await recalibrate({ from: [metrics], app: one });
+  const found = await recalibrate({ from: [times], app: one });
   expect(found.profile.variants.small.latencyMs["1"].p95).toBeCloseTo(4, 5);
   const two = written("two.json", specOf("named.json#small", "other.json#large"));
-  await expect(recalibrate({ from: [metrics], app: two })).rejects.toThrow(
+  await expect(recalibrate({ from: [times], app: two })).rejects.toThrow(
     "two.json, which names named.json, other.json",
   );
 });

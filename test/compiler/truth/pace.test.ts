@@ -1,8 +1,9 @@
 /** Runs are judged at the pace that the server measured. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { LoggedRun } from "../../../compiler/explain/logged-request.ts";
 import { checksOf, verdictOf } from "../../../compiler/truth/checks.ts";
-import { samplePace } from "../../../compiler/truth/pace-samples.ts";
-import { expected, promisedAt } from "../../../compiler/truth/predicted.ts";
+import { batchWork, serverPaceOf, stretchBetween } from "../../../compiler/truth/measured-pace.ts";
+import { expected, promisedAt, stretchOf } from "../../../compiler/truth/predicted.ts";
 import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { ramsisBundle } from "../../support/ramsis-bundle.ts";
 import { MEASURED } from "./truth-sample.ts";
@@ -56,30 +57,48 @@ test("a machine at half speed is slower than at pace 1, and as promised at its o
   expect(verdictAt(2, slow)).toBe("holds");
 });
 
-test("the pace of a run is the mean of its samples, those around it left out", async () => {
-  let nowMs = 0;
-  let sample = (): void => {};
-  const text = (paces: readonly number[]): string =>
-    [
-      'stratagem_queries_total{model="digits",outcome="satisfied"} 1',
-      ...paces.map((pace, worker) => `stratagem_pace{pool="cpu",worker="${worker}"} ${pace}`),
-    ].join("\n");
-  const answers = [text([4]), text([1, 1]), text([1, 3]), text([4])];
-  const read = async (): Promise<string> => answers.shift() ?? Promise.reject(new Error("gone"));
-  const samples = samplePace(
-    "digits",
-    () => nowMs,
-    read,
-    (_, callback) => {
-      sample = callback;
-      return () => {};
-    },
-  );
-  for (nowMs = 1; nowMs <= 5; nowMs++) {
-    sample();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  // Two workers share the load by how fast they are: 2 / (1 + 1 / 3) is 1.5.
-  expect(samples.between(2, 3)).toBeCloseTo(1.25);
-  expect(samples.between(5, 9)).toBeNull();
+test("what batches took over what is expected of them comes from two readings of the metrics", () => {
+  const text = (measured: number, expected: number): string =>
+    `stratagem_work_seconds_total{time="measured"} ${measured}\n` +
+    `stratagem_work_seconds_total{time="expected"} ${expected}`;
+  const [before, after] = [batchWork(text(4, 2)), batchWork(text(7, 4))];
+  expect(stretchBetween(before, after)).toBe(1.5);
+  expect(stretchBetween(before, before)).toBe(null);
+  expect(stretchBetween(batchWork("stratagem_pace 1"), after)).toBe(null);
+});
+
+test("a simulation at some pace finds that pace again", async () => {
+  const run = {
+    arrivals: { kind: "poisson", qps: LOAD_QPS },
+    durationMs: 20_000,
+    seed: 1,
+    stations: {},
+  } as const;
+  const at = (pace: number) => stretchOf(bundle, { ...run, pace }, "sampled", watch);
+  const [one = null, two = null] = [await at(1), await at(1.7)];
+  expect((two ?? 0) / (one ?? 0)).toBeCloseTo(1.7, 1);
+});
+
+describe("the pace of the server's process", () => {
+  const always = (ms: number) => ({ p50: ms, p95: ms, p99: ms, mean: ms });
+  const profile = { batchMs: always(0.2), answerMs: always(0.1) };
+  const run = { decidedMs: 1, handedMs: 1.4, doneMs: 5, batch: 3 } as LoggedRun;
+  const request = { totalMs: 5.4, runs: [run] };
+
+  test("is what handing over and writing take, over the profile", () => {
+    // The answers of a batch of 3 are written one after the other: on average after two.
+    expect(serverPaceOf(Array(50).fill(request), profile)).toBeCloseTo(2);
+  });
+
+  test("does not follow a few interruptions", () => {
+    const late = { totalMs: 105.4, runs: [run] };
+    const served = [...Array(299).fill(request), late];
+    expect(serverPaceOf(served, profile)).toBeCloseTo(2, 1);
+  });
+
+  test("is unknown without answers, or where they have no stamps", () => {
+    expect(serverPaceOf([], profile)).toBe(null);
+    const unstamped = { totalMs: 5, runs: [{ ...run, handedMs: null }] };
+    expect(serverPaceOf([unstamped], profile)).toBe(null);
+  });
 });

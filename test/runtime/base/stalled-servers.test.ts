@@ -105,7 +105,7 @@ const CLIENTS: Readonly<Record<string, Ask>> = {
   "decision log": ({ url }) =>
     new HttpDestination(new URL(url), undefined, TIMEOUT_MS).send("{}\n", signal),
   "inspect, server": ({ url }) => inspectServer(url, TIMEOUT_MS),
-  "feedback and metrics": ({ url }) => readServerText(url, "/metrics", signal, TIMEOUT_MS),
+  "feedback and times": ({ url }) => readServerText(url, "/times", signal, TIMEOUT_MS),
   bench: async ({ url }) => {
     const client = new InferenceClient({ url, timeoutMs: TIMEOUT_MS });
     return client.send("/v2", BYTES).finally(() => client.close());

@@ -172,6 +172,7 @@ class PlaceSimulation {
     const { cluster, policy } = bundle;
     const pathRng = new Rng(options.seed, PATH_STREAM);
     // Slots run on the places of their queries, which have the paces of the machine.
+    options.stations?.onPace?.(this.#scheduler.pace);
     const { machine, ...parts } = options.stations ?? {};
     this.#stations = stationsOf(cluster, slotCount, pathRng, parts, false);
     this.#lost = machine?.lost ?? null;

@@ -36,6 +36,7 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
+import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -157,6 +158,7 @@ class StageSimulation {
       ...(level === undefined ? {} : { level }),
       ...(tuner === undefined ? {} : { tuner }),
     });
+    options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;
@@ -247,6 +249,7 @@ class StageSimulation {
 
   #workerEvent(nowMs: number): void {
     const worker = this.#workerEvents.pop();
+    if (worker === NOBODY) return;
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
       this.#watch?.replicaChanges(this.#taskOf(worker), 1);

@@ -28,6 +28,7 @@ import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-t
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
 import type { ServiceTimeMode, ServiceTimeModel } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
+import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   PATH_STREAM,
@@ -160,6 +161,7 @@ class PipelineSimulation {
       reference: options.serviceTimes === "sampled" ? "measured" : "decision",
       contends: options.stations?.contention ?? true,
     });
+    if (this.#dispatcher.pace !== undefined) options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     const { commandCapacity } = this.#dispatcher;
     this.#commands = new CommandBuffer(commandCapacity, queryCapacity);
@@ -318,6 +320,7 @@ class PipelineSimulation {
   #workerEvent(nowMs: number): void {
     const { workers, server } = this.#stations;
     const worker = workers.pop();
+    if (worker === NOBODY) return;
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
       this.#dispatcher.onModelReady(worker, nowMs, this.#commands);

@@ -57,6 +57,7 @@ export function simulate(bundle: RamsisBundle, options: SimulationOptions): Simu
   const reference = options.serviceTimes === "sampled" ? "measured" : "decision";
   const { adapts = true, stations: { contention: contends = true } = {} } = options;
   const dispatcher = dispatcherOf(bundle, { ready: true, adapt: adapts, reference, contends });
+  options.stations?.onPace?.(dispatcher.pace);
   return {
     seed,
     durationMs,

@@ -38,6 +38,7 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import type { ServiceTimeMode } from "../../../simulate/service-times.ts";
+import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -165,6 +166,7 @@ class ScaleSimulation {
     this.#trace = requestsOf(shape.graph, arrivals, durationMs, seed, options.fanout);
     const queryCapacity = rowCountFor(this.#trace) * taskCount + busyNames(shape);
     this.#dispatcher = dispatcherFor(bundle, options, queryCapacity);
+    options.stations?.onPace?.(this.#dispatcher.pace);
     if (options.share !== undefined) this.#dispatcher.onShare(options.share);
     this.#commands = new CommandBuffer(this.#dispatcher.commandCapacity, queryCapacity);
     const { cluster, slo } = bundle;
@@ -278,6 +280,7 @@ class ScaleSimulation {
   /** Handles the end of a batch, or of a cold start. */
   #workerEvent(nowMs: number): void {
     const worker = this.#workerEvents.pop();
+    if (worker === NOBODY) return;
     const { held } = this.#tally;
     if (held.inForce(worker) > 0) {
       if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);

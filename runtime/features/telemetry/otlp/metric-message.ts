@@ -24,7 +24,6 @@ function dataOf(family: Family, times: MetricTimes): object {
   if (type === "histogram") {
     return { histogram: { dataPoints: histogramPoints(family, times), ...temporality } };
   }
-  if (type === "summary") return { summary: { dataPoints: summaryPoints(family, times) } };
   const dataPoints = points(samples, times);
   if (type === "gauge") return { gauge: { dataPoints } };
   return { sum: { dataPoints, isMonotonic: true, ...temporality } };
@@ -63,7 +62,7 @@ interface Gathered {
   count: number;
 }
 
-/** Converts cumulative buckets into counts between bounds. */
+/** Converts cumulative buckets into counts between bounds; OTLP has whole counts only. */
 function histogramPoints({ name, samples }: Family, times: MetricTimes): object[] {
   const byLabels = new Map<string, Gathered>();
   for (const { name: own, labels, value } of samples) {
@@ -77,38 +76,11 @@ function histogramPoints({ name, samples }: Family, times: MetricTimes): object[
   }
   return [...byLabels.values()].map(({ labels, buckets, sum, count }) => ({
     ...pointOf(labels, times),
-    count: String(count),
+    count: String(Math.round(count)),
     sum,
     explicitBounds: buckets.map(([bound]) => bound).filter(Number.isFinite),
     bucketCounts: buckets.map(([, below], index) => {
-      return String(below - (buckets[index - 1]?.[1] ?? 0));
+      return String(Math.round(below) - Math.round(buckets[index - 1]?.[1] ?? 0));
     }),
   }));
-}
-
-/** Omits quantiles that have no value yet. */
-function summaryPoints({ name, samples }: Family, times: MetricTimes): object[] {
-  const byLabels = new Map<string, Summarized>();
-  for (const { name: own, labels, value } of samples) {
-    const { quantile, ...rest } = labels;
-    const key = JSON.stringify(rest);
-    const gathered = byLabels.get(key) ?? { labels: rest, values: [], sum: 0, count: 0 };
-    byLabels.set(key, gathered);
-    if (own === `${name}_sum`) gathered.sum = value;
-    else if (own === `${name}_count`) gathered.count = value;
-    else if (Number.isFinite(value)) gathered.values.push({ quantile: Number(quantile), value });
-  }
-  return [...byLabels.values()].map(({ labels, values, sum, count }) => ({
-    ...pointOf(labels, times),
-    count: String(count),
-    sum,
-    quantileValues: values,
-  }));
-}
-
-interface Summarized {
-  readonly labels: Labels;
-  readonly values: { readonly quantile: number; readonly value: number }[];
-  sum: number;
-  count: number;
 }

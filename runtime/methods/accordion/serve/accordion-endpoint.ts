@@ -4,13 +4,15 @@ import type { MetricLine } from "../../../base/exposition.ts";
 import type { AccordionBundle, Bundle } from "../../../bundle/schema.ts";
 import { beatMsOf } from "../../../core/beat.ts";
 import { pathTimesOf } from "../../../core/decision-slo.ts";
+import { levelForLoad } from "../../../core/level-choice.ts";
 import type { Executor, ExecutorHandlers } from "../../../exec/models/executor.ts";
 import type { LossCause } from "../../../exec/models/scaler.ts";
 import { bundleDifference } from "../../../server/bundle-difference.ts";
 import { ArrivalCounts } from "../../../server/measures/arrival-counts.ts";
 import { poolOfWorker, stageCells } from "../../../server/measures/profiled-cells.ts";
+import { promisedNow } from "../../../server/measures/promised-now.ts";
 import { ServiceTimes } from "../../../server/measures/service-times.ts";
-import type { Reading, Watched } from "../../../server/measures/watched.ts";
+import type { PromisedNow, Reading, Watched } from "../../../server/measures/watched.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";
@@ -128,7 +130,6 @@ export class AccordionEndpoint implements Endpoint {
     const scheduler = this.#scheduler;
     const { levels, application } = this.#bundle;
     const { loadQps } = this.#driver;
-    const carrying = this.#carrying();
     const lines = this.#metrics.lines({
       places: scheduler.placeCount,
       readyPlaces: scheduler.readyPlaceCount,
@@ -138,29 +139,28 @@ export class AccordionEndpoint implements Endpoint {
       loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       application,
-      promisedViolationRate: carrying?.expected.violationRate ?? Number.NaN,
+      promisedViolationRate: this.#promisedNow()?.violationRate ?? Number.NaN,
       bundleSha256: this.bundleSha256,
     });
     return [...lines, ...this.watched.times.lines()];
   }
 
-  /** The lowest level that is not below the load. */
-  #carrying() {
-    const { levels } = this.#bundle;
+  /** Promise of the lowest level that is not below the load; of the lowest while it is unknown. */
+  #promisedNow(): PromisedNow | undefined {
     const { loadQps } = this.#driver;
-    return levels.find((level) => !(level.loadQps < loadQps)) ?? levels.at(-1);
+    const level = levelForLoad(this.#bundle.levels, loadQps || 0);
+    return promisedNow(this.#bundle, { level, loadQps, pace: 1 });
   }
 
   #reading(): Reading {
     const { arrivals, levels } = this.#bundle;
-    const carrying = this.#carrying();
     return {
       bundleSha256: this.bundleSha256,
       compiled: arrivals,
       loadQps: this.#driver.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
       pace: 1,
-      promised: carrying && { feasible: carrying.feasible, ...carrying.expected },
+      promised: this.#promisedNow(),
       rows: this.#metrics.rows,
       accuracySum: 0,
     };

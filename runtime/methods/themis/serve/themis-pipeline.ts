@@ -11,6 +11,7 @@ import type { AxisNames } from "../../../server/graph/signature/output-groups.ts
 import { pipelineSignatureOf } from "../../../server/graph/signature/pipeline-signature.ts";
 import { surelyMs } from "../../../server/graph/signature/sure-visits.ts";
 import { scaledCells } from "../../../server/measures/profiled-cells.ts";
+import { batchKnotsOf } from "../core/batch-knots.ts";
 import { coreBudgetOf, themisShapeOf } from "../core/shape.ts";
 import { type ThemisDispatcher, themisDispatcherOf } from "../core/themis-dispatcher.ts";
 import { LookForecasts } from "./look-forecasts.ts";
@@ -51,7 +52,7 @@ export function themisPipeline(
     courses: new VisitCourses(signature, shape.graph, maxPending, madeRows),
     answererOf: lastAnswererOf(signature),
     holdsAllVariants: () => false,
-    cells: scaledCells(named),
+    cells: scaledCells(named, batchKnotsOf),
     kindOf: (_worker, cores) => cores,
     p99Ms: (variant, rows, _worker, cores) => batchMs(tables[variant], rows, cores),
     fastestMs: surelyMs(bundle, (task) => fastestQueryMs(bundle, task)),

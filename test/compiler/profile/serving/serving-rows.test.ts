@@ -111,6 +111,16 @@ test("the rows add up to the round trip of a request alone, whatever the server 
   }
 });
 
+test("two requests that were interrupted do not make the mean of waking", () => {
+  const requests = Array.from({ length: 200 }, (_, index) => {
+    const one = alone();
+    const laterMs = index < 2 ? 60 : 0;
+    return { ...one, totalMs: one.totalMs + laterMs, roundTripMs: one.roundTripMs + laterMs };
+  });
+  const rows = servingRows({ ...SAMPLES, single: [window({ requests, processorMs: 0.6 })] });
+  expect(rows.wakeMs.mean).toBeCloseTo(WAKE_MS, 6);
+});
+
 test("where the time of the models is not known, sending is in it and the worker wakes", () => {
   const workers = { ...WORKERS, isOfPath: false, steadyMs: [7], wokenMs: [7 + WAKE_MS] };
   const rows = servingRows({ ...SAMPLES, workers });

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { EventQueue } from "../../../../compiler/simulate/event-queue.ts";
 import { Contention } from "../../../../compiler/simulate/serving/contention.ts";
+import { NOBODY } from "../../../../compiler/simulate/serving/processor-queues.ts";
 import { BATCH, REQUEST } from "../../../../compiler/simulate/serving/server-station.ts";
 import { stationsOf } from "../../../../compiler/simulate/serving/stations.ts";
 import { WorkerEvents } from "../../../../compiler/simulate/serving/worker-events.ts";
@@ -40,18 +41,20 @@ test("workers that do not contend are an event queue, to the bit", () => {
   }
 });
 
-test("two batches on one processor share it, and the longer one is alone in the end", () => {
+test("two batches on one processor take turns, and the longer one is alone in the end", () => {
   const events = new WorkerEvents(2, new Contention(SERVING));
   events.run(0, 0, 10);
   events.run(0, 1, 4);
-  expect(events.nextMs).toBe(8);
-  expect(events.pop()).toBe(1);
+  expect([events.nextMs, events.pop()]).toEqual([4, NOBODY]);
+  expect([events.nextMs, events.pop(), events.ranMs(1)]).toEqual([8, 1, 8]);
   expect(events.nextMs).toBe(14);
-  // The only processor goes to the server first; the 4 ms that were left come after it.
-  events.serveFrom(10);
-  events.serveUntil(12);
-  expect(events.nextMs).toBeCloseTo(16, 1);
-  events.cancel(0, 12);
+  // The only processor goes to the server first, after a slice; what was left comes after it.
+  expect(events.serveFrom(9)).toBe(3);
+  events.serveUntil(12.5);
+  expect([events.nextMs, events.pop()]).toEqual([12, NOBODY]);
+  expect([events.nextMs, events.pop()]).toEqual([12.5, NOBODY]);
+  expect(events.nextMs).toBe(14.5);
+  events.cancel(0, 13);
   expect(events.length).toBe(0);
 });
 
@@ -61,12 +64,9 @@ test("contention is measured up to what was measured, and shared beyond the proc
   expect(busy.map((each) => contention.factorOf(each))).toEqual([1, 1, 1.1, 1.2, 1.2, 1.2, 2.4]);
 });
 
-test("the server goes first, and what it takes beyond the processors the batches lack", () => {
+test("the server is slowed by what others need of the memory, not by a lack of processors", () => {
   const contention = new Contention({ contention: [1, 1.1, 1.65], processors: 2 });
   expect([1, 2, 3].map((busy) => contention.serverFactorOf(busy))).toEqual([1, 1.1, 1.1]);
-  expect(contention.besideServerOf(2)).toBe(1.1);
-  // Of what three get done in 1.65, 20/11, the server has 10/11: two are left with 10/11.
-  expect(contention.besideServerOf(3)).toBeCloseTo(2.2, 9);
 });
 
 test("the server does one thing after the other, wakes for the first, and answers at once", () => {

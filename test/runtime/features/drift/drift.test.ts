@@ -20,6 +20,7 @@ class Scene {
   readonly notices: string[] = [];
   readonly times = new ServiceTimes(
     {
+      sloMs: 100,
       variants: [{ variant: "one" }, { variant: "two" }],
       kindLabels: () => ({}),
       profiled: () => ({ p50Ms: 10, decisionMs: 12 }),

@@ -3,6 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { familiesOf, Histogram, head } from "../../../../runtime/base/exposition.ts";
+import { metricsOf } from "../../../../runtime/features/telemetry/otlp/metric-message.ts";
 import { openOtlp } from "../../../../runtime/features/telemetry/otlp/otlp.ts";
 import { otlpSettings } from "../../../../runtime/features/telemetry/otlp/otlp-settings.ts";
 import { telemetryOf } from "../../../../runtime/features/telemetry/telemetry.ts";
@@ -162,6 +164,16 @@ test("metrics are the same as for Prometheus: sums, gauges and histograms", asyn
   expect(named("stratagem_pending_requests").gauge.dataPoints[0].asDouble).toBe(0);
   // What is not known has no point, for JSON has no such number.
   expect(JSON.stringify(message?.body)).not.toContain("null");
+});
+
+test("expected counts, which are fractions, are sent as whole numbers that keep their sum", () => {
+  const histogram = new Histogram([1, 2, 3]);
+  histogram.expect(10, (bound) => bound / 3.9, 1.5);
+  const lines = [head("x_seconds", "histogram", "x"), ...histogram.lines("x_seconds", {})];
+  const times = { startEpochMs: 0, epochMs: 1 };
+  const [message] = JSON.parse(JSON.stringify(metricsOf(familiesOf(lines), times)));
+  const [point] = message.histogram.dataPoints;
+  expect(point).toMatchObject({ count: "10", sum: 15, bucketCounts: ["3", "2", "3", "2"] });
 });
 
 test("retryable failures are retried, and rejected messages are not", async () => {

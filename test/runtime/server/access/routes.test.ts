@@ -98,6 +98,7 @@ const ROUTES: readonly (readonly [method: string, path: string, need: string])[]
   ["GET", "/metrics", "metrics"],
   ["GET", "/m%65trics", "metrics"],
   ["GET", "/v2/stratagem/live", "metrics"],
+  ["GET", "/v2/stratagem/times", "metrics"],
   ["POST", "/admin/reload", "admin"],
   ["GET", "/admin/config", "admin"],
   ["GET", "/%61dmin/state", "admin"],

@@ -31,8 +31,23 @@ test("as profiled the level that decides promises what it states", () => {
 test("a slower machine is promised what is stated of the next higher pace", () => {
   const bundle = withPaces();
   const promised = promisedNow(bundle, { level: 0, loadQps: 1, pace: 1.75 });
-  expect(promised).toEqual({ violationRate: 0.2, feasible: true, accuracyPerSatisfied: 0.6 / 0.8 });
+  expect(promised).toEqual({
+    ...{ violationRate: 0.2, feasible: true, accuracyPerSatisfied: 0.6 / 0.8 },
+    latencyMs: { p50: 9, p99: 90 },
+  });
   expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 2.5 })).toBeUndefined();
+});
+
+test("a level for slower machines that still decides promises what is stated of its pace", () => {
+  const bundle = withPaces();
+  const [level] = bundle.levels;
+  if (level === undefined) throw new Error("the bundle has a level");
+  const paceLevels = [1.5, 2].map((pace) => ({ ...level, pace }));
+  const all = { ...bundle, paceLevels };
+  const promised = (pace: number) =>
+    promisedNow(all, { level: bundle.levels.length + 1, loadQps: 1, pace })?.violationRate;
+  expect([promised(0.8), promised(1), promised(1.5)]).toEqual([0.2, 0.2, 0.2]);
+  expect(promised(2.5)).toBeUndefined();
 });
 
 test("without promises by pace the level is asked, and one of a pace promises none", () => {

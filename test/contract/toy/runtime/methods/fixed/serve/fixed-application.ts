@@ -69,7 +69,12 @@ class FixedEndpoint implements ServedEndpoint<Executor, ExecutorHandlers>, Endpo
     this.bundleSha256 = bundleSha256;
     this.watched = {
       times: new ServiceTimes(
-        { variants: [], kindLabels: () => ({}), profiled: () => undefined },
+        {
+          sloMs: bundle.slo.latencyMs,
+          variants: [],
+          kindLabels: () => ({}),
+          profiled: () => undefined,
+        },
         nowMs,
       ),
       arrivals: new ArrivalCounts(bundle.slo.latencyMs, nowMs),

@@ -1,0 +1,302 @@
+/** Processors and the processes that wait for them, as the system schedules them. */
+import { assert } from "stratagem-runtime/internal/core/assert";
+import type { Contention } from "./contention.ts";
+
+/** No process. */
+export const NOBODY = -1;
+
+/**
+ * How long a process keeps its processor while others wait for it, ms: a slice of Linux's fair
+ * scheduler, 3 ms, ends at a tick of 4 ms.
+ */
+const SLICE_MS = 4;
+/** Progress is never slower than this, so that work always ends. */
+const LEAST_SPEED = 1e-3;
+
+/**
+ * Each processor has a queue. A process that wakes up goes to an idle processor, or else to the
+ * shortest queue, preferably its last one; an idle processor takes a process from the longest
+ * queue. At the end of a slice the processor goes to the process that has had least since it woke
+ * up: least attained service first. So short work waits for a slice at most, and of three long ones
+ * on two processors, two share one.
+ *
+ * Sources: Linux, kernel/sched/fair.c; Nuyens and Wierman, "The foreground-background queue: a
+ * survey", Performance Evaluation 65(3), 2008. Measured in docs/experiments/truth.md.
+ */
+export class ProcessorQueues {
+  readonly #contention: Contention;
+  readonly #neighbours: number;
+  /** [processors]: the process that runs; NOBODY if idle. Its time since it began to. */
+  readonly #current: Int32Array;
+  readonly #usedMs: Float64Array;
+  /** Processes that wait for each processor, in order of arrival. */
+  readonly #waiting: readonly number[][];
+  /** Of each worker, and of the server after them: work left and time had, ms. */
+  readonly #leftMs: Float64Array;
+  readonly #hadMs: Float64Array;
+  /** Threads that its work keeps busy, 0 without work; those that run now. */
+  readonly #threads: Uint32Array;
+  readonly #running: Uint32Array;
+  readonly #rank: Uint32Array;
+  readonly #lastProcessor: Uint32Array;
+  readonly #server: number;
+  #serverUntilMs = Number.NEGATIVE_INFINITY;
+  #nowMs = 0;
+  #working = 0;
+  #busy = 0;
+  #waitingCount = 0;
+  /** Progress per ms of a process that runs. */
+  #speed = 1;
+
+  /** @param neighbours processors that others keep busy for short times, whenever one is free. */
+  constructor(workerCount: number, contention: Contention, neighbours: number) {
+    this.#contention = contention;
+    this.#neighbours = neighbours;
+    const processors = Math.ceil(contention.processors);
+    this.#current = new Int32Array(processors).fill(NOBODY);
+    this.#usedMs = new Float64Array(processors);
+    this.#waiting = Array.from({ length: processors }, () => []);
+    this.#leftMs = new Float64Array(workerCount + 1);
+    this.#hadMs = new Float64Array(workerCount + 1);
+    this.#threads = new Uint32Array(workerCount + 1);
+    this.#running = new Uint32Array(workerCount + 1);
+    this.#rank = new Uint32Array(workerCount);
+    this.#lastProcessor = new Uint32Array(workerCount + 1);
+    this.#server = workerCount;
+  }
+
+  /** Workers that have work. */
+  get length(): number {
+    return this.#working;
+  }
+
+  /** Processors that run work of workers or of the server. */
+  get busy(): number {
+    return this.#busy;
+  }
+
+  has(worker: number): boolean {
+    return (this.#threads[worker] ?? 0) > 0;
+  }
+
+  /** Time of the next change, if nothing else happens: work is done or a processor changes hands. */
+  get nextMs(): number {
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (let processor = 0; processor < this.#current.length; processor++) {
+      nextMs = Math.min(nextMs, this.#turnMs(processor));
+    }
+    return nextMs;
+  }
+
+  /**
+   * Starts work.
+   * @param workMs duration on `demand` processors of its own.
+   * @param rank orders ends at the same time, lowest first.
+   */
+  start(nowMs: number, worker: number, workMs: number, demand: number, rank: number): void {
+    assert(!this.has(worker), "a worker does one thing at a time");
+    this.#goTo(nowMs);
+    this.#leftMs[worker] = workMs;
+    this.#rank[worker] = rank;
+    this.#working++;
+    const threads = Math.min(this.#current.length, Math.max(1, Math.round(demand)));
+    this.#threads[worker] = threads;
+    for (let thread = 0; thread < threads; thread++) this.#wake(worker);
+    this.#setSpeed();
+  }
+
+  /** Ends the work of a worker that has some. */
+  end(nowMs: number, worker: number): void {
+    assert(this.has(worker), "the worker has work");
+    this.#goTo(nowMs);
+    this.#working--;
+    this.#remove(worker);
+  }
+
+  /** @returns whose work is done at `nextMs`; NOBODY if a processor changes hands. */
+  turn(): number {
+    const nowMs = this.nextMs;
+    this.#goTo(nowMs);
+    const done = this.#done();
+    if (done !== NOBODY) return done;
+    if (this.#threads[this.#server] === 1 && this.#serverUntilMs <= nowMs) {
+      this.#remove(this.#server);
+      return NOBODY;
+    }
+    for (let processor = 0; processor < this.#current.length; processor++) {
+      if (this.#isSliceOver(processor)) this.#pass(processor);
+    }
+    this.#setSpeed();
+    return NOBODY;
+  }
+
+  /**
+   * The server's process has work from now on; `serveUntil` follows.
+   * @param fromMs now, or the end of its current work.
+   * @returns how long it waits for a processor.
+   */
+  serveFrom(fromMs: number): number {
+    const server = this.#server;
+    const isBusy = this.#threads[server] === 1;
+    if (isBusy && this.#serverUntilMs >= fromMs) return 0;
+    this.#goTo(fromMs);
+    this.#serverUntilMs = Number.POSITIVE_INFINITY;
+    if (!isBusy) {
+      this.#threads[server] = 1;
+      this.#wake(server);
+      this.#setSpeed();
+    }
+    if (this.#running[server] === 1) return 0;
+    return Math.max(0, this.#turnMs(this.#lastProcessor[server] ?? 0) - fromMs);
+  }
+
+  serveUntil(untilMs: number): void {
+    this.#serverUntilMs = untilMs;
+  }
+
+  /** A process gets a processor, or waits for one. */
+  #wake(process: number): void {
+    this.#hadMs[process] = 0;
+    const last = this.#lastProcessor[process] ?? 0;
+    let chosen = last;
+    for (let other = 0; other < this.#current.length; other++) {
+      if (this.#lengthAt(other) < this.#lengthAt(chosen)) chosen = other;
+    }
+    this.#lastProcessor[process] = chosen;
+    if (this.#current[chosen] === NOBODY) this.#run(chosen, process);
+    else this.#wait(chosen, process);
+  }
+
+  #lengthAt(processor: number): number {
+    const isBusy = this.#current[processor] !== NOBODY;
+    return (this.#waiting[processor]?.length ?? 0) + (isBusy ? 1 : 0);
+  }
+
+  #run(processor: number, process: number): void {
+    this.#current[processor] = process;
+    this.#usedMs[processor] = 0;
+    this.#running[process] = (this.#running[process] ?? 0) + 1;
+    this.#lastProcessor[process] = processor;
+    this.#busy++;
+  }
+
+  #wait(processor: number, process: number): void {
+    this.#waiting[processor]?.push(process);
+    this.#waitingCount++;
+  }
+
+  /** Takes a processor from its process. */
+  #free(processor: number): void {
+    const process = this.#current[processor] ?? NOBODY;
+    this.#current[processor] = NOBODY;
+    this.#running[process] = (this.#running[process] ?? 0) - 1;
+    this.#busy--;
+  }
+
+  /**
+   * Gives a processor to the process that has had least of those that wait; to the server first,
+   * whose jobs are short.
+   */
+  #pass(processor: number): void {
+    const process = this.#current[processor] ?? NOBODY;
+    if (process !== NOBODY) {
+      this.#free(processor);
+      this.#wait(processor, process);
+    }
+    const queue = this.#waiting[processor] ?? [];
+    let least = Math.max(0, queue.indexOf(this.#server));
+    for (let at = 0; at < queue.length; at++) {
+      const hadMs = this.#hadMs[queue[at] ?? 0] ?? 0;
+      if (hadMs < (this.#hadMs[queue[least] ?? 0] ?? 0)) least = at;
+    }
+    const [next] = queue.splice(least, 1);
+    if (next === undefined) return;
+    this.#waitingCount--;
+    this.#run(processor, next);
+  }
+
+  /** Takes a process away from processors and queues. */
+  #remove(process: number): void {
+    this.#threads[process] = 0;
+    for (const queue of this.#waiting) {
+      for (let at = queue.indexOf(process); at >= 0; at = queue.indexOf(process)) {
+        queue.splice(at, 1);
+        this.#waitingCount--;
+      }
+    }
+    for (let processor = 0; processor < this.#current.length; processor++) {
+      if (this.#current[processor] !== process) continue;
+      this.#free(processor);
+      this.#pass(processor);
+      if (this.#current[processor] === NOBODY && this.#waitingCount > 0) this.#takeOver(processor);
+    }
+    this.#setSpeed();
+  }
+
+  /** An idle processor takes the first process of the longest queue. */
+  #takeOver(processor: number): void {
+    let longest: number[] = [];
+    for (const queue of this.#waiting) if (queue.length > longest.length) longest = queue;
+    const process = longest.shift();
+    if (process === undefined) return;
+    this.#waitingCount--;
+    this.#run(processor, process);
+  }
+
+  /** When the process of a processor is done with it. */
+  #turnMs(processor: number): number {
+    const process = this.#current[processor] ?? NOBODY;
+    if (process === NOBODY) return Number.POSITIVE_INFINITY;
+    const doneMs =
+      process === this.#server ? this.#serverUntilMs : this.#nowMs + this.#needsMs(process);
+    if (this.#waiting[processor]?.length === 0) return doneMs;
+    return Math.min(doneMs, this.#nowMs + Math.max(0, SLICE_MS - (this.#usedMs[processor] ?? 0)));
+  }
+
+  #isSliceOver(processor: number): boolean {
+    const isWanted = this.#waiting[processor]?.length !== 0;
+    return isWanted && (this.#usedMs[processor] ?? 0) >= SLICE_MS - TINY_MS;
+  }
+
+  /** Returns the worker whose work is done; NOBODY if none is. */
+  #done(): number {
+    let done = NOBODY;
+    for (const worker of this.#current) {
+      if (worker === NOBODY || worker === this.#server) continue;
+      if (this.#needsMs(worker) > TINY_MS) continue;
+      if (done === NOBODY || (this.#rank[worker] ?? 0) < (this.#rank[done] ?? 0)) done = worker;
+    }
+    return done;
+  }
+
+  /** Time that a worker needs, if all remains as it is. */
+  #needsMs(worker: number): number {
+    const part = (this.#running[worker] ?? 0) / (this.#threads[worker] ?? 1);
+    return (this.#leftMs[worker] ?? 0) / (this.#speed * part);
+  }
+
+  #goTo(nowMs: number): void {
+    const ms = nowMs - this.#nowMs;
+    if (ms <= 0) return;
+    for (let processor = 0; processor < this.#current.length; processor++) {
+      const process = this.#current[processor] ?? NOBODY;
+      if (process === NOBODY) continue;
+      this.#usedMs[processor] = (this.#usedMs[processor] ?? 0) + ms;
+      const partMs = ms / (this.#threads[process] ?? 1);
+      this.#hadMs[process] = (this.#hadMs[process] ?? 0) + partMs;
+      this.#leftMs[process] = (this.#leftMs[process] ?? 0) - partMs * this.#speed;
+    }
+    this.#nowMs = nowMs;
+  }
+
+  #setSpeed(): void {
+    const { processors } = this.#contention;
+    const busy = Math.min(processors, this.#busy + this.#neighbours);
+    const isFull = this.#busy >= this.#current.length;
+    const own = isFull ? (processors - this.#neighbours) / this.#busy : 1;
+    this.#speed = Math.max(LEAST_SPEED, Math.min(1, own)) / this.#contention.factorOf(busy);
+  }
+}
+
+/** Rounding errors of times, ms. */
+const TINY_MS = 1e-9;
