@@ -42,6 +42,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Add>>> = {
   verify: async () => (await import("./commands/verify.ts")).addVerify,
   gate: async () => (await import("./commands/gate.ts")).addGate,
   simulate: async () => (await import("./commands/simulate.ts")).addSimulate,
+  capacity: async () => (await import("./commands/capacity.ts")).addCapacity,
   explain: async () => (await import("./commands/explain.ts")).addExplain,
   push: async () => (await import("./commands/push.ts")).addPush,
   pull: async () => (await import("./commands/push.ts")).addWatchedPull,

@@ -135,7 +135,6 @@ async function simulated(
       seed: String(seed),
       arrivals: arrivals.process === "gamma" ? `gamma:${qps},${arrivals.cv2}` : `poisson:${qps}`,
       duration: `${(1000 * queriesOf(level)) / qps} ms`,
-      fanout: "rounded",
     },
     { jobs: 1, onProgress() {}, signal: new AbortController().signal, nowMs: () => 0 },
   );

@@ -27,35 +27,35 @@ export function withRequirements(command: Command): Command {
 
 /** Adds the load options. @param more forms of arrivals of this command only. */
 export function withArrivals(command: Command, more = ""): Command {
-  return withDuration(command.requiredOption("--arrivals <process>", `${ARRIVALS_HELP}${more}`));
+  return command
+    .requiredOption("--arrivals <process>", `${ARRIVALS_HELP}${more}`)
+    .addOption(durationOption())
+    .option("--seed <n>", "seed of the pseudo-random numbers", "1");
 }
 
 export const ARRIVALS_HELP =
   "poisson:QPS, gamma:QPS,CV2, or trace:FILE with arrivals or rates, plain or .gz";
 
-/** Adds the options for the length and seed of a load. */
-export function withDuration(command: Command): Command {
-  return command
-    .option(
-      "--duration <time>",
-      "duration of the load, such as 30s or 5 min (default: 30s, or the whole trace)",
-    )
-    .addOption(seedOption());
-}
-
-export function seedOption(): Option {
-  return new Option("--seed <n>", "seed of the pseudo-random numbers").default("1");
+export function durationOption(): Option {
+  return new Option(
+    "--duration <time>",
+    "duration of the load, such as 30s or 5 min (default: 30s, or the whole trace)",
+  );
 }
 
 /** Adds the options for request contents. */
 export function withInputs(command: Command): Command {
   return command
-    .option(
-      "--inputs <file>",
-      "rows to send, raw bytes one after another, or for truth a folder of request bodies " +
-        "(default: zeros)",
-    )
+    .addOption(inputsOption())
     .option("--labels <file>", "correct class of each row, one number per line");
+}
+
+export function inputsOption(): Option {
+  return new Option(
+    "--inputs <file>",
+    "rows to send, raw bytes one after another, or for truth and capacity a folder of request " +
+      "bodies (default: zeros)",
+  );
 }
 
 /** Parses an option value such as 90s or 5min, to ms. */

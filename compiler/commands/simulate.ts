@@ -15,14 +15,6 @@ export function addSimulate(program: Command, { watched, print, nowMs }: Tools):
     .description("run a bundle's decisions on a virtual clock")
     .argument("<bundle>", "policy bundle");
   withPolicy(withMachine(withArrivals(command, LOGGED)))
-    .addOption(
-      new Option(
-        "--fanout <kind>",
-        "queries that a query sends on: the mean rounded to whole numbers, or Poisson",
-      )
-        .choices(["rounded", "poisson"])
-        .default("rounded"),
-    )
     .option("--write-trace <file>", "write the arrivals of a log as a trace, for specs too")
     .action(async (bundle: string, options: Omit<SimulateOptions, "bundle">) => {
       const { simulateCommand } = await import("./simulate/simulate.ts");

@@ -3,7 +3,7 @@
 import { type Command, Option } from "commander";
 import { parallelism } from "stratagem-runtime/internal/base/control-groups";
 import { wholeNumber } from "stratagem-runtime/internal/commands/command-line";
-import { seedOption, timeMs, withInputs } from "./options.ts";
+import { timeMs, withInputs } from "./options.ts";
 import { type Tools, type Watch, WITH_LINES } from "./watched.ts";
 
 interface TruthFlags {
@@ -12,8 +12,6 @@ interface TruthFlags {
   readonly loads: number;
   readonly duration: number;
   readonly runs: number;
-  readonly seed: string;
-  readonly models?: string;
   readonly inputs?: string;
   readonly labels?: string;
 }
@@ -25,8 +23,7 @@ export function addTruth(program: Command, tools: Tools): void {
     .description("check whether an application's promises hold on this machine")
     .argument("<app>", "application spec, YAML or JSON")
     .option("-o, --out <folder>", "output folder for profile, bundle, document and page")
-    .option("--profile <file>", "profile of this machine (default: measured first)")
-    .option("--models <folder>", "folder of the models (default: as in the spec)");
+    .option("--profile <file>", "profile of this machine (default: measured first)");
   withInputs(command)
     .option("--loads <n>", "number of the levels' loads to send", wholeNumber, 3)
     .addOption(
@@ -35,11 +32,10 @@ export function addTruth(program: Command, tools: Tools): void {
         .default(10_000, "10s"),
     )
     .option("--runs <n>", "runs of each load", wholeNumber, 1)
-    .addOption(seedOption())
     .action(async (app: string, flags: TruthFlags) => {
       const { truthCommand } = await import("../truth/truth.ts");
-      const { out = null, profile = null, models = null, inputs = null, labels = null } = flags;
-      const files = { app, out, profile, models, inputs, labels };
+      const { out = null, profile = null, inputs = null, labels = null } = flags;
+      const files = { app, out, profile, inputs, labels };
       const run = (watch: Watch) => {
         const pause = async (ms: number) => {
           await tools.sleep(ms);

@@ -5,6 +5,7 @@ import type { BundleFrame } from "../model/frames.ts";
 import { type FoundBranch, rootBranches } from "../model/root-branches.ts";
 import type { LevelReply, LevelRequest } from "../processes/level-request.ts";
 import { promisedLevel } from "./paces.ts";
+import { simulatedLoad } from "./simulated-load.ts";
 
 /**
  * @param nowMs a monotonic clock, ms.
@@ -42,6 +43,9 @@ export async function answer(
     const { level: own, neighbour } = request;
     const level = await method.settle(frame, own, neighbour, nowMs);
     return { kind: "solved", level, ms: nowMs() - startMs };
+  }
+  if (request.kind === "simulate") {
+    return { kind: "simulated", load: await simulatedLoad(request.bundle, request.run, method) };
   }
   const { baseline, level: own } = request;
   const level = method.baselineLevel(frame, own, baseline, nowMs);

@@ -9,7 +9,6 @@ import {
   parseArrivals,
   parseCount,
   parseDurationMs,
-  parseSeed,
   parseTimeMs,
   spreadOf,
 } from "./load-arguments.ts";
@@ -31,10 +30,7 @@ export interface BenchOptions {
   readonly slo?: string;
   /** Class of all queries, or `all` to draw one for each by the stated shares. */
   readonly sloClass?: string;
-  readonly seed: string;
   readonly model?: string;
-  /** Uncounted queries before the load. */
-  readonly warmUp: string;
   /** Files of raw rows, and of the class of each per line. */
   readonly inputs?: string;
   readonly labels?: string;
@@ -42,6 +38,8 @@ export interface BenchOptions {
 
 type BenchSurroundings = Pick<LoadOptions, "nowMs" | "onProgress" | "signal">;
 
+/** That of `simulate` by default: both have the same arrivals. */
+const SEED = 1;
 /** Part of the SLO that the generator may be late before the text warns. */
 const LAG_SHARE = 0.1;
 
@@ -54,19 +52,18 @@ export async function benchCommand(
   if (inputs === undefined && labels !== null) {
     throw new RuntimeError("RUNTIME_USAGE", "expected --inputs with --labels, got none");
   }
-  const seed = parseSeed(options.seed);
-  const arrivals = arrivalsOf(options, seed);
+  const arrivals = arrivalsOf(options);
   const [notices, spread] = spreadOf(options.arrivals ?? "", arrivals);
   const result = await runLoad({
     url: options.url,
     model: options.model ?? null,
     arrivals,
     durationMs: parseDurationMs(options.duration, arrivals),
-    seed,
+    seed: SEED,
     sloMs: options.slo === undefined ? null : parseTimeMs("--slo", options.slo),
     ...classesOf(options),
     inputs: inputs === undefined ? null : await inputsFromFiles(inputs, labels),
-    warmUpQueries: parseCount("--warm-up", options.warmUp),
+    warmUpQueries: 0,
     maxOutstanding: DEFAULT_MAX_OUTSTANDING,
     timeoutMs: DEFAULT_TIMEOUT_MS,
     ...surroundings,
@@ -79,11 +76,8 @@ export async function benchCommand(
 }
 
 /** @throws RuntimeError without one of the two, or with both */
-function arrivalsOf(
-  { arrivals, concurrency }: BenchOptions,
-  seed: number,
-): LoadOptions["arrivals"] {
-  if (arrivals !== undefined && concurrency === undefined) return parseArrivals(arrivals, seed);
+function arrivalsOf({ arrivals, concurrency }: BenchOptions): LoadOptions["arrivals"] {
+  if (arrivals !== undefined && concurrency === undefined) return parseArrivals(arrivals, SEED);
   if (arrivals !== undefined || concurrency === undefined) {
     const found = arrivals === undefined ? "neither" : "both";
     throw new RuntimeError("RUNTIME_USAGE", `expected --arrivals or --concurrency, got ${found}`);

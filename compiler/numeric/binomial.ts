@@ -65,3 +65,15 @@ export function orderStatisticBelow(
     pmf *= (count * (1 - x)) / (count - rank + 1);
   }
 }
+
+/**
+ * P[Binomial(trials, chance) <= count].
+ * @param count 0 … trials, an integer.
+ * @param chance in (0, 1).
+ */
+export function binomialAtMost(count: number, trials: number, chance: number): number {
+  if (count >= trials) return 1;
+  const above = new Float64Array(1);
+  orderStatisticBelow(count + 1, trials, chance, above);
+  return 1 - (above[0] ?? Number.NaN);
+}

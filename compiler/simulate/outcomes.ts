@@ -5,8 +5,9 @@ import { drawArrivals } from "./graph/drawn-requests.ts";
 /**
  * Called once per request.
  * @param latencyMs NaN for a dropped request.
+ * @param sloMs of its class; left out without classes.
  */
-export type OnOutcome = (arrivalMs: number, latencyMs: number) => void;
+export type OnOutcome = (arrivalMs: number, latencyMs: number, sloMs?: number) => void;
 
 /**
  * Reports requests with known latencies, if requested.

@@ -13,6 +13,8 @@ process.on("message", (order: LoadOrder) => {
     .then(send)
     .catch((error: unknown) => send(failure(error)));
 });
+// A terminal interrupts the whole group; the parent ends this process itself.
+process.on("SIGINT", () => {});
 // The parent has ended, so the result has no reader.
 process.on("disconnect", () => process.exit());
 

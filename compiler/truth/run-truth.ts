@@ -33,8 +33,6 @@ interface TruthOptions {
   readonly profileOptions: readonly string[];
   /** Additional options of `serve`. */
   readonly serveOptions: readonly string[];
-  /** Folder of the models; null to find it. */
-  readonly models: string | null;
   /** Rows to send, or a folder of bodies; null for zeros. */
   readonly inputs: string | null;
   readonly isInputsFolder: boolean;
@@ -69,7 +67,7 @@ export async function runTruth(
   const { bundle } = await loadBundle(bundlePath);
   const { application } = loadApplication(options.app, { profile });
   const folder = options.folder;
-  const models = options.models ?? (await modelFolder(bundle, bundlePath, application, folder));
+  const models = await modelFolder(bundle, bundlePath, application, folder);
   const log = join(folder, `access.${process.pid}.log`);
   const flags = ["--models", models, ...options.serveOptions];
   const server = await startServerProcess(bundlePath, flags, log, around.signal);

@@ -11,7 +11,6 @@ import { EXIT_CODES, RuntimeError } from "stratagem-runtime/internal/base/errors
 import type { CommandResult } from "stratagem-runtime/internal/commands/command-result";
 import { counted } from "stratagem-runtime/internal/describe/text";
 import { expectWritable, writeAllAtomically } from "../base/atomic-write.ts";
-import { parseSeed } from "../load/load-arguments.ts";
 import { methodOf } from "../methods/registry.ts";
 import { readDocument } from "../spec/document/document.ts";
 import { InputError } from "../spec/document/input-error.ts";
@@ -33,8 +32,6 @@ interface TruthCommand {
   readonly runs: number;
   /** Duration of each load, ms. */
   readonly duration: number;
-  readonly seed: string;
-  readonly models: string | null;
   readonly inputs: string | null;
   readonly labels: string | null;
 }
@@ -51,7 +48,6 @@ export async function truthCommand(
 ): Promise<CommandResult> {
   const { app, out, profile, labels, inputs } = command;
   if (inputs === null && labels !== null) throw usage("--inputs with --labels", "none");
-  const seed = parseSeed(command.seed);
   const document = readDocument(app);
   const spec = parseStructure(document, applicationSchema);
   const isInputsFolder = inputs !== null && isFolder(inputs, "--inputs");
@@ -67,13 +63,12 @@ export async function truthCommand(
         profile,
         profileOptions: profile === null ? await profileOptions(spec) : [],
         serveOptions: [],
-        models: command.models,
         inputs,
         isInputsFolder,
         labels,
         durationMs: command.duration,
         retries: RETRIES,
-        pointsOf: (bundle) => planPoints(thinnedLoads(bundle, command.loads), command.runs, seed),
+        pointsOf: (bundle) => planPoints(thinnedLoads(bundle, command.loads), command.runs, SEED),
       },
       { ...around, onPoint: () => {} },
     );
@@ -85,6 +80,8 @@ export async function truthCommand(
   }
 }
 
+/** Seed of the first point. */
+const SEED = 1;
 /** Repetitions of a disturbed run. */
 const RETRIES = 2;
 const DOCUMENT = "truth.json";
@@ -128,7 +125,7 @@ async function profileOptions({ policy, cluster }: ApplicationSpec): Promise<str
 }
 
 /** @throws InputError if the file or folder does not exist. */
-function isFolder(path: string, option: string): boolean {
+export function isFolder(path: string, option: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {

@@ -84,13 +84,21 @@ const OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...ARRIVALS,
     "--worker-pace": "use --pace WORKER=FACTOR",
     "--neighbours": "truth measures beside its load generator",
+    "--fanout": "fan-outs are rounded, as in plans",
   },
   explain: { "--minute": "use --time MINUTE", "--from": SPAN, "--to": SPAN },
   report: { "--no-frontier": "use --frontier none" },
-  bench: { ...ARRIVALS, "--slo-classes": "use --slo-class all" },
+  bench: {
+    ...ARRIVALS,
+    "--slo-classes": "use --slo-class all",
+    "--warm-up": "run bench twice: the first run is the warm-up",
+    "--seed": "the load is always that of simulate --seed 1",
+  },
   truth: {
     "--seconds": "use --duration 10s",
     "--retries": "a disturbed run is repeated up to twice",
+    "--seed": "each run of a load has a seed of its own, always the same",
+    "--models": "models are found as the spec names them",
   },
   push: {
     "--plain-http": PLAIN_HTTP,

@@ -83,6 +83,7 @@ test("removed commands of the runtime as well", async () => {
 test.each([
   ["compile", "--no-require", "--require none"],
   ["truth", "--seconds", "--duration 10s"],
+  ["bench", "--warm-up", "run bench twice"],
   ["profile", "--threads", "--cores N"],
   ["profile", "--into", "--serving PROFILE"],
   ["manifests", "--no-models", "--models-claim none"],

@@ -28,7 +28,7 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
   "measures this machine": ["profile", "truth"],
   "npm test compiles it": ["compile"],
   "serves until stopped": ["serve", "worker", "scaler"],
-  "needs a server": ["bench", "compile", "curl", "explain", "inspect"],
+  "needs a server": ["bench", "capacity", "compile", "curl", "explain", "inspect"],
   "needs a registry": ["push", "pull"],
   "takes longer": ["compile", "merge", "simulate", "report"],
   [NOT_HERE]: ["init", "profile", "compile", "serve", "sign", "verify"],
@@ -37,7 +37,8 @@ const REASONS: Readonly<Record<string, readonly string[]>> = {
  * Commands that are quick enough to run; all but compile and report with files that are committed.
  */
 const QUICK = [
-  ...["compile", "inspect", "verify", "gate", "simulate", "report", "keygen", "manifests"],
+  ...["compile", "inspect", "verify", "gate", "simulate", "capacity", "report", "keygen"],
+  "manifests",
 ];
 /** What a page may show beside `npx stratagem`; these lines are not run. */
 const OTHER = /^(npm|node|curl) /;

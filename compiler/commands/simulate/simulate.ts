@@ -42,7 +42,8 @@ export interface SimulateOptions extends MachineArguments {
   readonly baseline?: string;
   /** Tunes the baseline's parameters in hindsight. */
   readonly tuned?: boolean;
-  readonly fanout: "rounded" | "poisson";
+  /** How queries that a query sends on are drawn; default: the mean, rounded at random. */
+  readonly fanout?: "rounded" | "poisson";
   /** Scaler that starts the replicas of a plan; left out, they start at once. */
   readonly scalingDelay?: string;
 }
@@ -62,7 +63,7 @@ export async function simulateCommand(
   const seed = parseSeed(options.seed);
   const stated = log ?? parseArrivals(asked, seed);
   const parts = parseStations(options.without);
-  const { tuned = false, fanout } = options;
+  const { tuned = false, fanout = "rounded" } = options;
   const baseline = await parseBaseline(options.baseline, tuned);
   const { bundle } = await loadBundle(options.bundle);
   const method = await methodOf(bundle);
@@ -117,7 +118,7 @@ export async function simulateCommand(
  * Samples service times if the bundle has quantiles and a serving path, so that latencies are
  * comparable with measured ones; otherwise uses percentiles, like the promises.
  */
-function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
+export function defaultServiceTimes(bundle: Bundle, method: CompilerMethod): ServiceTimeMode {
   const isDrawn = method.promisesQuantiles(bundle) && method.hasServiceTimeQuantiles(bundle);
   return isDrawn ? "sampled" : "p95";
 }

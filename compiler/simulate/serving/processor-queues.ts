@@ -10,8 +10,6 @@ export const NOBODY = -1;
  * scheduler, 3 ms, ends at a tick of 4 ms.
  */
 const SLICE_MS = 4;
-/** Progress is never slower than this, so that work always ends. */
-const LEAST_SPEED = 1e-3;
 
 /**
  * Each processor has a queue. A process that wakes up goes to an idle processor, or else to the
@@ -26,15 +24,19 @@ const LEAST_SPEED = 1e-3;
 export class ProcessorQueues {
   readonly #contention: Contention;
   readonly #neighbours: number;
-  /** [processors]: the process that runs; NOBODY if idle. Its time since it began to. */
-  readonly #current: Int32Array;
-  readonly #usedMs: Float64Array;
+  /** Most processors that there are; those that were ever used come first, the others are idle. */
+  readonly #most: number;
+  /** Of each processor: the process that runs, NOBODY if idle, and its time since it began to. */
+  readonly #current: number[] = [];
+  readonly #usedMs: number[] = [];
   /** Processes that wait for each processor, in order of arrival. */
-  readonly #waiting: readonly number[][];
+  readonly #waiting: number[][] = [];
   /** Of each worker, and of the server after them: work left and time had, ms. */
   readonly #leftMs: Float64Array;
   readonly #hadMs: Float64Array;
-  /** Threads that its work keeps busy, 0 without work; those that run now. */
+  /** Processors that each thread of its work keeps busy. */
+  readonly #demand: Float64Array;
+  /** Threads of its work, 0 without work; those that run now. */
   readonly #threads: Uint32Array;
   readonly #running: Uint32Array;
   readonly #rank: Uint32Array;
@@ -44,20 +46,20 @@ export class ProcessorQueues {
   #nowMs = 0;
   #working = 0;
   #busy = 0;
+  #runningCount = 0;
   #waitingCount = 0;
   /** Progress per ms of a process that runs. */
   #speed = 1;
 
-  /** @param neighbours processors that others keep busy for short times, whenever one is free. */
+  /** @param neighbours processors that others keep busy, who share them fairly. */
   constructor(workerCount: number, contention: Contention, neighbours: number) {
     this.#contention = contention;
     this.#neighbours = neighbours;
-    const processors = Math.ceil(contention.processors);
-    this.#current = new Int32Array(processors).fill(NOBODY);
-    this.#usedMs = new Float64Array(processors);
-    this.#waiting = Array.from({ length: processors }, () => []);
+    this.#most = Math.ceil(contention.processors);
+    this.#add();
     this.#leftMs = new Float64Array(workerCount + 1);
     this.#hadMs = new Float64Array(workerCount + 1);
+    this.#demand = new Float64Array(workerCount + 1).fill(1);
     this.#threads = new Uint32Array(workerCount + 1);
     this.#running = new Uint32Array(workerCount + 1);
     this.#rank = new Uint32Array(workerCount);
@@ -99,8 +101,9 @@ export class ProcessorQueues {
     this.#leftMs[worker] = workMs;
     this.#rank[worker] = rank;
     this.#working++;
-    const threads = Math.min(this.#current.length, Math.max(1, Math.round(demand)));
+    const threads = Math.min(this.#most, Math.max(1, Math.round(demand)));
     this.#threads[worker] = threads;
+    this.#demand[worker] = demand / threads;
     for (let thread = 0; thread < threads; thread++) this.#wake(worker);
     this.#setSpeed();
   }
@@ -162,9 +165,17 @@ export class ProcessorQueues {
     for (let other = 0; other < this.#current.length; other++) {
       if (this.#lengthAt(other) < this.#lengthAt(chosen)) chosen = other;
     }
+    if (this.#current[chosen] !== NOBODY && this.#current.length < this.#most) chosen = this.#add();
     this.#lastProcessor[process] = chosen;
     if (this.#current[chosen] === NOBODY) this.#run(chosen, process);
     else this.#wait(chosen, process);
+  }
+
+  /** Returns a processor that was not used before. */
+  #add(): number {
+    this.#usedMs.push(0);
+    this.#waiting.push([]);
+    return this.#current.push(NOBODY) - 1;
   }
 
   #lengthAt(processor: number): number {
@@ -177,7 +188,8 @@ export class ProcessorQueues {
     this.#usedMs[processor] = 0;
     this.#running[process] = (this.#running[process] ?? 0) + 1;
     this.#lastProcessor[process] = processor;
-    this.#busy++;
+    this.#runningCount++;
+    this.#busy += this.#demand[process] ?? 0;
   }
 
   #wait(processor: number, process: number): void {
@@ -190,7 +202,9 @@ export class ProcessorQueues {
     const process = this.#current[processor] ?? NOBODY;
     this.#current[processor] = NOBODY;
     this.#running[process] = (this.#running[process] ?? 0) - 1;
-    this.#busy--;
+    this.#runningCount--;
+    // Sums of sixteenths are exact.
+    this.#busy -= this.#demand[process] ?? 0;
   }
 
   /**
@@ -291,10 +305,12 @@ export class ProcessorQueues {
 
   #setSpeed(): void {
     const { processors } = this.#contention;
+    const running = this.#runningCount;
+    if (running === 0) return;
     const busy = Math.min(processors, this.#busy + this.#neighbours);
-    const isFull = this.#busy >= this.#current.length;
-    const own = isFull ? (processors - this.#neighbours) / this.#busy : 1;
-    this.#speed = Math.max(LEAST_SPEED, Math.min(1, own)) / this.#contention.factorOf(busy);
+    const wanted = running + this.#waitingCount;
+    const fair = (processors * wanted) / (wanted + this.#neighbours) / running;
+    this.#speed = Math.min(1, fair) / this.#contention.factorOf(busy);
   }
 }
 

@@ -193,7 +193,8 @@ export class WorkerEvents {
   }
 
   #nextTurnMs(): number {
-    if (Number.isNaN(this.#turnMs)) this.#turnMs = this.#shared?.nextMs ?? this.#turnMs;
+    if (this.#shared === null) return Number.POSITIVE_INFINITY;
+    if (Number.isNaN(this.#turnMs)) this.#turnMs = this.#shared.nextMs;
     return this.#turnMs;
   }
 }

@@ -26,7 +26,6 @@ import { infer } from "../harness/requests.ts";
 
 const BUNDLE = "policies/scenes/bundle.msgpack";
 const SLO = "100ms";
-const SEED = ["--seed", "7"];
 /** Every phase belongs to another plan. */
 const PHASES = [
   { seconds: 20, qps: 100 },
@@ -53,12 +52,10 @@ async function serveAll({ page, folder }: Run): Promise<void> {
   writeFileSync(inputs, scenes.pixels);
   await withServer(startServe(BUNDLE, ["--models", "models/scenes"]), async ({ url }) => {
     const bench = (load: readonly string[]) =>
-      stratagemJson<LoadResult>("bench", url, ...load, "--slo", SLO, "--inputs", inputs, ...SEED);
+      stratagemJson<LoadResult>("bench", url, ...load, "--slo", SLO, "--inputs", inputs);
     const both = async (name: string, load: readonly string[]) => {
       const measured = await bench(load);
-      const simulated = await stratagemJson<LokiSimulationResult>(
-        ...["simulate", BUNDLE, ...load, ...SEED],
-      );
+      const simulated = await stratagemJson<LokiSimulationResult>(...["simulate", BUNDLE, ...load]);
       page.say(`${name}: ${besideText(measured, simulated)}`);
     };
     for (const line of machineLines()) page.say(line);

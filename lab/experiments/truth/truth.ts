@@ -12,6 +12,7 @@ import { percent } from "../harness/numbers.ts";
 import type { Page } from "../harness/page.ts";
 import { ablationRows, heldBy } from "./ablation.ts";
 import { APPLICATIONS, type TrialApplication } from "./applications.ts";
+import { capacity } from "./capacity.ts";
 
 const FOLDER = join(".stratagem", "truth");
 const HOUR_FOLDER = join(".stratagem", "hour");
@@ -47,7 +48,7 @@ const hour: Experiment = {
   run: tryHour,
 };
 
-export const truth: readonly Experiment[] = [points, hour];
+export const truth: readonly Experiment[] = [points, hour, capacity];
 
 /** Ends with 3 unless every point holds. */
 async function tryAll({ page, flags }: Run): Promise<void> {

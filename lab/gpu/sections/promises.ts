@@ -26,8 +26,7 @@ const SECONDS = 7;
 const QUICK_SECONDS = 4;
 const IMAGE_COUNT = 500;
 const SCENE_COUNT = 100;
-const WARM_UP_QUERIES = 200;
-const QUICK_WARM_UP_QUERIES = 8;
+const WARM_UP = ["--concurrency", "8", "--duration", "2s"];
 
 /** A promise counts as kept this far off: a few seconds hold a few stalls of a machine. */
 const LATE_SLACK = 0.01;
@@ -138,19 +137,9 @@ async function ofBench(
   { url, qps, seconds, sloMs }: Load,
   settings: Settings,
 ): Promise<LoadResult> {
-  const { isQuick } = settings;
-  const warmUp = isQuick ? QUICK_WARM_UP_QUERIES : WARM_UP_QUERIES;
-  const load = [
-    "--arrivals",
-    `poisson:${qps}`,
-    "--duration",
-    `${seconds}s`,
-    "--warm-up",
-    warmUp,
-    "--seed",
-    SEED,
-  ];
+  const load = ["--arrivals", `poisson:${qps}`, "--duration", `${seconds}s`];
   const inputs = inputFiles(name, settings);
+  await stratagemJson<LoadResult>("bench", url, ...WARM_UP, ...inputs);
   return stratagemJson<LoadResult>("bench", url, ...load, "--slo", `${sloMs}ms`, ...inputs);
 }
 

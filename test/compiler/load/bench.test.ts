@@ -24,7 +24,7 @@ async function bench(
     onProgress: () => {},
     signal: new AbortController().signal,
   };
-  return benchCommand({ url: server.url, seed: "1", warmUp: "10", ...options }, surroundings);
+  return benchCommand({ url: server.url, ...options }, surroundings);
 }
 
 /** Three one-hot rows and a trace of six arrivals. */
@@ -79,7 +79,7 @@ test.each([
   const files = Object.fromEntries(
     Object.entries(names).map(([option, name]) => [option, join(folder, name)]),
   );
-  await expect(bench({ arrivals: "poisson:1000", duration: "10ms", ...files })).rejects.toThrow(
+  await expect(bench({ arrivals: "poisson:1000", duration: "50ms", ...files })).rejects.toThrow(
     message,
   );
 });
@@ -94,8 +94,6 @@ test.each([
   [{ arrivals: "poisson:-1" }, "--arrivals poisson:QPS a rate above 0"],
   [{ arrivals: "gamma:5,0" }, "--arrivals gamma:QPS,CV2 a number above 0"],
   [{ arrivals: "poisson:5", slo: "10" }, "--slo a time above 0"],
-  [{ arrivals: "poisson:5", seed: "-1" }, "--seed a whole number"],
-  [{ arrivals: "poisson:5", warmUp: "few" }, "--warm-up a whole number"],
   [{ arrivals: "poisson:5", labels: "x" }, "expected --inputs with --labels"],
 ])("refuses options %o", async (options, message) => {
   await expect(bench(options)).rejects.toThrow(message);
@@ -112,7 +110,7 @@ const classesSent = () =>
   });
 
 test("draws classes by the server's shares and judges each by its SLO", async () => {
-  const load = { arrivals: "poisson:2000", duration: "100ms", warmUp: "0" };
+  const load = { arrivals: "poisson:2000", duration: "100ms" };
   const { json, text } = await bench({ ...load, sloClass: "all" }, CLASSES);
   type Counts = { readonly queries: number; readonly late: number };
   const { byClass, queries, late } = json as Counts & { byClass: Record<string, Counts> };
@@ -128,7 +126,7 @@ test("draws classes by the server's shares and judges each by its SLO", async ()
 });
 
 test("sends one class, whose SLO holds unless another is given", async () => {
-  const load = { arrivals: "poisson:1000", duration: "20ms", warmUp: "0", sloClass: "relaxed" };
+  const load = { arrivals: "poisson:1000", duration: "20ms", sloClass: "relaxed" };
   const own = await bench(load, CLASSES);
   expect(new Set(classesSent())).toEqual(new Set(["relaxed"]));
   expect(own.json).toMatchObject({ satisfied: 0, byClass: { relaxed: { satisfied: 0 } } });

@@ -66,7 +66,7 @@ export class QueryCounts {
     this.#tally.countDrop();
     this.#classTallies[sloClass]?.countDrop();
     this.#onViolation?.(sentMs, sloClass);
-    this.#onOutcome?.(sentMs, Number.NaN);
+    this.#onOutcome?.(sentMs, Number.NaN, this.sloMs[sloClass]);
   }
 
   /**
@@ -95,7 +95,7 @@ export class QueryCounts {
     this.#tally.countServed(variant, endMs - sentMs, satisfied);
     this.#classTallies[sloClass]?.countServed(variant, endMs - sentMs, satisfied);
     if (!satisfied) this.#onViolation?.(sentMs, sloClass);
-    this.#onOutcome?.(sentMs, endMs - sentMs);
+    this.#onOutcome?.(sentMs, endMs - sentMs, this.sloMs[sloClass]);
   }
 
   outcome(): OutcomeByClass {

@@ -163,7 +163,6 @@ describe("the command", () => {
     duration: "10s",
     seed: "1",
     serviceTimes: "p95",
-    fanout: "rounded",
   };
   const run = (more: Partial<SimulateOptions>) =>
     simulateCommand(

@@ -37,7 +37,6 @@ function run(options: Partial<SimulateOptions>): Promise<CommandResult> {
       duration: "5s",
       seed: "1",
       serviceTimes: "p95",
-      fanout: "rounded",
       ...options,
     },
     watch,

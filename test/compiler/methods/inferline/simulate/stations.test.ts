@@ -69,6 +69,7 @@ describe("replicas", () => {
   test("are slowed by neighbours, unless contention is left out", () => {
     const bundle = onMachine(ONE, servingPath({ processors: 1 }));
     const with1 = { stations: { neighbours: 1 } };
+    // Two thirds of the processor are for both, who take turns; the server answers them together.
     expect(rounded(latencies(bundle, at([0, 0]), with1))).toEqual([30, 30]);
     const without = { stations: { contention: false } };
     expect(latencies(bundle, at([0, 0]), without)).toEqual([10, 10]);
