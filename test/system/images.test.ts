@@ -36,7 +36,7 @@ const isThere = hasRegistry && canMakeImages();
 const withImages = testWith(`root, an npm registry, ${IMAGE_TOOLS.join(" and ")}`, isThere);
 const RUNTIME = "localhost/stratagem-runtime";
 const COMPILER = "localhost/stratagem";
-const NOBODY = "65534:65534";
+const NO_WORKER = "65534:65534";
 
 /** Its name is short: podman keeps no state below a path of more than 50 letters. */
 const folder = mkdtempSync(join(tmpdir(), "image-"));
@@ -94,7 +94,7 @@ withImages("the image of the runtime has one platform's binaries and no compiler
 
 withImages("the image of the runtime serves what is mounted, as nobody", async () => {
   const { config } = configOf(RUNTIME);
-  expect(config.User).toBe(NOBODY);
+  expect(config.User).toBe(NO_WORKER);
   // As the image says, but on a port that is free, and with words for this test.
   const given = config.Cmd.map((word) => word.replace("0.0.0.0:8000", "127.0.0.1:0"));
   const container = buildah(store, "from", RUNTIME);
@@ -104,7 +104,7 @@ withImages("the image of the runtime serves what is mounted, as nobody", async (
     "buildah",
     [
       ...store.options,
-      ...["run", "--isolation", "chroot", "--user", NOBODY, ...mount, container, "--", ...asked],
+      ...["run", "--isolation", "chroot", "--user", NO_WORKER, ...mount, container, "--", ...asked],
     ],
     { stdio: ["ignore", "pipe", "inherit"], detached: true },
   );

@@ -9,9 +9,9 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { testWith } from "./needs.ts";
 
-const NOBODY = "65534";
+const NO_WORKER = "65534";
 const AS_NOBODY = [
-  ...["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"],
+  ...["setpriv", `--reuid=${NO_WORKER}`, `--regid=${NO_WORKER}`, "--clear-groups"],
   ...["--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"],
 ];
 const READ_ONLY = [

@@ -27,7 +27,7 @@ const OF_THE_KIT = /^(sharp|@img\/.*|@huggingface\/.*|stratagem-kit)$/;
 /**
  * A port where nobody listens: scripts that reach for another host than the registry fail there.
  */
-const NOBODY = "http://127.0.0.1:9";
+const NO_WORKER = "http://127.0.0.1:9";
 const hasRegistry = spawnSync("npm", ["ping"], { stdio: "ignore" }).status === 0;
 const withRegistry = testWith("an npm registry", hasRegistry);
 
@@ -227,7 +227,11 @@ function packagesOf(home: string): string[] {
 
 /** As a machine has it where only the registry can be reached, and scripts run as npm runs them. */
 function surroundings(): NodeJS.ProcessEnv {
-  const env = { ...process.env, GLOBAL_AGENT_HTTP_PROXY: NOBODY, GLOBAL_AGENT_HTTPS_PROXY: NOBODY };
+  const env = {
+    ...process.env,
+    GLOBAL_AGENT_HTTP_PROXY: NO_WORKER,
+    GLOBAL_AGENT_HTTPS_PROXY: NO_WORKER,
+  };
   const isOurs = (name: string): boolean => /^(npm_|ONNXRUNTIME_|INIT_CWD$)/.test(name);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !isOurs(name)));
 }

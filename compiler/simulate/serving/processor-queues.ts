@@ -3,7 +3,7 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Contention } from "./contention.ts";
 
 /** No process. */
-export const NOBODY = -1;
+export const NO_WORKER = -1;
 
 /**
  * How long a process keeps its processor while others wait for it, ms: a slice of Linux's fair
@@ -16,7 +16,8 @@ const SLICE_MS = 4;
  * shortest queue, preferably its last one; an idle processor takes a process from the longest
  * queue. At the end of a slice the processor goes to the process that has had least since it woke
  * up: least attained service first. So short work waits for a slice at most, and of three long ones
- * on two processors, two share one.
+ * on two processors, two share one. The server's process works for fractions of a millisecond, so
+ * it has had least whenever it wakes up, and gets a processor at once.
  *
  * Sources: Linux, kernel/sched/fair.c; Nuyens and Wierman, "The foreground-background queue: a
  * survey", Performance Evaluation 65(3), 2008. Measured in docs/experiments/truth.md.
@@ -26,7 +27,7 @@ export class ProcessorQueues {
   readonly #neighbours: number;
   /** Most processors that there are; those that were ever used come first, the others are idle. */
   readonly #most: number;
-  /** Of each processor: the process that runs, NOBODY if idle, and its time since it began to. */
+  /** Of each processor: the process that runs, NO_WORKER if idle, and its time since it began to. */
   readonly #current: number[] = [];
   readonly #usedMs: number[] = [];
   /** Processes that wait for each processor, in order of arrival. */
@@ -116,41 +117,36 @@ export class ProcessorQueues {
     this.#remove(worker);
   }
 
-  /** @returns whose work is done at `nextMs`; NOBODY if a processor changes hands. */
+  /** @returns whose work is done at `nextMs`; NO_WORKER if a processor changes hands. */
   turn(): number {
     const nowMs = this.nextMs;
     this.#goTo(nowMs);
     const done = this.#done();
-    if (done !== NOBODY) return done;
+    if (done !== NO_WORKER) return done;
     if (this.#threads[this.#server] === 1 && this.#serverUntilMs <= nowMs) {
       this.#remove(this.#server);
-      return NOBODY;
+      return NO_WORKER;
     }
     for (let processor = 0; processor < this.#current.length; processor++) {
       if (this.#isSliceOver(processor)) this.#pass(processor);
     }
     this.#setSpeed();
-    return NOBODY;
+    return NO_WORKER;
   }
 
   /**
    * The server's process has work from now on; `serveUntil` follows.
    * @param fromMs now, or the end of its current work.
-   * @returns how long it waits for a processor.
    */
-  serveFrom(fromMs: number): number {
+  serveFrom(fromMs: number): void {
     const server = this.#server;
     const isBusy = this.#threads[server] === 1;
-    if (isBusy && this.#serverUntilMs >= fromMs) return 0;
+    if (isBusy && this.#serverUntilMs >= fromMs) return;
     this.#goTo(fromMs);
-    this.#serverUntilMs = Number.POSITIVE_INFINITY;
-    if (!isBusy) {
-      this.#threads[server] = 1;
-      this.#wake(server);
-      this.#setSpeed();
-    }
-    if (this.#running[server] === 1) return 0;
-    return Math.max(0, this.#turnMs(this.#lastProcessor[server] ?? 0) - fromMs);
+    if (isBusy) return;
+    this.#threads[server] = 1;
+    this.#wake(server);
+    this.#setSpeed();
   }
 
   serveUntil(untilMs: number): void {
@@ -165,21 +161,25 @@ export class ProcessorQueues {
     for (let other = 0; other < this.#current.length; other++) {
       if (this.#lengthAt(other) < this.#lengthAt(chosen)) chosen = other;
     }
-    if (this.#current[chosen] !== NOBODY && this.#current.length < this.#most) chosen = this.#add();
+    if (this.#current[chosen] !== NO_WORKER && this.#current.length < this.#most)
+      chosen = this.#add();
     this.#lastProcessor[process] = chosen;
-    if (this.#current[chosen] === NOBODY) this.#run(chosen, process);
-    else this.#wait(chosen, process);
+    if (this.#current[chosen] === NO_WORKER) this.#run(chosen, process);
+    else {
+      this.#wait(chosen, process);
+      if (process === this.#server) this.#pass(chosen);
+    }
   }
 
   /** Returns a processor that was not used before. */
   #add(): number {
     this.#usedMs.push(0);
     this.#waiting.push([]);
-    return this.#current.push(NOBODY) - 1;
+    return this.#current.push(NO_WORKER) - 1;
   }
 
   #lengthAt(processor: number): number {
-    const isBusy = this.#current[processor] !== NOBODY;
+    const isBusy = this.#current[processor] !== NO_WORKER;
     return (this.#waiting[processor]?.length ?? 0) + (isBusy ? 1 : 0);
   }
 
@@ -199,8 +199,8 @@ export class ProcessorQueues {
 
   /** Takes a processor from its process. */
   #free(processor: number): void {
-    const process = this.#current[processor] ?? NOBODY;
-    this.#current[processor] = NOBODY;
+    const process = this.#current[processor] ?? NO_WORKER;
+    this.#current[processor] = NO_WORKER;
     this.#running[process] = (this.#running[process] ?? 0) - 1;
     this.#runningCount--;
     // Sums of sixteenths are exact.
@@ -212,8 +212,8 @@ export class ProcessorQueues {
    * whose jobs are short.
    */
   #pass(processor: number): void {
-    const process = this.#current[processor] ?? NOBODY;
-    if (process !== NOBODY) {
+    const process = this.#current[processor] ?? NO_WORKER;
+    if (process !== NO_WORKER) {
       this.#free(processor);
       this.#wait(processor, process);
     }
@@ -242,7 +242,8 @@ export class ProcessorQueues {
       if (this.#current[processor] !== process) continue;
       this.#free(processor);
       this.#pass(processor);
-      if (this.#current[processor] === NOBODY && this.#waitingCount > 0) this.#takeOver(processor);
+      if (this.#current[processor] === NO_WORKER && this.#waitingCount > 0)
+        this.#takeOver(processor);
     }
     this.#setSpeed();
   }
@@ -259,8 +260,8 @@ export class ProcessorQueues {
 
   /** When the process of a processor is done with it. */
   #turnMs(processor: number): number {
-    const process = this.#current[processor] ?? NOBODY;
-    if (process === NOBODY) return Number.POSITIVE_INFINITY;
+    const process = this.#current[processor] ?? NO_WORKER;
+    if (process === NO_WORKER) return Number.POSITIVE_INFINITY;
     const doneMs =
       process === this.#server ? this.#serverUntilMs : this.#nowMs + this.#needsMs(process);
     if (this.#waiting[processor]?.length === 0) return doneMs;
@@ -272,13 +273,13 @@ export class ProcessorQueues {
     return isWanted && (this.#usedMs[processor] ?? 0) >= SLICE_MS - TINY_MS;
   }
 
-  /** Returns the worker whose work is done; NOBODY if none is. */
+  /** Returns the worker whose work is done; NO_WORKER if none is. */
   #done(): number {
-    let done = NOBODY;
+    let done = NO_WORKER;
     for (const worker of this.#current) {
-      if (worker === NOBODY || worker === this.#server) continue;
+      if (worker === NO_WORKER || worker === this.#server) continue;
       if (this.#needsMs(worker) > TINY_MS) continue;
-      if (done === NOBODY || (this.#rank[worker] ?? 0) < (this.#rank[done] ?? 0)) done = worker;
+      if (done === NO_WORKER || (this.#rank[worker] ?? 0) < (this.#rank[done] ?? 0)) done = worker;
     }
     return done;
   }
@@ -293,8 +294,8 @@ export class ProcessorQueues {
     const ms = nowMs - this.#nowMs;
     if (ms <= 0) return;
     for (let processor = 0; processor < this.#current.length; processor++) {
-      const process = this.#current[processor] ?? NOBODY;
-      if (process === NOBODY) continue;
+      const process = this.#current[processor] ?? NO_WORKER;
+      if (process === NO_WORKER) continue;
       this.#usedMs[processor] = (this.#usedMs[processor] ?? 0) + ms;
       const partMs = ms / (this.#threads[process] ?? 1);
       this.#hadMs[process] = (this.#hadMs[process] ?? 0) + partMs;

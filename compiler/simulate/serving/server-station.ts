@@ -120,9 +120,9 @@ export class ServerStation {
    * @param beforeMs delay before it begins.
    */
   #worked(fromMs: number, times: SpreadDraws, beforeMs = 0): number {
-    const waitMs = this.#workers.serveFrom(fromMs);
+    this.#workers.serveFrom(fromMs);
     const workMs = beforeMs + times.nextMs() * this.#workers.serverFactor;
-    const untilMs = fromMs + waitMs + this.#workers.serverTakesMs(fromMs + waitMs, workMs);
+    const untilMs = fromMs + this.#workers.serverTakesMs(fromMs, workMs);
     this.#workers.serveUntil(untilMs);
     return untilMs;
   }

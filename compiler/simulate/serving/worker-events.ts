@@ -2,7 +2,7 @@
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
 import type { MachinePaces } from "./machine-state.ts";
-import { NOBODY, ProcessorQueues } from "./processor-queues.ts";
+import { NO_WORKER, ProcessorQueues } from "./processor-queues.ts";
 import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { Stalls } from "./stalls.ts";
@@ -133,7 +133,7 @@ export class WorkerEvents {
 
   /**
    * Removes the first event, which must exist.
-   * @returns its worker; NOBODY if a processor changed hands.
+   * @returns its worker; NO_WORKER if a processor changed hands.
    */
   pop(): number {
     const timedMs = this.#timed.nextMs;
@@ -141,7 +141,7 @@ export class WorkerEvents {
     if (this.#shared === null || timedMs <= turnMs) return this.#popTimed(timedMs);
     const worker = this.#shared.turn();
     this.#turnMs = Number.NaN;
-    if (worker === NOBODY) return worker;
+    if (worker === NO_WORKER) return worker;
     this.#ranMs[worker] = turnMs - (this.#beganMs[worker] ?? turnMs);
     this.#end(this.#shared, worker, turnMs);
     return worker;
@@ -155,11 +155,10 @@ export class WorkerEvents {
   /**
    * Marks the server as busy; the end of its work follows.
    * @param fromMs now, or the end of its current work.
-   * @returns how long it waits for a processor.
    */
-  serveFrom(fromMs: number): number {
+  serveFrom(fromMs: number): void {
     this.#turnMs = Number.NaN;
-    return this.#shared?.serveFrom(fromMs) ?? 0;
+    this.#shared?.serveFrom(fromMs);
   }
 
   serveUntil(untilMs: number): void {

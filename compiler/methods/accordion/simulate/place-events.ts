@@ -3,7 +3,7 @@ import type { AccordionBundle, LayerPipeline } from "stratagem-runtime/internal/
 import type { AccordionCommands } from "stratagem-runtime/internal/methods/accordion/core/commands";
 import { NONE } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import type { MachinePaces } from "../../../simulate/serving/machine-state.ts";
-import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import { DEMAND_PARTS, type WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import type { RunningQueries } from "./running-queries.ts";
 
@@ -110,7 +110,7 @@ export class PlaceEvents {
    */
   pop(nowMs: number): number {
     const slot = this.#workers.pop();
-    if (slot === NOBODY) return NONE;
+    if (slot === NO_WORKER) return NONE;
     if (this.#isDue[slot] !== 1) return slot;
     this.#isDue[slot] = 0;
     this.#run(slot, nowMs);

@@ -40,7 +40,7 @@ import {
   serviceRng,
 } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
-import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -253,7 +253,7 @@ class StageSimulation {
 
   #workerEvent(nowMs: number): void {
     const worker = this.#workerEvents.pop();
-    if (worker === NOBODY) return;
+    if (worker === NO_WORKER) return;
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
       this.#watch?.replicaChanges(this.#taskOf(worker), 1);

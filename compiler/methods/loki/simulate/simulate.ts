@@ -32,7 +32,7 @@ import {
   serviceRng,
 } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
-import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   PATH_STREAM,
@@ -324,7 +324,7 @@ class PipelineSimulation {
   #workerEvent(nowMs: number): void {
     const { workers, server } = this.#stations;
     const worker = workers.pop();
-    if (worker === NOBODY) return;
+    if (worker === NO_WORKER) return;
     if (this.#isLoading[worker] === 1) {
       this.#isLoading[worker] = 0;
       this.#dispatcher.onModelReady(worker, nowMs, this.#commands);

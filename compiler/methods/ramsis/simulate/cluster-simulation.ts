@@ -14,7 +14,7 @@ import {
   serviceTimeModel,
 } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
-import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   modelsAlone,
@@ -190,7 +190,7 @@ class Simulation {
   #complete(nowMs: number): void {
     const { workers, server } = this.#stations;
     const worker = workers.pop();
-    if (worker === NOBODY) return;
+    if (worker === NO_WORKER) return;
     if (server === null) this.#takeBack(worker, nowMs);
     else server.push(nowMs, BATCH, worker);
   }

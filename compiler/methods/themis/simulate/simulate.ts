@@ -38,7 +38,7 @@ import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts"
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
-import { NOBODY } from "../../../simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
   PATH_STREAM,
   type StationOptions,
@@ -280,7 +280,7 @@ class ScaleSimulation {
   /** Handles the end of a batch, or of a cold start. */
   #workerEvent(nowMs: number): void {
     const worker = this.#workerEvents.pop();
-    if (worker === NOBODY) return;
+    if (worker === NO_WORKER) return;
     const { held } = this.#tally;
     if (held.inForce(worker) > 0) {
       if (this.flow.takesBack(worker, nowMs)) this.#finishBatch(worker, nowMs);

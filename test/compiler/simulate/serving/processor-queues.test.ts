@@ -1,7 +1,10 @@
 /** Who gets the processors when there is more work than processors. */
 import { describe, expect, test } from "vitest";
 import { Contention } from "../../../../compiler/simulate/serving/contention.ts";
-import { NOBODY, ProcessorQueues } from "../../../../compiler/simulate/serving/processor-queues.ts";
+import {
+  NO_WORKER,
+  ProcessorQueues,
+} from "../../../../compiler/simulate/serving/processor-queues.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 
 const queuesOf = (workers: number, processors: number, contention: readonly number[] = [1]) =>
@@ -12,7 +15,7 @@ function endsOf(queues: ProcessorQueues): [worker: number, atMs: number][] {
   const ends: [number, number][] = [];
   for (let atMs = queues.nextMs; atMs < Number.POSITIVE_INFINITY; atMs = queues.nextMs) {
     const worker = queues.turn();
-    if (worker === NOBODY) continue;
+    if (worker === NO_WORKER) continue;
     queues.end(atMs, worker);
     ends.push([worker, atMs]);
   }
@@ -39,7 +42,7 @@ function tookMs(jobs: readonly (readonly [number, number])[], untilMs: number): 
     }
     const atMs = queues.nextMs;
     const worker = queues.turn();
-    if (worker === NOBODY) continue;
+    if (worker === NO_WORKER) continue;
     queues.end(atMs, worker);
     took[worker]?.push(atMs - (beginMs[worker] ?? 0));
     beginMs[worker] = atMs + pauseMs(worker);
@@ -72,20 +75,12 @@ describe("one processor", () => {
     ]);
   });
 
-  test("goes to the server first", () => {
+  test("goes to the server at once", () => {
     const queues = queuesOf(1, 1);
     queues.start(0, 0, 10, 1, 0);
-    expect(queues.serveFrom(5)).toBe(0);
-    queues.serveUntil(6);
+    queues.serveFrom(1);
+    queues.serveUntil(2);
     expect(endsOf(queues)).toEqual([[0, 11]]);
-  });
-
-  test("lets the server wait for the end of a slice", () => {
-    const queues = queuesOf(1, 1);
-    queues.start(0, 0, 10, 1, 0);
-    expect(queues.serveFrom(1)).toBe(3);
-    queues.serveUntil(4.5);
-    expect(endsOf(queues)).toEqual([[0, 10.5]]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { EventQueue } from "../../../../compiler/simulate/event-queue.ts";
 import { Contention } from "../../../../compiler/simulate/serving/contention.ts";
-import { NOBODY } from "../../../../compiler/simulate/serving/processor-queues.ts";
+import { NO_WORKER } from "../../../../compiler/simulate/serving/processor-queues.ts";
 import { BATCH, REQUEST } from "../../../../compiler/simulate/serving/server-station.ts";
 import { stationsOf } from "../../../../compiler/simulate/serving/stations.ts";
 import { WorkerEvents } from "../../../../compiler/simulate/serving/worker-events.ts";
@@ -45,14 +45,13 @@ test("two batches on one processor take turns, and the longer one is alone in th
   const events = new WorkerEvents(2, new Contention(SERVING));
   events.run(0, 0, 10);
   events.run(0, 1, 4);
-  expect([events.nextMs, events.pop()]).toEqual([4, NOBODY]);
+  expect([events.nextMs, events.pop()]).toEqual([4, NO_WORKER]);
   expect([events.nextMs, events.pop(), events.ranMs(1)]).toEqual([8, 1, 8]);
   expect(events.nextMs).toBe(14);
-  // The only processor goes to the server first, after a slice; what was left comes after it.
-  expect(events.serveFrom(9)).toBe(3);
-  events.serveUntil(12.5);
-  expect([events.nextMs, events.pop()]).toEqual([12, NOBODY]);
-  expect([events.nextMs, events.pop()]).toEqual([12.5, NOBODY]);
+  // The only processor goes to the server; what was left comes after it.
+  events.serveFrom(9);
+  events.serveUntil(9.5);
+  expect([events.nextMs, events.pop()]).toEqual([9.5, NO_WORKER]);
   expect(events.nextMs).toBe(14.5);
   events.cancel(0, 13);
   expect(events.length).toBe(0);

@@ -102,7 +102,8 @@ describe("places", () => {
   test("that share one processor take twice as long", () => {
     const on = (processors: number) =>
       latencies(onMachine(evenBundle(2, 1), servingPath({ processors })), twice);
-    expect(on(1)).toEqual([320, 320]);
+    // They take turns of 4 ms.
+    expect(on(1)).toEqual([316, 320]);
     expect(on(2)).toEqual([160, 160]);
   });
 

@@ -54,8 +54,8 @@ describe("instances", () => {
     expect(latenciesOf(oneStage([1, 2, 1]), [0])).toEqual([8]);
   });
 
-  test("of two cores each on two processors take twice as long beside one another", () => {
-    expect(latenciesOf(oneStage([1, 2, 2]), [0, 0])).toEqual([16, 16]);
+  test("of two cores each on two processors take turns of 4 ms", () => {
+    expect(latenciesOf(oneStage([1, 2, 2]), [0, 0])).toEqual([12, 16]);
   });
 
   test("of one core each are slowed by what contention was measured to be", () => {
