@@ -11,7 +11,8 @@ import type { Trace } from "../spec/trace.ts";
 export type ArrivalProcess =
   | { readonly kind: "poisson"; readonly qps: number }
   | { readonly kind: "gamma"; readonly qps: number; readonly cv2: number }
-  | { readonly kind: "trace"; readonly trace: Trace };
+  /** `startQps`: the rate before time 0, if it is known. */
+  | { readonly kind: "trace"; readonly trace: Trace; readonly startQps?: number };
 
 /** Arrival times in milliseconds, ascending, produced a block at a time. */
 export interface ArrivalSource {
@@ -48,9 +49,10 @@ export function steadyArrivals(model: ArrivalModel, qps: number): ArrivalProcess
   return { kind: "poisson", qps };
 }
 
-/** Rate at time 0; NaN for recorded arrivals, whose rate is not known in advance. */
+/** Rate at time 0; NaN for recorded arrivals whose rate is not known in advance. */
 export function initialQps(process: ArrivalProcess): number {
   if (process.kind !== "trace") return process.qps;
+  if (process.startQps !== undefined) return process.startQps;
   return process.trace.kind === "rates" ? (process.trace.qps[0] ?? Number.NaN) : Number.NaN;
 }
 

@@ -13,7 +13,7 @@ import { checksOf, verdictOf } from "./checks.ts";
 import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
-import { measuredOutcome, measuredTimes } from "./measured.ts";
+import { measuredOutcome, measuredTimes, sentArrivals } from "./measured.ts";
 import { batchWork, serverPaceOf, stretchBetween } from "./measured-pace.ts";
 import { ablationOf, expected, type Prediction, promisedAt, stretchOf } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -59,12 +59,13 @@ export async function measurePoint(
 ): Promise<TruthPoint> {
   const { bundle, watch, durationMs, serviceTimes } = stand;
   const earlier: EarlierTry[] = [];
-  const asked = { arrivals: stand.arrivalsAt(point.loadQps), durationMs, seed: point.seed };
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
     const { serving } = bundle.cluster;
     const serverPace = serving === undefined ? null : serverPaceOf(sent.served, serving);
     const stations = stationsBeside(bundle, sent.done);
+    const arrivals = sentArrivals(sent.done.sent, point.loadQps);
+    const asked = { arrivals, durationMs: lastMs(durationMs, sent.done.sent), seed: point.seed };
     const alike = { ...asked, pace: 1, serverPace: serverPace ?? 1, stations };
     const pace = await paceOf(stand, alike, sent.stretch);
     const run = { ...alike, pace: pace ?? 1 };
@@ -96,6 +97,11 @@ async function paceOf(
   if (stretch === null) return null;
   const simulated = await stretchOf(bundle, run, serviceTimes, watch);
   return simulated === null ? null : stretch / simulated;
+}
+
+/** End of a run, after the last request was sent. */
+function lastMs(durationMs: number, { sentMs }: LoadDone["sent"]): number {
+  return sentMs.reduce((last, ms) => Math.max(last, ms + 1), durationMs);
 }
 
 /** Includes the load generator's processors if the bundle models contention. */
