@@ -14,7 +14,7 @@ import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
 import { measuredOutcome, measuredTimes, sentArrivals } from "./measured.ts";
-import { batchWork, serverPaceOf, stretchBetween } from "./measured-pace.ts";
+import { batchWork, paceFor, stretchBetween } from "./measured-pace.ts";
 import { ablationOf, expected, type Prediction, promisedAt, stretchOf } from "./predicted.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { timelineOf } from "./timeline.ts";
@@ -61,17 +61,15 @@ export async function measurePoint(
   const earlier: EarlierTry[] = [];
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
-    const { serving } = bundle.cluster;
-    const serverPace = serving === undefined ? null : serverPaceOf(sent.served, serving);
     const stations = stationsBeside(bundle, sent.done);
     const arrivals = sentArrivals(sent.done.sent, point.loadQps);
     const asked = { arrivals, durationMs: lastMs(durationMs, sent.done.sent), seed: point.seed };
-    const alike = { ...asked, pace: 1, serverPace: serverPace ?? 1, stations };
+    const alike = { ...asked, pace: 1, stations };
     const pace = await paceOf(stand, alike, sent.stretch);
     const run = { ...alike, pace: pace ?? 1 };
     const predicted = await expected(bundle, run, serviceTimes, watch);
     const promised = promisedAt(bundle, point.loadQps, run.pace);
-    const judged = judge(stand, { ...sent, pace, serverPace }, promised, predicted);
+    const judged = judge(stand, { ...sent, pace }, promised, predicted);
     if (earlier.length < stand.retries && isDisturbed(stand, judged.machine)) {
       const { measured, machine, checks, holds, cause } = judged;
       earlier.push({ measured, machine, checks, holds, cause });
@@ -84,19 +82,13 @@ export async function measurePoint(
   }
 }
 
-/**
- * Divides what batches took by what they take in a simulation of the profiled machine, both relative
- * to their expected times: contention, which is simulated, is not counted as pace.
- * @param stretch measured; null if unknown.
- */
 async function paceOf(
   { bundle, serviceTimes, watch }: Stand,
   run: Parameters<typeof stretchOf>[1],
   stretch: number | null,
 ): Promise<number | null> {
   if (stretch === null) return null;
-  const simulated = await stretchOf(bundle, run, serviceTimes, watch);
-  return simulated === null ? null : stretch / simulated;
+  return paceFor(stretch, (pace) => stretchOf(bundle, { ...run, pace }, serviceTimes, watch));
 }
 
 /** End of a run, after the last request was sent. */
@@ -161,11 +153,9 @@ async function sendOnce(
   return { done, served, alarms, seen, stalls, stretch };
 }
 
-type Paces = Pick<MachineShares, "pace" | "serverPace">;
-
 function judge(
   stand: Stand,
-  { done, served, alarms, seen, pace, serverPace }: Omit<Sent, "stretch"> & Paces,
+  { done, served, alarms, seen, pace }: Omit<Sent, "stretch"> & Pick<MachineShares, "pace">,
   promised: TruthPoint["promised"],
   { outcome, times }: Prediction,
 ) {
@@ -181,7 +171,6 @@ function judge(
     neighbourShare: seen.neighbourShare,
     throttledShare: seen.throttledShare,
     pace,
-    serverPace,
   };
   const ceiling = violationCeiling(bundle.slo);
   const checks = checksOf({ promised, predicted: outcome, measured, ceiling });

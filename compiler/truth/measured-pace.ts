@@ -1,38 +1,5 @@
 /** Measures the pace of a run: what its batches took over what a simulation of them takes. */
-import type { ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import { metricValues } from "stratagem-runtime/internal/describe/metrics-lines";
-import type { AnsweredRequest } from "../explain/logged-request.ts";
-import { meanOf, withoutOutliers } from "../profile/serving/spread.ts";
-
-/**
- * Work of the server's process in a run relative to the profile: handing batches over and writing
- * answers, which depends on nothing that a promise is about. Null without answers.
- */
-export function serverPaceOf(
-  served: readonly Pick<AnsweredRequest, "totalMs" | "runs">[],
-  { batchMs, answerMs }: Pick<ServingPath, "batchMs" | "answerMs">,
-): number | null {
-  const handing: number[] = [];
-  const writing: number[] = [];
-  const expected: number[] = [];
-  for (const { totalMs, runs } of served) {
-    const doneMs = Math.max(...runs.map((run) => run.doneMs ?? Number.NaN));
-    const handed = runs.map(({ decidedMs, handedMs }) => (handedMs ?? NaN) - (decidedMs ?? NaN));
-    if (Number.isNaN(doneMs) || handed.some(Number.isNaN)) continue;
-    handing.push(meanOf(handed));
-    writing.push(totalMs - doneMs);
-    const batch = Math.max(...runs.map((run) => run.batch));
-    // Answers of a batch are written in sequence.
-    expected.push(batchMs.mean + (answerMs.mean * (batch + 1)) / 2);
-  }
-  const measuredMs = meanOf(withoutOutliers(handing)) + meanOf(withoutOutliers(writing));
-  const expectedMs = meanOf(expected);
-  if (measuredMs <= 0 || expectedMs <= 0) return null;
-  return Math.min(MOST_PACE, Math.max(1 / MOST_PACE, measuredMs / expectedMs));
-}
-
-/** Beyond this the stamps of a request say more about interruptions than about the processor. */
-const MOST_PACE = 4;
 
 /** Service times of batches, sums in seconds. */
 export interface BatchWork {
@@ -57,3 +24,27 @@ export function stretchBetween(before: BatchWork | null, after: BatchWork | null
   const expected = after.expected - before.expected;
   return expected > 0 ? (after.measured - before.measured) / expected : null;
 }
+
+/** Enough rounds for three digits: contention changes slowly with the pace. */
+const ROUNDS = 5;
+
+/**
+ * Finds the pace at which a simulation stretches batches as was measured: contention, which is
+ * simulated, is not counted as pace.
+ * @param simulated returns the stretch at a pace; null without batches.
+ */
+export async function paceFor(
+  stretch: number,
+  simulated: (pace: number) => Promise<number | null>,
+): Promise<number | null> {
+  let pace = 1;
+  for (let round = 0; round < ROUNDS; round++) {
+    const found = await simulated(pace);
+    if (found === null || found === 0) return null;
+    pace = Math.min(MOST_PACE, Math.max(1 / MOST_PACE, (pace * stretch) / found));
+  }
+  return pace;
+}
+
+/** Beyond this a run says more about interruptions than about the processors. */
+const MOST_PACE = 20;

@@ -21,9 +21,8 @@ interface Run {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
-  /** Service times of all workers, and work of the server, relative to the profile. */
+  /** Service times of all workers relative to the profile. */
   readonly pace: number;
-  readonly serverPace?: number;
   /** Processor use besides server and workers, if the bundle models it. */
   readonly stations: StationOptions;
 }
@@ -98,11 +97,11 @@ export async function expected(
 /** @throws InputError if sampling is requested and the bundle has no quantiles. */
 async function predict(
   bundle: Bundle,
-  { pace, serverPace = 1, stations, ...run }: Run,
+  { pace, stations, ...run }: Run,
   serviceTimes: ServiceTimeMode,
   watch: SimulateWatch,
 ): Promise<Prediction> {
-  const machine = { ...AS_PROFILED, pace, serverPace };
+  const machine = { ...AS_PROFILED, pace };
   const method = await methodOf(bundle);
   const gathered = new GatheredTimes();
   const { json } = await method.simulate(

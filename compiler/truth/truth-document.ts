@@ -118,8 +118,6 @@ export interface MachineShares {
   readonly throttledShare: number | null;
   /** Service times relative to the profile, measured by the server; not a share. */
   readonly pace: number | null;
-  /** Work of the server's process relative to the profile; null without a serving path. */
-  readonly serverPace: number | null;
 }
 
 export interface Ablation {

@@ -6,8 +6,6 @@ import { SlowTimes } from "./slow-times.ts";
 export interface MachineState {
   /** Service times of all workers, relative to the profile. */
   readonly pace: number;
-  /** Work of the server's process, relative to the profile; default: 1. */
-  readonly serverPace?: number;
   /** Slow spells, independent per worker; null for none. */
   readonly slow: Omit<SlowSpells, "fast"> | null;
   /** Further factors of single workers, by index. */

@@ -1,10 +1,5 @@
 /** Path of a request through the serving machine, as simulated. */
-import type {
-  Cluster,
-  ServingPath,
-  SlowSpells,
-  Spread,
-} from "stratagem-runtime/internal/bundle/schema";
+import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import type { PaceMonitor } from "stratagem-runtime/internal/core/pace";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
@@ -97,11 +92,8 @@ export function stationsOf(
     paces,
   );
   if (!path) return { workers, ...NO_PATH };
-  const { serverPace = 1 } = machine ?? {};
-  const workOf = (row: "requestMs" | "batchMs" | "answerMs") =>
-    new SpreadDraws(scaledSpread(serving[row], serverPace), rng);
-  const request = workOf("requestMs");
-  const times = { request, batch: workOf("batchMs"), answer: workOf("answerMs"), wake };
+  const request = drawsOf("requestMs");
+  const times = { request, batch: drawsOf("batchMs"), answer: drawsOf("answerMs"), wake };
   const wire = drawsOf("wireMs");
   const toServerMs = serving.wireMs.p50 / 2;
   return {
@@ -111,10 +103,6 @@ export function stationsOf(
     toClientMs: () => Math.max(0, wire.nextMs() - toServerMs),
     wakeMs: () => wake.nextMs(),
   };
-}
-
-function scaledSpread({ p50, p95, p99, mean }: Spread, factor: number): Spread {
-  return { p50: p50 * factor, p95: p95 * factor, p99: p99 * factor, mean: mean * factor };
 }
 
 function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {

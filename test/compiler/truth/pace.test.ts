@@ -1,8 +1,7 @@
 /** Runs are judged at the pace that the server measured. */
-import { describe, expect, test } from "vitest";
-import type { LoggedRun } from "../../../compiler/explain/logged-request.ts";
+import { expect, test } from "vitest";
 import { checksOf, verdictOf } from "../../../compiler/truth/checks.ts";
-import { batchWork, serverPaceOf, stretchBetween } from "../../../compiler/truth/measured-pace.ts";
+import { batchWork, paceFor, stretchBetween } from "../../../compiler/truth/measured-pace.ts";
 import { expected, promisedAt, stretchOf } from "../../../compiler/truth/predicted.ts";
 import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { ramsisBundle } from "../../support/ramsis-bundle.ts";
@@ -98,26 +97,10 @@ test("a simulation at some pace finds that pace again", async () => {
   expect((two ?? 0) / (one ?? 0)).toBeCloseTo(1.7, 1);
 });
 
-describe("the pace of the server's process", () => {
-  const always = (ms: number) => ({ p50: ms, p95: ms, p99: ms, mean: ms });
-  const profile = { batchMs: always(0.2), answerMs: always(0.1) };
-  const run = { decidedMs: 1, handedMs: 1.4, doneMs: 5, batch: 3 } as LoggedRun;
-  const request = { totalMs: 5.4, runs: [run] };
-
-  test("is what handing over and writing take, over the profile", () => {
-    // The answers of a batch of 3 are written one after the other: on average after two.
-    expect(serverPaceOf(Array(50).fill(request), profile)).toBeCloseTo(2);
-  });
-
-  test("does not follow a few interruptions", () => {
-    const late = { totalMs: 105.4, runs: [run] };
-    const served = [...Array(299).fill(request), late];
-    expect(serverPaceOf(served, profile)).toBeCloseTo(2, 1);
-  });
-
-  test("is unknown without answers, or where they have no stamps", () => {
-    expect(serverPaceOf([], profile)).toBe(null);
-    const unstamped = { totalMs: 5, runs: [{ ...run, handedMs: null }] };
-    expect(serverPaceOf([unstamped], profile)).toBe(null);
-  });
+test("the pace is found although contention depends on it", async () => {
+  // Twice as slow, batches meet more often: they take 1 + pace / 4 times as long beside each other.
+  const simulated = async (pace: number) => pace * (1 + pace / 4);
+  expect(await paceFor(2 * 1.5, simulated)).toBeCloseTo(2, 1);
+  expect(await paceFor(0.5 * 1.125, simulated)).toBeCloseTo(0.5, 2);
+  expect(await paceFor(2, async () => null)).toBe(null);
 });

@@ -58,7 +58,6 @@ export const POINT: TruthPoint = {
     neighbourShare: 0.01,
     throttledShare: null,
     pace: 1.04,
-    serverPace: 1,
   },
   alarms: [],
   checks: [],
