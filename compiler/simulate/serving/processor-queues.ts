@@ -27,12 +27,12 @@ export class ProcessorQueues {
   readonly #neighbours: number;
   /** Most processors that there are; those that were ever used come first, the others are idle. */
   readonly #most: number;
-  /** Of each processor: the process that runs, NO_WORKER if idle, and its time since it began to. */
+  /** [processor]: the process that runs, NO_WORKER if idle; time since it began to run. */
   readonly #current: number[] = [];
   readonly #usedMs: number[] = [];
   /** Processes that wait for each processor, in order of arrival. */
   readonly #waiting: number[][] = [];
-  /** Of each worker, and of the server after them: work left and time had, ms. */
+  /** [workers, then the server]: work left, and time had since it woke up, ms. */
   readonly #leftMs: Float64Array;
   readonly #hadMs: Float64Array;
   /** Processors that each thread of its work keeps busy. */
@@ -82,7 +82,7 @@ export class ProcessorQueues {
     return (this.#threads[worker] ?? 0) > 0;
   }
 
-  /** Time of the next change, if nothing else happens: work is done or a processor changes hands. */
+  /** Time of the next change if nothing else happens: an end of work, or of a slice. */
   get nextMs(): number {
     let nextMs = Number.POSITIVE_INFINITY;
     for (let processor = 0; processor < this.#current.length; processor++) {

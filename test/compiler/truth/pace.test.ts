@@ -75,7 +75,7 @@ test("a prediction of few requests is drawn until its percentiles need no interv
   expect(exact.outcome).not.toHaveProperty("intervalsMs");
 });
 
-test("what batches took over what is expected of them comes from two readings of the metrics", () => {
+test("the stretch of batches comes from two readings of the metrics", () => {
   const text = (measured: number, expected: number): string =>
     `stratagem_work_seconds_total{time="measured"} ${measured}\n` +
     `stratagem_work_seconds_total{time="expected"} ${expected}`;

@@ -85,7 +85,7 @@ describe("one processor", () => {
 });
 
 describe("two processors", () => {
-  test("of three works that never rest, two share a processor: they take half or twice as long", () => {
+  test("two of three works share a processor: they take as long as alone, or twice as long", () => {
     const [first = []] = tookMs(
       [
         [20, 1],
