@@ -102,16 +102,6 @@ describe.each([
     expect(byTask.crop.meanBatch).toBeGreaterThan(2);
   });
 
-  test("may be drawn as objects in a picture are", async () => {
-    const asked = ["simulate", bundle, "--arrivals", "poisson:60", "--duration", "20s", "--json"];
-    const rounded = JSON.parse((await stratagemHere(...asked)).stdout);
-    const poisson = JSON.parse((await stratagemHere(...asked, "--fanout", "poisson")).stdout);
-    expect(poisson.queries).toBe(rounded.queries);
-    expect(poisson.byTask.crop.queries).not.toBe(rounded.byTask.crop.queries);
-    // Some pages have no crop, and no answer then.
-    expect(poisson.byTask.page.queries).toBeLessThan(poisson.queries);
-  });
-
   test("make a bundle whose promises are found again", async () => {
     const { stdout, status } = await stratagemHere("verify", bundle);
     expect(stdout).toContain("guarantees ok");
