@@ -15,7 +15,7 @@ export type Verdict = "holds" | "fails";
 type Counted = "late" | "serverLate" | "slow";
 
 /** Consecutive windows that count as one: late requests may come in longer clusters. */
-const GROUP_SIZES = [1, 2, 4];
+const GROUP_SIZES = [1, 2, 4, 8];
 const FEWEST_GROUPS = 6;
 /** Larger shares are no tail, so their clusters say nothing about those of late requests. */
 const MOST_SLOW = 0.5;

@@ -19,8 +19,6 @@ export interface SearchOptions {
   readonly step: number;
   /** Trials after which a load is judged first, and at last; in between after each doubling. */
   readonly trials: readonly [least: number, most: number];
-  /** Whether every trial at a proven load must agree, for machines that vary. */
-  readonly mustAgree: boolean;
 }
 
 /** Asks for the requests of one load. */
@@ -154,14 +152,9 @@ class End {
   }
 
   judge(windows: readonly Window[]): void {
-    const { limit, trials, mustAgree } = this.#options;
-    const [least, most] = trials;
+    const [least, most] = this.#options.trials;
     this.#trials.push(windows);
     const count = this.#trials.length;
-    if (mustAgree && !this.#agrees(windows, limit)) {
-      this.#move();
-      return;
-    }
     if (count < least || !Number.isInteger(Math.log2(count / least))) return;
     const known = this.#trials.flat();
     // More of the same would have to be enough.
@@ -183,11 +176,6 @@ class End {
   #close(): void {
     this.provenQps = this.loadQps;
     this.isOpen = false;
-  }
-
-  #agrees(windows: readonly Window[], limit: number): boolean {
-    if (this.#wanted === "holds") return rateOf(windows, "late") <= limit;
-    return rateOf(windows, "serverLate") > limit;
   }
 
   #move(): void {

@@ -212,7 +212,7 @@ class Machine {
     const belowQps = rows[failing]?.loadQps ?? Number.POSITIVE_INFINITY;
     const { confidence } = this.#limits;
     const asked = { startQps, belowQps, limit, confidence, step: STEP, trials: TRIALS };
-    const search = searchCapacity({ ...asked, mustAgree: false });
+    const search = searchCapacity(asked);
     let step = search.next();
     while (!step.done) {
       const { loadQps, isBrief } = step.value;

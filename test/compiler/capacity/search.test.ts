@@ -7,10 +7,10 @@ import { capacityOf, queueWindows } from "../../support/simple-queue.ts";
 
 const SIMULATED: SearchOptions = {
   ...{ startQps: 300, limit: 0.01, confidence: 0.99, step: 1.05 },
-  ...{ belowQps: Number.POSITIVE_INFINITY, mustAgree: false },
+  ...{ belowQps: Number.POSITIVE_INFINITY },
   trials: [1, 4],
 };
-const LIVE: SearchOptions = { ...SIMULATED, step: 1.08, trials: [3, 12], mustAgree: true };
+const LIVE: SearchOptions = { ...SIMULATED, step: 1.08, trials: [3, 12] };
 const QUEUE = { serviceQps: 1000, sloMs: 50 };
 
 /** A machine on which a share of the requests is late that depends on the load alone. */
