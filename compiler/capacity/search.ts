@@ -117,7 +117,7 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
       const { loadQps } = end;
       const windows = yield { loadQps, isBrief: false };
       if (windows === null) {
-        for (const one of ends) one.judgeLast();
+        for (const one of ends) one.judgeLast(tried);
         return stated();
       }
       record(tried, loadQps, windows);
@@ -163,10 +163,21 @@ class End {
     else if (count === most || !this.#proves(all)) this.#move();
   }
 
-  /** Judges with fewer trials than planned, since the time is over. */
-  judgeLast(): void {
-    const [least] = this.#options.trials;
-    if (this.#trials.length >= least && this.#proves(this.#trials.flat())) this.#close();
+  /**
+   * Judges what there is, since the time is over: the nearest load of all that were tried that its
+   * requests prove, those of brief trials included.
+   */
+  judgeLast(tried: readonly TriedLoad[]): void {
+    if (!this.isOpen) return;
+    const direction = this.#wanted === "holds" ? -1 : 1;
+    const nearest = tried.toSorted((a, b) => direction * (a.loadQps - b.loadQps));
+    const { limit, confidence } = this.#options;
+    // Bonferroni over both ends and all loads.
+    const risk = (1 - confidence) / (2 * tried.length);
+    const found = nearest.find(({ windows }) => verdictOf(windows, limit, risk) === this.#wanted);
+    if (found === undefined) return;
+    this.loadQps = found.loadQps;
+    this.#close();
   }
 
   #proves(windows: readonly Window[]): boolean {

@@ -54,7 +54,10 @@ test("ends with what is known when the time is over", () => {
   const early = searched(SIMULATED, (trial, index) => {
     return index < 7 ? windowsOf(2000, (load) => (load <= 500 ? 0 : 0.5))(trial) : null;
   });
-  expect(early).toMatchObject({ holdsQps: null, failsQps: null, queries: 7 * 8 * 2000 });
+  // The brief trials are evidence too: 16,000 requests of a load, all in time.
+  expect(early.queries).toBe(7 * 8 * 2000);
+  expect(early.holdsQps).toBeGreaterThan(400);
+  expect(early.holdsQps).toBeLessThanOrEqual(500);
   expect(early.estimateQps).toBeGreaterThan(400);
   expect(early.estimateQps).toBeLessThan(600);
 });
