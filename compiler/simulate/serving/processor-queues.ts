@@ -20,7 +20,7 @@ const SLICE_MS = 4;
  * it has had least whenever it wakes up, and gets a processor at once.
  *
  * Sources: Linux, kernel/sched/fair.c; Nuyens and Wierman, "The foreground-background queue: a
- * survey", Performance Evaluation 65(3), 2008. Measured in docs/experiments/truth.md.
+ * survey", Performance Evaluation 65(3), 2008. Measurements: docs/decisions/0024-serving-path.md.
  */
 export class ProcessorQueues {
   readonly #contention: Contention;
