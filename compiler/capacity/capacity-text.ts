@@ -90,7 +90,7 @@ export function liveResult(
     ...(holdsQps === null || failsQps === null
       ? [
           `not proven in time: a load holds by ${fewest} requests in time, or more if late ones ` +
-            "come together or its trials disagree; a longer --duration sends more",
+            "come together; a longer --duration sends more",
         ]
       : []),
   ];

@@ -117,7 +117,10 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
       const { loadQps } = end;
       const windows = yield { loadQps, isBrief: false };
       if (windows === null) {
-        for (const one of ends) one.judgeLast(tried);
+        // The load that fails first limits the one that holds: they never contradict each other.
+        const fails = ends[1].firstOf(tried, ends[0].provenQps ?? 0);
+        ends[0].judgeLast(tried.filter(({ loadQps }) => loadQps < (fails ?? loadQps + 1)));
+        ends[1].judgeLast(tried.filter(({ loadQps }) => loadQps > (ends[0].provenQps ?? 0)));
         return stated();
       }
       record(tried, loadQps, windows);
@@ -163,21 +166,26 @@ class End {
     else if (count === most || !this.#proves(all)) this.#move();
   }
 
-  /**
-   * Judges what there is, since the time is over: the nearest load of all that were tried that its
-   * requests prove, those of brief trials included.
-   */
+  /** Takes the nearest load that is proven by all of its requests, brief trials included. */
   judgeLast(tried: readonly TriedLoad[]): void {
-    if (!this.isOpen) return;
+    const found = this.isOpen ? this.firstOf(tried, 0) : null;
+    if (found === null) return;
+    this.loadQps = found;
+    this.#close();
+  }
+
+  /** Returns the proven load above `fromQps` that is nearest to the capacity; null without one. */
+  firstOf(tried: readonly TriedLoad[], fromQps: number): number | null {
+    if (!this.isOpen) return this.provenQps;
     const direction = this.#wanted === "holds" ? -1 : 1;
     const nearest = tried.toSorted((a, b) => direction * (a.loadQps - b.loadQps));
     const { limit, confidence } = this.#options;
     // Bonferroni over both ends and all loads.
     const risk = (1 - confidence) / (2 * tried.length);
-    const found = nearest.find(({ windows }) => verdictOf(windows, limit, risk) === this.#wanted);
-    if (found === undefined) return;
-    this.loadQps = found.loadQps;
-    this.#close();
+    const found = nearest.find(({ loadQps, windows }) => {
+      return loadQps > fromQps && verdictOf(windows, limit, risk) === this.#wanted;
+    });
+    return found?.loadQps ?? null;
   }
 
   #proves(windows: readonly Window[]): boolean {

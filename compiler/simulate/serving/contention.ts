@@ -19,14 +19,6 @@ export class Contention {
     this.processors = processors;
   }
 
-  /**
-   * Factor of the server's process.
-   * @param busy number at work, including the server.
-   */
-  serverFactorOf(busy: number): number {
-    return this.factorOf(Math.min(busy, this.processors));
-  }
-
   /** @param busy number at work, at least 0. */
   factorOf(busy: number): number {
     const factor = this.#factor;

@@ -88,10 +88,10 @@ export class WorkerEvents {
     return Math.min(this.#timed.nextMs, this.#nextTurnMs());
   }
 
-  /** Current slowdown of the server's work. */
+  /** Current slowdown of the server's work, which has a processor to itself. */
   get serverFactor(): number {
     const busy = (this.#shared?.busy ?? 0) + this.#neighbours;
-    return this.#contention?.serverFactorOf(busy) ?? 1;
+    return this.#contention?.factorOf(Math.min(busy, this.#contention.processors)) ?? 1;
   }
 
   /** Slowdown of work on `demand` processors without other work, relative to one processor. */

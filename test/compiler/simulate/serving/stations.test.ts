@@ -65,7 +65,12 @@ test("contention is measured up to what was measured, and shared beyond the proc
 
 test("the server is slowed by what others need of the memory, not by a lack of processors", () => {
   const contention = new Contention({ contention: [1, 1.1, 1.65], processors: 2 });
-  expect([1, 2, 3].map((busy) => contention.serverFactorOf(busy))).toEqual([1, 1.1, 1.1]);
+  const events = new WorkerEvents(3, contention);
+  const factors = [0, 1, 2].map((worker) => {
+    events.run(0, worker, 10);
+    return events.serverFactor;
+  });
+  expect(factors).toEqual([1, 1.1, 1.1]);
 });
 
 test("the server does one thing after the other, wakes for the first, and answers at once", () => {
