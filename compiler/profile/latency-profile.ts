@@ -74,10 +74,11 @@ interface CellMeasurement {
   /** (p95 + 0.5 ms) ÷ (p50 + 0.5 ms) of the wall time. */
   readonly noise: number;
   readonly p95Interval: P95Interval;
-  /** 99 % interval of the wall time's p99, ms; left out with many runs. */
+  /** 99 % interval of p99, ms; left out with many runs. */
   readonly p99Interval?: PercentileInterval;
   readonly drift: number;
   readonly isNoisy: boolean;
+  /** Service times, as in the profile. */
   readonly wallMs: Quantiles;
   readonly workerMs: Quantiles;
   readonly cpuMs: Quantiles;
@@ -102,7 +103,7 @@ export function latencyProfile(
   });
   const scaled = layersOf.size === 0 ? "" : " (layers: inside it, scaled to the whole)";
   const source =
-    `stratagem profile: wall time around a worker${scaled}, ` +
+    `stratagem profile: time in a worker with its typical transfer${scaled}, ` +
     `${runsText(cells)} each after ${WARM_UP_RUNS} or more to warm up, ${threadsText(plan)}, ` +
     `on ${inputsText(plan)}, device ${deviceText(device, measuredOn)}${whereText(plan)}`;
   return {
@@ -246,10 +247,10 @@ export function describeMeasurement(
       samples: cell.wallMs.length,
       noise: tail,
       p95Interval,
-      ...p99IntervalOf(cell.wallMs),
+      ...p99IntervalOf(serviceTimes(cell)),
       drift,
       isNoisy,
-      wallMs: quantilesOf(cell.wallMs),
+      wallMs: quantilesOf(serviceTimes(cell)),
       workerMs: quantilesOf(cell.workerMs),
       cpuMs: quantilesOf(cell.cpuMs),
     })),
@@ -295,8 +296,8 @@ export function quantilesOf(times: readonly number[]): Quantiles {
   };
 }
 
-function p99IntervalOf(wallMs: readonly number[]): Pick<CellMeasurement, "p99Interval"> {
-  const intervals = percentileIntervals(Float64Array.from(wallMs), 1);
+function p99IntervalOf(times: readonly number[]): Pick<CellMeasurement, "p99Interval"> {
+  const intervals = percentileIntervals(Float64Array.from(times), 1);
   return intervals === null ? {} : { p99Interval: intervals.p99 };
 }
 
