@@ -1,5 +1,9 @@
 /** Summarizes latencies in bounded memory. */
-import type { ExpectedLatency, PipelineExpected } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ExpectedLatency,
+  ExpectedTimes,
+  PipelineExpected,
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   ENOUGH_BATCHES,
   type PercentileInterval,
@@ -97,11 +101,12 @@ export function latencyPromise(summary: LatencySummary | null): Required<Expecte
 }
 
 /** Percentiles that a simulated level states; 0 if no query was served. */
-export function expectedLatency(
-  summary: ExpectedLatency | null,
-): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs"> {
-  const { p50 = 0, p99 = 0, max = 0 } = summary ?? {};
-  return { latencyMsP50: p50, latencyMsP99: p99, latencyMs: { p50, p99, max } };
+export function expectedTimes(
+  found: Readonly<Record<keyof ExpectedTimes, LatencySummary | null>>,
+): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | keyof ExpectedTimes> {
+  const { p95: _, ...latencyMs } = latencyPromise(found.latencyMs);
+  const { p95: __, ...queueMs } = latencyPromise(found.queueMs);
+  return { latencyMsP50: latencyMs.p50, latencyMsP99: latencyMs.p99, latencyMs, queueMs };
 }
 
 /**

@@ -8,6 +8,7 @@ import {
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
+import { QueueTimes } from "../queue-times.ts";
 import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
 import type { Stations } from "../serving/stations.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
@@ -60,6 +61,7 @@ export class RequestFlow {
   readonly #tally: RequestTally;
   readonly #progress: VisitProgress;
   readonly #slots: RequestSlots;
+  readonly #queue: QueueTimes;
   readonly #deliveries = new DeliveryRing();
   /**
    * [slotCount]: queries that were sent and have not ended; and whether one of them was dropped.
@@ -99,6 +101,7 @@ export class RequestFlow {
     this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount, graph);
+    this.#queue = new QueueTimes(slotCount);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     this.#deadlineMs = new Float64Array(slotCount);
@@ -158,6 +161,12 @@ export class RequestFlow {
       this.#arrive(id, nowMs);
     }
     return NONE;
+  }
+
+  /** A query is in a batch that begins. */
+  start(query: number, nowMs: number): void {
+    const row = Math.floor(query / this.#graph.taskCount);
+    this.#queue.start(this.#progress.requestOf(row), nowMs);
   }
 
   /**
@@ -237,6 +246,8 @@ export class RequestFlow {
     }
     const slot = this.#slots.open(request);
     this.#deadlineMs[slot] = nowMs + this.#decisionSloMs;
+    // Servers count the hop to a worker as part of the batch.
+    this.#queue.enter(slot, nowMs + this.#hopMs);
     this.#progress.open(slot);
     this.#traceRow[slot] = request;
     const end = outStart[REQUESTS + 2] ?? 0;
@@ -342,7 +353,8 @@ export class RequestFlow {
     const latencyMs = endMs - arrivalMs;
     // End − arrival > SLO would round differently.
     const isLate = endMs > arrivalMs + this.#sloMs;
-    this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
+    const queueMs = this.#queue.waitedMs(slot);
+    this.#tally.countServed(arrivalMs, latencyMs, queueMs, isLate, this.#slots.accuracy(slot));
     if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
     this.#progress.close(slot);
     this.#slots.close(slot);

@@ -315,7 +315,13 @@ export interface DecisionSpace {
   readonly actions: Table;
 }
 
-/** Latencies of served queries at the load of the level, ms, from a simulation. */
+/** Simulated times of served queries at the load of the level; omitted by older compilers. */
+export interface ExpectedTimes {
+  readonly latencyMs?: ExpectedLatency;
+  /** From when a request has been read until its first batch begins, as servers measure it. */
+  readonly queueMs?: ExpectedLatency;
+}
+
 export interface ExpectedLatency {
   readonly p50: number;
   /** RAMSIS only. */

@@ -10,6 +10,7 @@ interface Stated {
   readonly violationRate: number;
   readonly accuracyPerSatisfied?: number;
   readonly latencyMs?: PromisedLatency;
+  readonly queueMs?: PromisedLatency;
   /** Stated by all methods but RAMSIS. */
   readonly latencyMsP50?: number;
   readonly latencyMsP99?: number;
@@ -45,9 +46,9 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
     const decides = bundle.levels[level];
     if (decides === undefined) return undefined;
     const stated = statedOf(decides);
-    const { violationRate, accuracyPerSatisfied } = stated;
-    const latencyMs = latencyOf(stated);
-    return { feasible: decides.feasible, violationRate, accuracyPerSatisfied, latencyMs };
+    const { violationRate, accuracyPerSatisfied, queueMs } = stated;
+    const times = { latencyMs: latencyOf(stated), queueMs };
+    return { feasible: decides.feasible, violationRate, accuracyPerSatisfied, ...times };
   }
   const stated = figuresAtPace(byPace, pace);
   if (stated === undefined) return undefined;

@@ -17,6 +17,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
+import { QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
@@ -135,6 +136,7 @@ class PlaceSimulation {
   readonly #isLastBack: Uint8Array;
   readonly #staleCount: Uint16Array;
   readonly #running: RunningQueries;
+  readonly #queue: QueueTimes;
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
@@ -183,6 +185,7 @@ class PlaceSimulation {
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
+    this.#queue = new QueueTimes(slotCount);
     this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount, paces);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
@@ -291,7 +294,7 @@ class PlaceSimulation {
   #arrive(query: number, nowMs: number): void {
     if (this.#freeCount === 0 || this.#admission?.isFull === true) {
       this.#stations.server?.answer(nowMs);
-      this.#over(query, Number.NaN, nowMs);
+      this.#over(query, Number.NaN, nowMs, Number.NaN);
       return;
     }
     const slot = this.#freeSlots[--this.#freeCount] ?? 0;
@@ -306,6 +309,7 @@ class PlaceSimulation {
     this.#queryBySlot[slot] = query;
     this.#admission?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
+    this.#queue.enter(slot, nowMs);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
@@ -359,6 +363,7 @@ class PlaceSimulation {
   #start(command: number, nowMs: number): void {
     const commands = this.#commands;
     const slot = commands.query(command);
+    this.#queue.start(slot, nowMs);
     let startMs = nowMs;
     const asleep = this.#sleeping?.take(slot, commands, command, nowMs) ?? 0;
     for (let place = 0; place < asleep; place++) startMs += this.#stations.wakeMs();
@@ -389,13 +394,13 @@ class PlaceSimulation {
     this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
-    this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
+    this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs, this.#queue.waitedMs(slot));
   }
 
-  #over(query: number, endMs: number, nowMs: number): void {
+  #over(query: number, endMs: number, nowMs: number, queueMs: number): void {
     this.#overCount++;
     this.#makespanMs = Math.max(this.#makespanMs, Number.isNaN(endMs) ? nowMs : endMs);
-    this.#tally.countOver(query, endMs);
+    this.#tally.countOver(query, endMs, queueMs);
     if (this.#latencyMs !== null) {
       this.#latencyMs[query] = endMs - (this.#queries.arrivalMs[query] ?? Number.NaN);
     }

@@ -336,7 +336,9 @@ class StageSimulation {
     assert(serviceMs >= 0, "a service time is at least 0");
     const first = worker * this.#maxBatch;
     for (let position = 0; position < batch; position++) {
-      this.#batchQueries[first + position] = commands.query(command, position);
+      const query = commands.query(command, position);
+      this.#batchQueries[first + position] = query;
+      this.flow.start(query, nowMs);
     }
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(variant, batch);

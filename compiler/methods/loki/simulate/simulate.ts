@@ -26,6 +26,7 @@ import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
+import { QueueTimes } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -129,6 +130,7 @@ class PipelineSimulation {
   readonly #fanouts: FanoutSource;
   readonly #requests: RequestTable;
   readonly #queries: QuerySlots;
+  readonly #queue: QueueTimes;
   readonly #tally: LokiTally;
   readonly #accuracy: RequestAccuracy;
   readonly #sloMs: number;
@@ -155,6 +157,7 @@ class PipelineSimulation {
     this.#shape = shape;
     const requestCapacity = requestCapacityFor(arrivals, durationMs);
     this.#requests = new RequestTable(requestCapacity);
+    this.#queue = new QueueTimes(requestCapacity);
     const queryCapacity =
       Math.max(QUERIES_PER_REQUEST * requestCapacity, busyNames(shape)) + WAITING_CAPACITY;
     this.#queries = new QuerySlots(queryCapacity, requestCapacity);
@@ -277,6 +280,8 @@ class PipelineSimulation {
     }
     const { entryTasks, entryShareByTask } = this.#shape;
     this.#accuracy.open(request);
+    // Servers count the hop to a worker as part of the batch.
+    this.#queue.enter(request, nowMs + this.#hopMs);
     // Held open while its queries are made: one may be dropped before the next has arrived.
     this.#requests.openCount[request] = 1;
     for (const task of entryTasks) {
@@ -451,6 +456,7 @@ class PipelineSimulation {
     for (let position = 0; position < batch; position++) {
       const query = commands.query(command, position);
       this.#batchQueries[row + position] = query;
+      this.#queue.start(this.#queries.request[query] ?? 0, nowMs);
       const task = this.#queries.task[query] ?? 0;
       this.#tally.servedByTask[task] = (this.#tally.servedByTask[task] ?? 0) + 1;
     }
@@ -507,7 +513,9 @@ class PipelineSimulation {
     const endMs = this.#endMs(request, nowMs);
     // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
     const satisfied = endMs <= sentMs + this.#sloMs;
-    this.#tally.countServed(sentMs, endMs - sentMs, satisfied, this.#accuracy.of(request));
+    const queueMs = this.#queue.waitedMs(request);
+    const accuracy = this.#accuracy.of(request);
+    this.#tally.countServed(sentMs, endMs - sentMs, queueMs, satisfied, accuracy);
   }
 
   /**

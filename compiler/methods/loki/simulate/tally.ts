@@ -31,6 +31,8 @@ export interface LokiOutcome {
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last leaf, over the requests served. */
   readonly latencyMs: LatencySummary | null;
+  /** From when the server has read them until their first batch begins, over the same. */
+  readonly queueMs: LatencySummary | null;
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, LokiVariantOutcome>>;
   readonly byTask: Readonly<Record<string, TaskOutcome>>;
@@ -80,6 +82,7 @@ export class LokiTally {
   modelLoads = 0;
   readonly #bundle: LokiBundle;
   readonly #latency = new LatencySample();
+  readonly #queue = new LatencySample();
   #requests = 0;
   #satisfied = 0;
   #late = 0;
@@ -122,8 +125,15 @@ export class LokiTally {
   }
 
   /** @param accuracy NaN for a request that reached no leaf. */
-  countServed(arrivalMs: number, latencyMs: number, satisfied: boolean, accuracy: number): void {
+  countServed(
+    arrivalMs: number,
+    latencyMs: number,
+    queueMs: number,
+    satisfied: boolean,
+    accuracy: number,
+  ): void {
     this.#latency.record(latencyMs);
+    this.#queue.record(queueMs);
     this.#onOutcome(arrivalMs, latencyMs);
     this.#timeline?.count(arrivalMs, satisfied, accuracy);
     if (!satisfied) {
@@ -179,6 +189,7 @@ export class LokiTally {
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#leafless),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#leafless),
       latencyMs: this.#latency.summary(requestsPerBatch(queries, ofTasks)),
+      queueMs: this.#queue.summary(),
       byVariant: Object.fromEntries(
         names.map(({ name, accuracy }, variant) => {
           const served = this.queriesByVariant[variant] ?? 0;

@@ -85,6 +85,8 @@ class Simulation {
    * `#freeSlot`.
    */
   readonly #sentMsBySlot: Float64Array;
+  /** When the server had read it; NaN after its first batch, which was lost. */
+  readonly #readMsBySlot: Float64Array;
   readonly #classBySlot: Uint8Array;
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
@@ -131,6 +133,7 @@ class Simulation {
     // One more than can wait: the current query, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#sentMsBySlot = new Float64Array(slotCount);
+    this.#readMsBySlot = new Float64Array(slotCount);
     this.#classBySlot = new Uint8Array(slotCount);
     this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
     this.#freeCount = slotCount;
@@ -181,7 +184,7 @@ class Simulation {
 
   #takeUp(sentMs: number, nowMs: number): void {
     const sloClass = this.#classes?.next() ?? 0;
-    const slot = this.#take(sentMs, sloClass);
+    const slot = this.#take(sentMs, nowMs, sloClass);
     const deadlineMs = nowMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
     this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
@@ -220,7 +223,7 @@ class Simulation {
         this.#counts.countDrop(sentMs, sloClass);
         continue;
       }
-      const slot = this.#take(sentMs, sloClass);
+      const slot = this.#take(sentMs, Number.NaN, sloClass);
       const deadlineMs = sentMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
       const out = this.#commands;
       this.#dispatcher.onRetry(slot, deadlineMs, ANY_VARIANT, nowMs, out, sloClass);
@@ -228,10 +231,11 @@ class Simulation {
     }
   }
 
-  #take(sentMs: number, sloClass: number): number {
+  #take(sentMs: number, readMs: number, sloClass: number): number {
     const slot = this.#freeSlot[--this.#freeCount];
     assert(slot !== undefined, "more queries wait than the dispatcher's capacity");
     this.#sentMsBySlot[slot] = sentMs;
+    this.#readMsBySlot[slot] = readMs;
     this.#classBySlot[slot] = sloClass;
     return slot;
   }
@@ -296,6 +300,8 @@ class Simulation {
       const slot = commands.query(command, position);
       const sentMs = this.#sentMsBySlot[slot] ?? Number.NaN;
       const sloClass = this.#classBySlot[slot] ?? 0;
+      const queueMs = nowMs - (this.#readMsBySlot[slot] ?? Number.NaN);
+      if (!Number.isNaN(queueMs)) this.#counts.countStart(sentMs, queueMs);
       if (begin === NONE) {
         this.#counts.countServed(variant, sentMs, nowMs + serviceMs, sloClass, position === 0);
       } else {

@@ -78,6 +78,14 @@ export class QueryCounts {
   }
 
   /**
+   * Counts a query whose first batch begins.
+   * @param queueMs time since the server has read it.
+   */
+  countStart(sentMs: number, queueMs: number): void {
+    if (this.#isCounted(sentMs)) this.#tally.countStart(queueMs);
+  }
+
+  /**
    * Counts an answer at the client.
    * @param isFirst whether the query was the first of its batch.
    */

@@ -356,7 +356,9 @@ class ScaleSimulation {
     const batch = commands.queryCount(command);
     const first = worker * this.#times.maxBatch;
     for (let position = 0; position < batch; position++) {
-      this.#batchQueries[first + position] = commands.query(command, position);
+      const query = commands.query(command, position);
+      this.#batchQueries[first + position] = query;
+      this.flow.start(query, nowMs);
     }
     this.#batchByWorker[worker] = batch;
     this.#variantByWorker[worker] = variant;

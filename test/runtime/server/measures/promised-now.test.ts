@@ -28,6 +28,18 @@ test("as profiled the level that decides promises what it states", () => {
   });
 });
 
+test("queue times are promised as profiled, and not of slower machines", () => {
+  const queueMs = { p50: 1, p99: 20, max: 30 };
+  const paced = withPaces();
+  const levels = paced.levels.map((level) => {
+    return { ...level, expected: { ...level.expected, queueMs } };
+  });
+  const promised = (pace: number) =>
+    promisedNow({ ...paced, levels }, { level: 0, loadQps: 1, pace })?.queueMs;
+  expect([promised(1), promised(1.5)]).toEqual([queueMs, undefined]);
+  expect(promisedNow(paced, { level: 0, loadQps: 1, pace: 1 })?.queueMs).toBeUndefined();
+});
+
 test("a slower machine is promised what is stated of the next higher pace", () => {
   const bundle = withPaces();
   const promised = promisedNow(bundle, { level: 0, loadQps: 1, pace: 1.75 });
