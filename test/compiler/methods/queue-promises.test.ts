@@ -1,4 +1,4 @@
-/** Queue times that bundles of every method promise; with a serving path they are in test/system. */
+/** Queue times that bundles of every method promise; test/system has them with a serving path. */
 import { expect, test } from "vitest";
 import { compile } from "../../../compiler/levels/compile.ts";
 import { expectQueueTimes } from "../../support/promised-times.ts";

@@ -85,7 +85,7 @@ test.each([
   expect(scene.counts).toEqual([5, 5]);
 });
 
-test("a promise without queue times, as of earlier bundles and slower machines, predicts none", () => {
+test("a promise without queue times, as of earlier bundles, predicts none", () => {
   const scene = new Scene();
   const { queueMs: _, ...promised } = PROMISED;
   scene.answer(10);
