@@ -1,7 +1,7 @@
 /** Simulates the exact arrivals of a run, with and without the serving path. */
 
 import { RuntimeError } from "stratagem-runtime/internal/base/errors";
-import type { Bundle, ServingPath } from "stratagem-runtime/internal/bundle/schema";
+import type { Bundle, ServingPath, Spread } from "stratagem-runtime/internal/bundle/schema";
 import { levelForLoad } from "stratagem-runtime/internal/core/level-choice";
 import { promisedNow } from "stratagem-runtime/internal/server/measures/promised-now";
 import * as z from "zod";
@@ -105,7 +105,7 @@ async function predict(
   const method = await methodOf(bundle);
   const gathered = new GatheredTimes();
   const { json } = await method.simulate(
-    bundle,
+    withPathAt(bundle, pace),
     {
       ...run,
       stations: { ...stations, machine },
@@ -125,6 +125,27 @@ async function predict(
     outcome: { ...outcome, violationRate },
     times,
   };
+}
+
+/** A machine that is slow for models is slow for the server too. */
+function withPathAt(bundle: Bundle, pace: number): Bundle {
+  const { serving } = bundle.cluster;
+  if (serving === undefined || pace === 1) return bundle;
+  const slowed = ({ p50, p95, p99, mean }: Spread): Spread => ({
+    p50: p50 * pace,
+    p95: p95 * pace,
+    p99: p99 * pace,
+    mean: mean * pace,
+  });
+  const path = {
+    ...serving,
+    requestMs: slowed(serving.requestMs),
+    batchMs: slowed(serving.batchMs),
+    answerMs: slowed(serving.answerMs),
+    wakeMs: slowed(serving.wakeMs),
+    wireMs: slowed(serving.wireMs),
+  };
+  return { ...bundle, cluster: { ...bundle.cluster, serving: path } };
 }
 
 /** Simulated service times of batches over those that the server expects; null without batches. */

@@ -11,8 +11,8 @@ export interface PlannedPoint {
 /** Uncounted arrivals at the load of a point right before it. */
 export const LEAD_IN_MS = 3000;
 /** Requests at full speed before the first point, and the time limit for them. */
-export const WARM_UP_QUERIES = 4000;
-export const WARM_UP_MS = 8000;
+export const WARM_UP_QUERIES = 20_000;
+export const WARM_UP_MS = 20_000;
 /** Time for starting the server and all other uncounted work. */
 const AROUND_MS = 15_000;
 /** Typical time of profiling; with slow models it takes longer, which `profile` announces. */

@@ -1,6 +1,7 @@
 /** Processors and the processes that wait for them, as the system schedules them. */
 import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Contention } from "./contention.ts";
+import type { NeighbourBursts } from "./neighbour-bursts.ts";
 
 /** No process. */
 export const NO_WORKER = -1;
@@ -24,7 +25,7 @@ const SLICE_MS = 4;
  */
 export class ProcessorQueues {
   readonly #contention: Contention;
-  readonly #neighbours: number;
+  readonly #bursts: NeighbourBursts | null;
   /** Most processors that there are; those that were ever used come first, the others are idle. */
   readonly #most: number;
   /** [processor]: the process that runs, NO_WORKER if idle; time since it began to run. */
@@ -42,6 +43,7 @@ export class ProcessorQueues {
   readonly #running: Uint32Array;
   readonly #rank: Uint32Array;
   readonly #lastProcessor: Uint32Array;
+  readonly #ranFromMs: Float64Array;
   readonly #server: number;
   #serverUntilMs = Number.NEGATIVE_INFINITY;
   #nowMs = 0;
@@ -52,19 +54,22 @@ export class ProcessorQueues {
   /** Progress per ms of a process that runs. */
   #speed = 1;
 
-  /** @param neighbours processors that others keep busy, who share them fairly. */
-  constructor(workerCount: number, contention: Contention, neighbours: number) {
+  /** @param bursts of neighbours; null if the machine has none. */
+  constructor(workerCount: number, contention: Contention, bursts: NeighbourBursts | null) {
+    const processes = workerCount + 1 + (bursts?.count ?? 0);
     this.#contention = contention;
-    this.#neighbours = neighbours;
+    this.#bursts = bursts;
     this.#most = Math.ceil(contention.processors);
     this.#add();
-    this.#leftMs = new Float64Array(workerCount + 1);
-    this.#hadMs = new Float64Array(workerCount + 1);
-    this.#demand = new Float64Array(workerCount + 1).fill(1);
-    this.#threads = new Uint32Array(workerCount + 1);
-    this.#running = new Uint32Array(workerCount + 1);
+    while (bursts !== null && this.#current.length < this.#most) this.#add();
+    this.#leftMs = new Float64Array(processes);
+    this.#hadMs = new Float64Array(processes);
+    this.#demand = new Float64Array(processes).fill(1);
+    this.#threads = new Uint32Array(processes);
+    this.#running = new Uint32Array(processes);
     this.#rank = new Uint32Array(workerCount);
-    this.#lastProcessor = new Uint32Array(workerCount + 1);
+    this.#lastProcessor = new Uint32Array(processes);
+    this.#ranFromMs = new Float64Array(processes);
     this.#server = workerCount;
   }
 
@@ -88,7 +93,9 @@ export class ProcessorQueues {
     for (let processor = 0; processor < this.#current.length; processor++) {
       nextMs = Math.min(nextMs, this.#turnMs(processor));
     }
-    return nextMs;
+    // Bursts matter only to work that is there.
+    const isIdle = this.#working === 0 && this.#threads[this.#server] === 0;
+    return isIdle ? Number.POSITIVE_INFINITY : Math.min(nextMs, this.#bursts?.nextMs ?? nextMs);
   }
 
   /**
@@ -99,14 +106,21 @@ export class ProcessorQueues {
   start(nowMs: number, worker: number, workMs: number, demand: number, rank: number): void {
     assert(!this.has(worker), "a worker does one thing at a time");
     this.#goTo(nowMs);
+    this.#changeBursts(nowMs);
     this.#leftMs[worker] = workMs;
     this.#rank[worker] = rank;
     this.#working++;
     const threads = Math.min(this.#most, Math.max(1, Math.round(demand)));
     this.#threads[worker] = threads;
+    this.#ranFromMs[worker] = Number.NaN;
     this.#demand[worker] = demand / threads;
     for (let thread = 0; thread < threads; thread++) this.#wake(worker);
     this.#setSpeed();
+  }
+
+  /** When a worker first got a processor for its last work; NaN if it still waits. */
+  ranFromMs(worker: number): number {
+    return this.#ranFromMs[worker] ?? Number.NaN;
   }
 
   /** Ends the work of a worker that has some. */
@@ -123,6 +137,7 @@ export class ProcessorQueues {
     this.#goTo(nowMs);
     const done = this.#done();
     if (done !== NO_WORKER) return done;
+    this.#changeBursts(nowMs);
     if (this.#threads[this.#server] === 1 && this.#serverUntilMs <= nowMs) {
       this.#remove(this.#server);
       return NO_WORKER;
@@ -144,6 +159,7 @@ export class ProcessorQueues {
     if (isBusy && this.#serverUntilMs >= fromMs) return;
     this.#goTo(fromMs);
     if (isBusy) return;
+    this.#changeBursts(fromMs);
     this.#threads[server] = 1;
     this.#wake(server);
     this.#setSpeed();
@@ -156,9 +172,9 @@ export class ProcessorQueues {
   /** A process gets a processor, or waits for one. */
   #wake(process: number): void {
     this.#hadMs[process] = 0;
-    const last = this.#lastProcessor[process] ?? 0;
-    let chosen = last;
-    for (let other = 0; other < this.#current.length; other++) {
+    let chosen = this.#lastProcessor[process] ?? 0;
+    const isTaken = process < this.#server && this.#isNeighbours(chosen);
+    for (let other = 0; other < this.#current.length && !isTaken; other++) {
       if (this.#lengthAt(other) < this.#lengthAt(chosen)) chosen = other;
     }
     if (this.#current[chosen] !== NO_WORKER && this.#current.length < this.#most)
@@ -169,6 +185,30 @@ export class ProcessorQueues {
       this.#wait(chosen, process);
       if (process === this.#server) this.#pass(chosen);
     }
+  }
+
+  /** Begins and ends the bursts of neighbours until now. */
+  #changeBursts(nowMs: number): void {
+    const bursts = this.#bursts;
+    if (bursts === null || bursts.nextMs > nowMs) return;
+    while (bursts.nextMs <= nowMs) {
+      const { neighbour, isOn } = bursts.next();
+      const process = this.#server + 1 + neighbour;
+      if (isOn) this.#burst(process, bursts.processorOf(this.#most));
+      else this.#remove(process);
+    }
+    this.#setSpeed();
+  }
+
+  /** A neighbour takes a processor, or waits for it: a worker keeps it until its slice is over. */
+  #burst(process: number, processor: number): void {
+    this.#threads[process] = 1;
+    if (this.#current[processor] === NO_WORKER) this.#run(processor, process);
+    else this.#wait(processor, process);
+  }
+
+  #isNeighbours(processor: number): boolean {
+    return (this.#current[processor] ?? NO_WORKER) > this.#server;
   }
 
   /** Returns a processor that was not used before. */
@@ -186,6 +226,7 @@ export class ProcessorQueues {
   #run(processor: number, process: number): void {
     this.#current[processor] = process;
     this.#usedMs[processor] = 0;
+    if (Number.isNaN(this.#ranFromMs[process])) this.#ranFromMs[process] = this.#nowMs;
     this.#running[process] = (this.#running[process] ?? 0) + 1;
     this.#lastProcessor[process] = processor;
     this.#runningCount++;
@@ -209,7 +250,7 @@ export class ProcessorQueues {
 
   /**
    * Gives a processor to the process that has had least of those that wait; to the server first,
-   * whose jobs are short.
+   * whose jobs are short, and to neighbours before workers.
    */
   #pass(processor: number): void {
     const process = this.#current[processor] ?? NO_WORKER;
@@ -218,12 +259,14 @@ export class ProcessorQueues {
       this.#wait(processor, process);
     }
     const queue = this.#waiting[processor] ?? [];
+    const neighbour = queue.findIndex((one) => one > this.#server);
     let least = Math.max(0, queue.indexOf(this.#server));
     for (let at = 0; at < queue.length; at++) {
       const hadMs = this.#hadMs[queue[at] ?? 0] ?? 0;
       if (hadMs < (this.#hadMs[queue[least] ?? 0] ?? 0)) least = at;
     }
-    const [next] = queue.splice(least, 1);
+    const isFirst = neighbour >= 0 && queue[least] !== this.#server;
+    const [next] = queue.splice(isFirst ? neighbour : least, 1);
     if (next === undefined) return;
     this.#waitingCount--;
     this.#run(processor, next);
@@ -248,10 +291,12 @@ export class ProcessorQueues {
     this.#setSpeed();
   }
 
-  /** An idle processor takes the first process of the longest queue. */
+  /** An idle processor takes the first process of the longest queue that no neighbour holds up. */
   #takeOver(processor: number): void {
     let longest: number[] = [];
-    for (const queue of this.#waiting) if (queue.length > longest.length) longest = queue;
+    for (const [other, queue] of this.#waiting.entries()) {
+      if (queue.length > longest.length && !this.#isNeighbours(other)) longest = queue;
+    }
     const process = longest.shift();
     if (process === undefined) return;
     this.#waitingCount--;
@@ -261,7 +306,7 @@ export class ProcessorQueues {
   /** When the process of a processor is done with it. */
   #turnMs(processor: number): number {
     const process = this.#current[processor] ?? NO_WORKER;
-    if (process === NO_WORKER) return Number.POSITIVE_INFINITY;
+    if (process === NO_WORKER || process > this.#server) return Number.POSITIVE_INFINITY;
     const doneMs =
       process === this.#server ? this.#serverUntilMs : this.#nowMs + this.#needsMs(process);
     if (this.#waiting[processor]?.length === 0) return doneMs;
@@ -269,7 +314,7 @@ export class ProcessorQueues {
   }
 
   #isSliceOver(processor: number): boolean {
-    const isWanted = this.#waiting[processor]?.length !== 0;
+    const isWanted = this.#waiting[processor]?.length !== 0 && !this.#isNeighbours(processor);
     return isWanted && (this.#usedMs[processor] ?? 0) >= SLICE_MS - TINY_MS;
   }
 
@@ -277,7 +322,7 @@ export class ProcessorQueues {
   #done(): number {
     let done = NO_WORKER;
     for (const worker of this.#current) {
-      if (worker === NO_WORKER || worker === this.#server) continue;
+      if (worker === NO_WORKER || worker >= this.#server) continue;
       if (this.#needsMs(worker) > TINY_MS) continue;
       if (done === NO_WORKER || (this.#rank[worker] ?? 0) < (this.#rank[done] ?? 0)) done = worker;
     }
@@ -308,10 +353,8 @@ export class ProcessorQueues {
     const { processors } = this.#contention;
     const running = this.#runningCount;
     if (running === 0) return;
-    const busy = Math.min(processors, this.#busy + this.#neighbours);
-    const wanted = running + this.#waitingCount;
-    const fair = (processors * wanted) / (wanted + this.#neighbours) / running;
-    this.#speed = Math.min(1, fair) / this.#contention.factorOf(busy);
+    const busy = Math.min(processors, this.#busy);
+    this.#speed = Math.min(1, processors / running) / this.#contention.factorOf(busy);
   }
 }
 

@@ -4,6 +4,7 @@ import type { PaceMonitor } from "stratagem-runtime/internal/core/pace";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { type MachinePaces, type MachineState, machinePaces } from "./machine-state.ts";
+import { NeighbourBursts } from "./neighbour-bursts.ts";
 import { ServerStation } from "./server-station.ts";
 import { SlowTimes } from "./slow-times.ts";
 import { SpreadDraws } from "./spread-draws.ts";
@@ -33,6 +34,7 @@ export const PATH_STREAM = 4;
 /** Stream within a seed that the path's stream gives. */
 const STALL_STREAM = 7;
 const PACE_STREAM = 8;
+const NEIGHBOUR_STREAM = 12;
 /** The spells of a machine are the same for every policy that is compared on it. */
 const MACHINE_SEED = 1;
 const MACHINE_STREAM = 11;
@@ -86,7 +88,7 @@ export function stationsOf(
     workerCount,
     contention ? new Contention(serving) : null,
     path && workersWake ? wake : null,
-    neighbours,
+    contention ? burstsOf(neighbours, rng) : null,
     contention ? stallsOf(serving, rng) : null,
     contention ? pacesOf(slow, workerCount, rng) : [],
     paces,
@@ -110,6 +112,12 @@ function stallsOf({ stalls }: ServingPath, rng: Rng): Stalls | null {
   return new Stalls(stalls, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), STALL_STREAM));
 }
 
+function burstsOf(neighbours: number, rng: Rng): NeighbourBursts | null {
+  if (neighbours === 0) return null;
+  const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), NEIGHBOUR_STREAM);
+  return new NeighbourBursts(neighbours, own);
+}
+
 /**
  * Paces of each worker, and of the server, whose times were measured in fast and slow spells alike.
  */
@@ -123,7 +131,7 @@ function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): S
 
 /** Returns stations in which only models take time. */
 export function modelsAlone(workerCount: number, paces: MachinePaces | null = null): Stations {
-  const workers = new WorkerEvents(workerCount, null, null, 0, null, [], paces);
+  const workers = new WorkerEvents(workerCount, null, null, null, null, [], paces);
   return { workers, ...NO_PATH };
 }
 

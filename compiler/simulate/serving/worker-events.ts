@@ -2,6 +2,7 @@
 import { EventQueue } from "../event-queue.ts";
 import type { Contention } from "./contention.ts";
 import type { MachinePaces } from "./machine-state.ts";
+import type { NeighbourBursts } from "./neighbour-bursts.ts";
 import { NO_WORKER, ProcessorQueues } from "./processor-queues.ts";
 import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
@@ -25,7 +26,6 @@ export class WorkerEvents {
   #turnMs = Number.POSITIVE_INFINITY;
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
-  readonly #neighbours: number;
   readonly #stalls: Stalls | null;
   /** [workerCount + 1]: of each worker, and of the server; empty if all keep their pace. */
   readonly #paces: readonly SlowTimes[];
@@ -33,11 +33,13 @@ export class WorkerEvents {
   /** [workerCount]: when the worker's model started, and how long the last one ran. */
   readonly #beganMs: Float64Array;
   readonly #ranMs: Float64Array;
+  /** [workerCount]: how long its wake-up takes. */
+  readonly #wokeMs: Float64Array;
 
   /**
    * @param contention null if batches run as if they were alone.
    * @param wakes wake-up delay of a sleeping worker; null for none.
-   * @param neighbours processors that others keep busy all the time.
+   * @param bursts of neighbours, if workers contend; null for none.
    * @param stalls of processors, if workers contend; null for none.
    * @param paces of each worker, and of the server; empty if processors keep their pace.
    * @param machine how much slower than profiled the workers are; null for as profiled.
@@ -46,20 +48,20 @@ export class WorkerEvents {
     workerCount: number,
     contention: Contention | null = null,
     wakes: SpreadDraws | null = null,
-    neighbours = 0,
+    bursts: NeighbourBursts | null = null,
     stalls: Stalls | null = null,
     paces: readonly SlowTimes[] = [],
     machine: MachinePaces | null = null,
   ) {
     this.#machine = machine;
     this.#beganMs = new Float64Array(workerCount);
+    this.#wokeMs = new Float64Array(workerCount);
     this.#ranMs = new Float64Array(workerCount).fill(Number.NaN);
     this.#timed = new EventQueue(workerCount);
     this.#contention = contention;
-    this.#shared = contention && new ProcessorQueues(workerCount, contention, neighbours);
+    this.#shared = contention && new ProcessorQueues(workerCount, contention, bursts);
     this.#wakes = wakes;
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
-    this.#neighbours = neighbours;
     this.#stalls = stalls;
     this.#paces = paces;
   }
@@ -90,7 +92,7 @@ export class WorkerEvents {
 
   /** Current slowdown of the server's work, which has a processor to itself. */
   get serverFactor(): number {
-    const busy = (this.#shared?.busy ?? 0) + this.#neighbours;
+    const busy = this.#shared?.busy ?? 0;
     return this.#contention?.factorOf(Math.min(busy, this.#contention.processors)) ?? 1;
   }
 
@@ -126,6 +128,7 @@ export class WorkerEvents {
       this.#timed.push(nowMs + workMs, worker, rank);
       return;
     }
+    this.#wokeMs[worker] = wakeMs;
     const aloneMs = this.#takesMs(worker, nowMs, workMs / this.aloneFactor(demand));
     this.#shared.start(nowMs, worker, aloneMs, demand, rank);
     this.#turnMs = Number.NaN;
@@ -142,7 +145,7 @@ export class WorkerEvents {
     const worker = this.#shared.turn();
     this.#turnMs = Number.NaN;
     if (worker === NO_WORKER) return worker;
-    this.#ranMs[worker] = turnMs - (this.#beganMs[worker] ?? turnMs);
+    this.#ranMs[worker] = turnMs - this.#shared.ranFromMs(worker) - (this.#wokeMs[worker] ?? 0);
     this.#end(this.#shared, worker, turnMs);
     return worker;
   }

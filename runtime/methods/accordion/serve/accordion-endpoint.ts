@@ -13,6 +13,7 @@ import { poolOfWorker, stageCells } from "../../../server/measures/profiled-cell
 import { promisedNow } from "../../../server/measures/promised-now.ts";
 import { ServiceTimes } from "../../../server/measures/service-times.ts";
 import type { PromisedNow, Reading, Watched } from "../../../server/measures/watched.ts";
+import { paceLines, type ServedPace, servedPace } from "../../../server/metrics/served-pace.ts";
 import type { Endpoint, EndpointModel } from "../../../server/requests/endpoint.ts";
 import { AccordionScheduler } from "../core/scheduler.ts";
 import { AccordionDriver } from "./driver.ts";
@@ -142,14 +143,18 @@ export class AccordionEndpoint implements Endpoint {
       promisedViolationRate: this.#promisedNow()?.violationRate ?? Number.NaN,
       bundleSha256: this.bundleSha256,
     });
-    return [...lines, ...this.watched.times.lines()];
+    return [...lines, ...paceLines(this.pace), ...this.watched.times.lines()];
+  }
+
+  get pace(): ServedPace {
+    return servedPace(this.#scheduler.pace, this.#bundle.cluster.pools);
   }
 
   /** Promise of the lowest level that is not below the load; of the lowest while it is unknown. */
   #promisedNow(): PromisedNow | undefined {
     const { loadQps } = this.#driver;
     const level = levelForLoad(this.#bundle.levels, loadQps || 0);
-    return promisedNow(this.#bundle, { level, loadQps, pace: 1 });
+    return promisedNow(this.#bundle, { level, loadQps, pace: this.#scheduler.pace.stretch });
   }
 
   #reading(): Reading {
@@ -159,7 +164,7 @@ export class AccordionEndpoint implements Endpoint {
       compiled: arrivals,
       loadQps: this.#driver.loadQps,
       topLevelQps: levels.at(-1)?.loadQps ?? Number.NaN,
-      pace: 1,
+      pace: this.#scheduler.pace.stretch,
       promised: this.#promisedNow(),
       rows: this.#metrics.rows,
       accuracySum: 0,

@@ -8,7 +8,7 @@ import {
 import { Rng } from "../../../../runtime/core/rng.ts";
 
 const queuesOf = (workers: number, processors: number, contention: readonly number[] = [1]) =>
-  new ProcessorQueues(workers, new Contention({ contention, processors }), 0);
+  new ProcessorQueues(workers, new Contention({ contention, processors }), null);
 
 /** Ends all work. @returns who ended when. */
 function endsOf(queues: ProcessorQueues): [worker: number, atMs: number][] {

@@ -19,7 +19,7 @@ test("with five stalls of 10 ms in a second of work, 50 ms are lost, however it 
 
 test("a batch takes longer by the stalls of its own work, and no other does", () => {
   const contention = new Contention({ contention: [1], processors: 2 });
-  const events = new WorkerEvents(2, contention, null, 0, stalls(4));
+  const events = new WorkerEvents(2, contention, null, null, stalls(4));
   const drawn = stalls(4);
   const [firstMs, secondMs] = [300 + drawn.duringMs(300), 200 + drawn.duringMs(200)];
   events.run(0, 0, 300);

@@ -237,3 +237,16 @@ test("a bundle without stages of its models is not served", async () => {
     'variant "deep"',
   );
 });
+
+test("the pace of each place is a metric, with the work that it is of", async () => {
+  const house = await serving();
+  const workOf = (text: string) => {
+    const found = /^stratagem_work_seconds_total\{.*time="expected".*\} (\S+)$/m.exec(text);
+    return Number(found?.[1]);
+  };
+  expect(workOf((await get(house, "/metrics")).text)).toBe(0);
+  for (let query = 0; query < 12; query++) await driven(house, infer(house, "deep", [query]));
+  const { text } = await get(house, "/metrics");
+  expect(workOf(text)).toBeGreaterThan(0);
+  expect(text.match(/^stratagem_pace\{/gm)).toHaveLength(servedPlaces().policy.executionPlaces);
+});
