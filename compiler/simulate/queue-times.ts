@@ -1,10 +1,17 @@
-/** Times that requests under way wait for their first batch, as servers measure them. */
+/** Times that requests wait for their first batch, as servers measure them. */
+import { LatencySample, type LatencySummary } from "./latency-sample.ts";
 
-/** Indexed by slots, which are reused. */
+export interface QueueOutcome {
+  /** From when a server has read requests until their first batch begins, over those served. */
+  readonly queueMs: LatencySummary | null;
+}
+
+/** Requests under way, in slots that are reused. */
 export class QueueTimes {
   readonly #sinceMs: Float64Array;
   /** NaN before the first batch. */
   readonly #startMs: Float64Array;
+  readonly #sample = new LatencySample();
 
   constructor(slotCount: number) {
     this.#sinceMs = new Float64Array(slotCount);
@@ -22,9 +29,13 @@ export class QueueTimes {
     if (Number.isNaN(this.#startMs[slot])) this.#startMs[slot] = nowMs;
   }
 
-  /** 0 for a request that ran in no batch. */
-  waitedMs(slot: number): number {
+  /** A request that ran in no batch has waited 0. */
+  countServed(slot: number): void {
     const waitedMs = (this.#startMs[slot] ?? Number.NaN) - (this.#sinceMs[slot] ?? Number.NaN);
-    return Number.isNaN(waitedMs) ? 0 : waitedMs;
+    this.#sample.record(Number.isNaN(waitedMs) ? 0 : waitedMs);
+  }
+
+  summary(): LatencySummary | null {
+    return this.#sample.summary();
   }
 }

@@ -84,11 +84,7 @@ function ofCompiler(): Record<string, readonly (readonly string[])[]> {
       [cutUrl, "--arrivals", "poisson:10", "--duration", "1s"],
     ],
     truth: [[NONE]],
-    capacity: [
-      [NONE],
-      [DOWN, "--duration", "2s"],
-      [cutUrl, "--duration", "2s"],
-    ],
+    capacity: [[NONE], [DOWN, "--duration", "2s"], [cutUrl, "--duration", "2s"]],
   };
 }
 

@@ -44,6 +44,7 @@ export type QueryDesk = Pick<PipelineDispatcher, "onRequest" | "onQuery" | "onFa
 export class RequestFlow {
   /** Latencies in arrival order; NaN for a request that is not done or was dropped. */
   readonly latencyMsByRequest: Float64Array | null;
+  readonly queue: QueueTimes;
   /** Requests that lost a query. */
   lostCount = 0;
   readonly #graph: TaskGraph;
@@ -61,7 +62,6 @@ export class RequestFlow {
   readonly #tally: RequestTally;
   readonly #progress: VisitProgress;
   readonly #slots: RequestSlots;
-  readonly #queue: QueueTimes;
   readonly #deliveries = new DeliveryRing();
   /**
    * [slotCount]: queries that were sent and have not ended; and whether one of them was dropped.
@@ -101,7 +101,7 @@ export class RequestFlow {
     this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount, graph);
-    this.#queue = new QueueTimes(slotCount);
+    this.queue = new QueueTimes(slotCount);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     this.#deadlineMs = new Float64Array(slotCount);
@@ -166,7 +166,7 @@ export class RequestFlow {
   /** A query is in a batch that begins. */
   start(query: number, nowMs: number): void {
     const row = Math.floor(query / this.#graph.taskCount);
-    this.#queue.start(this.#progress.requestOf(row), nowMs);
+    this.queue.start(this.#progress.requestOf(row), nowMs);
   }
 
   /**
@@ -247,7 +247,7 @@ export class RequestFlow {
     const slot = this.#slots.open(request);
     this.#deadlineMs[slot] = nowMs + this.#decisionSloMs;
     // Servers count the hop to a worker as part of the batch.
-    this.#queue.enter(slot, nowMs + this.#hopMs);
+    this.queue.enter(slot, nowMs + this.#hopMs);
     this.#progress.open(slot);
     this.#traceRow[slot] = request;
     const end = outStart[REQUESTS + 2] ?? 0;
@@ -353,8 +353,8 @@ export class RequestFlow {
     const latencyMs = endMs - arrivalMs;
     // End − arrival > SLO would round differently.
     const isLate = endMs > arrivalMs + this.#sloMs;
-    const queueMs = this.#queue.waitedMs(slot);
-    this.#tally.countServed(arrivalMs, latencyMs, queueMs, isLate, this.#slots.accuracy(slot));
+    this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
+    this.queue.countServed(slot);
     if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
     this.#progress.close(slot);
     this.#slots.close(slot);

@@ -32,14 +32,11 @@ export interface RequestOutcome {
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last completion, over the requests served. */
   readonly latencyMs: LatencySummary | null;
-  /** From when the server has read them until their first batch begins, over the same. */
-  readonly queueMs: LatencySummary | null;
 }
 
 export class RequestTally {
   readonly #timeline: Timeline | null;
   readonly #latency = new LatencySample();
-  readonly #queue = new LatencySample();
   #requests = 0;
   #satisfied = 0;
   #late = 0;
@@ -63,15 +60,8 @@ export class RequestTally {
   }
 
   /** @param accuracy NaN for a request that visited no task. */
-  countServed(
-    arrivalMs: number,
-    latencyMs: number,
-    queueMs: number,
-    isLate: boolean,
-    accuracy: number,
-  ): void {
+  countServed(arrivalMs: number, latencyMs: number, isLate: boolean, accuracy: number): void {
     this.#latency.record(latencyMs);
-    this.#queue.record(queueMs);
     if (isLate) {
       this.#late++;
       this.#timeline?.countViolation(arrivalMs);
@@ -93,7 +83,6 @@ export class RequestTally {
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#unserved),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#unserved),
       latencyMs: this.#latency.summary(requestsPerBatch(queries, tasks)),
-      queueMs: this.#queue.summary(),
     };
   }
 }

@@ -17,7 +17,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
-import { QueueTimes } from "../../../simulate/queue-times.ts";
+import { type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
@@ -62,7 +62,7 @@ export interface AccordionSimulationOptions {
   ) => AccordionScheduler;
 }
 
-export interface AccordionSimulationResult extends QueryOutcome {
+export interface AccordionSimulationResult extends QueryOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Time 0 to the end of the last query. */
@@ -218,6 +218,7 @@ class PlaceSimulation {
     const over = (sum: number) => (makespanMs === 0 ? 0 : sum / makespanMs);
     return {
       ...outcome,
+      queueMs: this.#queue.summary(),
       makespanMs,
       throughputQps: over(1000 * (outcome.satisfied + outcome.late)),
       occupancy: over(timeline.busyMs / this.#scheduler.placeCount),
@@ -294,7 +295,7 @@ class PlaceSimulation {
   #arrive(query: number, nowMs: number): void {
     if (this.#freeCount === 0 || this.#admission?.isFull === true) {
       this.#stations.server?.answer(nowMs);
-      this.#over(query, Number.NaN, nowMs, Number.NaN);
+      this.#over(query, Number.NaN, nowMs);
       return;
     }
     const slot = this.#freeSlots[--this.#freeCount] ?? 0;
@@ -394,13 +395,14 @@ class PlaceSimulation {
     this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
-    this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs, this.#queue.waitedMs(slot));
+    if (!Number.isNaN(endMs)) this.#queue.countServed(slot);
+    this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
   }
 
-  #over(query: number, endMs: number, nowMs: number, queueMs: number): void {
+  #over(query: number, endMs: number, nowMs: number): void {
     this.#overCount++;
     this.#makespanMs = Math.max(this.#makespanMs, Number.isNaN(endMs) ? nowMs : endMs);
-    this.#tally.countOver(query, endMs, queueMs);
+    this.#tally.countOver(query, endMs);
     if (this.#latencyMs !== null) {
       this.#latencyMs[query] = endMs - (this.#queries.arrivalMs[query] ?? Number.NaN);
     }

@@ -26,8 +26,6 @@ export interface QueryOutcome {
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last instance, over the queries served. */
   readonly latencyMs: LatencySummary | null;
-  /** From when the server has read them until they have places, over the same. */
-  readonly queueMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, ModelOutcome>>;
   readonly byPriority: { readonly high: PriorityOutcome; readonly low: PriorityOutcome };
   /** Every size class, smallest first; classes may be empty. */
@@ -94,7 +92,6 @@ export class AccordionTally {
     new LatencySample(),
   ];
   readonly #latency = new LatencySample();
-  readonly #queue = new LatencySample();
   readonly #sizes: SizeClasses;
   /** Indexed by size class, low and high. */
   readonly #bySize: readonly (readonly [Group, Group])[];
@@ -115,7 +112,7 @@ export class AccordionTally {
    * Counts the end of a query, once per query.
    * @param endMs NaN for a dropped query.
    */
-  countOver(query: number, endMs: number, queueMs: number): void {
+  countOver(query: number, endMs: number): void {
     const { arrivalMs, deadlineMs, isHigh } = this.#queries;
     const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
@@ -132,7 +129,6 @@ export class AccordionTally {
     if (Number.isNaN(endMs)) return;
     const latencyMs = endMs - (arrivalMs[query] ?? Number.NaN);
     this.#latency.record(latencyMs);
-    this.#queue.record(queueMs);
     this.#latencies[priority].record(latencyMs);
   }
 
@@ -154,7 +150,6 @@ export class AccordionTally {
       accuracyPerQuery: ratio(accuracySum, queries),
       // Each query is a batch of its own.
       latencyMs: this.#latency.summary(1),
-      queueMs: this.#queue.summary(),
       byVariant: this.#byVariant(),
       byPriority: { high: this.#ofPriority(1), low: this.#ofPriority(0) },
       bySize: this.#bySize.map(([low, high], index) => ({

@@ -34,6 +34,7 @@ import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
+import type { QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -80,7 +81,7 @@ export interface InferlineSimulationOptions {
   readonly withLatencies?: boolean;
 }
 
-export interface InferlineSimulationResult extends InferlineOutcome {
+export interface InferlineSimulationResult extends InferlineOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
@@ -110,8 +111,9 @@ export function simulateInferline(
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new StageSimulation(bundle, options);
   simulation.run();
-  const { latencyMsByRequest } = simulation.flow;
-  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+  const { latencyMsByRequest, queue } = simulation.flow;
+  const queueMs = queue.summary();
+  return { seed, durationMs, ...simulation.outcome(), queueMs, latencyMsByRequest };
 }
 
 /** The virtual cluster. */

@@ -31,8 +31,6 @@ export interface LokiOutcome {
   readonly accuracyPerQuery: number | null;
   /** Arrival to the last leaf, over the requests served. */
   readonly latencyMs: LatencySummary | null;
-  /** From when the server has read them until their first batch begins, over the same. */
-  readonly queueMs: LatencySummary | null;
   /** Keyed by `task/variant`. */
   readonly byVariant: Readonly<Record<string, LokiVariantOutcome>>;
   readonly byTask: Readonly<Record<string, TaskOutcome>>;
@@ -82,7 +80,6 @@ export class LokiTally {
   modelLoads = 0;
   readonly #bundle: LokiBundle;
   readonly #latency = new LatencySample();
-  readonly #queue = new LatencySample();
   #requests = 0;
   #satisfied = 0;
   #late = 0;
@@ -125,15 +122,8 @@ export class LokiTally {
   }
 
   /** @param accuracy NaN for a request that reached no leaf. */
-  countServed(
-    arrivalMs: number,
-    latencyMs: number,
-    queueMs: number,
-    satisfied: boolean,
-    accuracy: number,
-  ): void {
+  countServed(arrivalMs: number, latencyMs: number, satisfied: boolean, accuracy: number): void {
     this.#latency.record(latencyMs);
-    this.#queue.record(queueMs);
     this.#onOutcome(arrivalMs, latencyMs);
     this.#timeline?.count(arrivalMs, satisfied, accuracy);
     if (!satisfied) {
@@ -189,7 +179,6 @@ export class LokiTally {
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#leafless),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#leafless),
       latencyMs: this.#latency.summary(requestsPerBatch(queries, ofTasks)),
-      queueMs: this.#queue.summary(),
       byVariant: Object.fromEntries(
         names.map(({ name, accuracy }, variant) => {
           const served = this.queriesByVariant[variant] ?? 0;

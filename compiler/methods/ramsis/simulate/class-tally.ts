@@ -4,7 +4,7 @@ import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { Outcome } from "./tally.ts";
 
 /** Outcomes of the queries of one class, like those of all. */
-type ClassOutcome = Omit<Outcome, "queueMs" | "byVariant" | "byLevel">;
+type ClassOutcome = Omit<Outcome, "byVariant" | "byLevel">;
 
 export interface OutcomeByClass extends Outcome {
   /** Keyed by class name, if queries have several SLOs. */

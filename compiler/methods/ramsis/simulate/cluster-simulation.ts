@@ -7,7 +7,9 @@ import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { ANY_VARIANT } from "stratagem-runtime/internal/core/wanted-variant";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
+import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
+import type { QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -43,6 +45,8 @@ export interface ClusterOptions extends CountOptions {
   readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 
+export type ClusterOutcome = OutcomeByClass & QueueOutcome;
+
 const NONE = -1;
 
 /**
@@ -55,7 +59,7 @@ export function simulateCluster(
   bundle: RamsisBundle,
   dispatcher: SimulatedDispatcher,
   options: ClusterOptions,
-): OutcomeByClass {
+): ClusterOutcome {
   const simulation = new Simulation(bundle, dispatcher, options);
   simulation.run();
   return simulation.outcome();
@@ -76,6 +80,7 @@ class Simulation {
   readonly #serviceTimes: readonly ServiceTimeModel[];
   readonly #hasBuckets: boolean;
   readonly #counts: QueryCounts;
+  readonly #queue = new LatencySample();
   readonly #classes: QueryClasses | null;
   /** One per class, or one for all. */
   readonly #decisionSloMs: Float64Array;
@@ -162,8 +167,8 @@ class Simulation {
     assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
   }
 
-  outcome(): OutcomeByClass {
-    return this.#counts.outcome();
+  outcome(): ClusterOutcome {
+    return { ...this.#counts.outcome(), queueMs: this.#queue.summary() };
   }
 
   #arrive(sentMs: number, nowMs: number): void {
@@ -301,7 +306,7 @@ class Simulation {
       const sentMs = this.#sentMsBySlot[slot] ?? Number.NaN;
       const sloClass = this.#classBySlot[slot] ?? 0;
       const queueMs = nowMs - (this.#readMsBySlot[slot] ?? Number.NaN);
-      if (!Number.isNaN(queueMs)) this.#counts.countStart(sentMs, queueMs);
+      if (!Number.isNaN(queueMs) && this.#counts.isCounted(sentMs)) this.#queue.record(queueMs);
       if (begin === NONE) {
         this.#counts.countServed(variant, sentMs, nowMs + serviceMs, sloClass, position === 0);
       } else {

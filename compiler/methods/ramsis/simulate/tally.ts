@@ -26,8 +26,6 @@ export interface Outcome {
   readonly accuracyPerQuery: number | null;
   /** Arrival to completion, over the queries served. */
   readonly latencyMs: LatencySummary | null;
-  /** From when the server has read them until their first batch begins. */
-  readonly queueMs: LatencySummary | null;
   readonly byVariant: Readonly<Record<string, VariantOutcome>>;
   /** Keyed by the load of the level, and the pace of one for slower machines. */
   readonly byLevel: Readonly<Record<string, LevelOutcome>>;
@@ -60,7 +58,6 @@ export class Tally {
   readonly #variants: readonly Variant[];
   readonly #levels: readonly CountedLevel[];
   readonly #latency = new LatencySample();
-  readonly #queue = new LatencySample();
   readonly #satisfiedByVariant: Float64Array;
   readonly #queriesByVariant: Float64Array;
   readonly #batchesByVariant: Float64Array;
@@ -89,10 +86,6 @@ export class Tally {
 
   countTimelyBatch(variant: number): void {
     add(this.#timelyByVariant, variant, 1);
-  }
-
-  countStart(queueMs: number): void {
-    this.#queue.record(queueMs);
   }
 
   countServed(variant: number, latencyMs: number, satisfied: boolean): void {
@@ -124,7 +117,6 @@ export class Tally {
       accuracyPerSatisfied: ratio(satisfiedAccuracy, satisfied),
       accuracyPerQuery: ratio(satisfiedAccuracy, queries),
       latencyMs: this.#latency.summary(this.perBatch()),
-      queueMs: this.#queue.summary(),
       byVariant: Object.fromEntries(
         this.#variants.map((variant, index) => [
           variant.name,

@@ -37,6 +37,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import type { QueueOutcome } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
@@ -88,7 +89,7 @@ export interface ThemisSimulationOptions {
   readonly watch?: StageWatch;
 }
 
-export interface ThemisSimulationResult extends ThemisOutcome {
+export interface ThemisSimulationResult extends ThemisOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
@@ -120,7 +121,8 @@ export function simulateThemis(
   simulation.run();
   const latencyMsByRequest =
     options.withLatencies === true ? simulation.flow.latencyMsByRequest : null;
-  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+  const queueMs = simulation.flow.queue.summary();
+  return { seed, durationMs, ...simulation.outcome(), queueMs, latencyMsByRequest };
 }
 
 /** The virtual cluster. */
