@@ -100,12 +100,17 @@ export function latencyPromise(summary: LatencySummary | null): Required<Expecte
   return { p50, p95, p99, max };
 }
 
+/** Without p95, which levels of plans do not state. */
+export function briefPromise(summary: LatencySummary | null): ExpectedLatency {
+  const { p95: _, ...promise } = latencyPromise(summary);
+  return promise;
+}
+
 /** Percentiles that a simulated level states; 0 if no query was served. */
 export function expectedTimes(
   found: Readonly<Record<keyof ExpectedTimes, LatencySummary | null>>,
 ): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | keyof ExpectedTimes> {
-  const { p95: _, ...latencyMs } = latencyPromise(found.latencyMs);
-  const { p95: __, ...queueMs } = latencyPromise(found.queueMs);
+  const [latencyMs, queueMs] = [briefPromise(found.latencyMs), briefPromise(found.queueMs)];
   return { latencyMsP50: latencyMs.p50, latencyMsP99: latencyMs.p99, latencyMs, queueMs };
 }
 

@@ -6,14 +6,21 @@ export interface QueueOutcome {
   readonly queueMs: LatencySummary | null;
 }
 
+export interface QueueOptions {
+  /** Requests that are in the queue before are not in the queue times; default: 0. */
+  readonly queuedFromMs?: number | undefined;
+}
+
 /** Requests under way, in slots that are reused. */
 export class QueueTimes {
+  readonly #fromMs: number;
   readonly #sinceMs: Float64Array;
   /** NaN before the first batch. */
   readonly #startMs: Float64Array;
   readonly #sample = new LatencySample();
 
-  constructor(slotCount: number) {
+  constructor(slotCount: number, { queuedFromMs = 0 }: QueueOptions) {
+    this.#fromMs = queuedFromMs;
     this.#sinceMs = new Float64Array(slotCount);
     this.#startMs = new Float64Array(slotCount);
   }
@@ -31,7 +38,9 @@ export class QueueTimes {
 
   /** A request that ran in no batch has waited 0. */
   countServed(slot: number): void {
-    const waitedMs = (this.#startMs[slot] ?? Number.NaN) - (this.#sinceMs[slot] ?? Number.NaN);
+    const sinceMs = this.#sinceMs[slot] ?? Number.NaN;
+    if (sinceMs < this.#fromMs) return;
+    const waitedMs = (this.#startMs[slot] ?? Number.NaN) - sinceMs;
     this.#sample.record(Number.isNaN(waitedMs) ? 0 : waitedMs);
   }
 

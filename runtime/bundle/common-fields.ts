@@ -362,8 +362,8 @@ export const expectedTimes: Fields<ExpectedTimes> = {
   ),
   queueMs: optional(
     expectedLatency,
-    "Times from when a request has been read until its first batch begins, likewise; left out " +
-      "before edition 1.12.",
+    "Times from when a request has been read until its first batch begins; left out before " +
+      "edition 1.12.",
   ),
 };
 
@@ -382,6 +382,7 @@ const paceFigures = record<PaceFigures>({
   violationRate: [ratio, "Share of queries late or dropped."],
   p50: [waitOr0, "Median latency of served queries."],
   p99: [waitOr0, "Its 99th percentile."],
+  queueMs: expectedTimes.queueMs,
 });
 
 /** Fields of the promises on slower machines. */

@@ -95,7 +95,8 @@ export function simulatedExpectation(
   };
 }
 
-interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
+interface OutcomeOptions
+  extends Pick<LokiSimulationOptions, "stations" | "onOutcome" | "queuedFromMs"> {
   /** Default: the seed of promises. */
   readonly seed?: number;
   /** Fraction of a promise's queries to simulate. */

@@ -8,7 +8,7 @@ import {
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
-import { QueueTimes } from "../queue-times.ts";
+import { type QueueOptions, QueueTimes } from "../queue-times.ts";
 import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
 import type { Stations } from "../serving/stations.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
@@ -17,7 +17,7 @@ import type { RequestTally } from "./request-tally.ts";
 import { MADE_CAPACITY, madeCountFor, rowCountFor, slotCountFor } from "./row-counts.ts";
 import type { RequestTrace } from "./visits.ts";
 
-interface FlowFrame {
+interface FlowFrame extends QueueOptions {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   /** Client's SLO, and the part of it that decisions may spend. */
@@ -79,7 +79,7 @@ export class RequestFlow {
    * @param commands buffer that the dispatcher appends to; empty whenever an event is handed in.
    */
   constructor(
-    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies }: FlowFrame,
+    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies, ...queue }: FlowFrame,
     dispatcher: QueryDesk,
     commands: CommandBuffer,
     tally: RequestTally,
@@ -101,7 +101,7 @@ export class RequestFlow {
     this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount, graph);
-    this.queue = new QueueTimes(slotCount);
+    this.queue = new QueueTimes(slotCount, queue);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     this.#deadlineMs = new Float64Array(slotCount);

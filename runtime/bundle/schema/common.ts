@@ -254,7 +254,7 @@ export interface ProfileReference {
 
 /** Batch service times of a task: axis 0 is the variant, axis 1 the batch size minus one. */
 /** Promises at a load if all service times are `pace` times the profile's. */
-export interface PaceFigures {
+export interface PaceFigures extends Pick<ExpectedTimes, "queueMs"> {
   readonly pace: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;

@@ -22,6 +22,7 @@ interface StatedAtPace extends PromisedLatency {
   readonly pace: number;
   readonly accuracyPerQuery?: number;
   readonly violationRate: number;
+  readonly queueMs?: PromisedLatency;
 }
 
 export interface MeasuredNow {
@@ -52,11 +53,12 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
   }
   const stated = figuresAtPace(byPace, pace);
   if (stated === undefined) return undefined;
-  const { violationRate, accuracyPerQuery, p50, p99 } = stated;
+  const { violationRate, accuracyPerQuery, p50, p99, queueMs } = stated;
   return {
     feasible: true,
     violationRate,
     latencyMs: { p50, p99 },
+    queueMs,
     accuracyPerSatisfied:
       accuracyPerQuery === undefined || violationRate >= 1
         ? undefined

@@ -34,7 +34,7 @@ export interface PromisedNow {
   readonly accuracyPerSatisfied?: number | undefined;
   /** Undefined in bundles that promise no latency. */
   readonly latencyMs?: PromisedLatency | undefined;
-  /** Time until the first batch begins; undefined likewise, and at a pace above 1. */
+  /** Time until the first batch begins; undefined likewise. */
   readonly queueMs?: PromisedLatency | undefined;
   readonly feasible: boolean;
 }

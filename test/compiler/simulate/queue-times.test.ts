@@ -138,3 +138,14 @@ test("in a pipeline the wait for the first batch counts, from the end of the hop
   // The second waits for the 30 ms of the first between its tasks, too.
   expect(latencyMs?.max).toBe(3 + 4 + 3 + 30 + 30 - 1);
 });
+
+test("requests that come before the queue is counted are left out of its times alone", () => {
+  const bundle = inferlineBundle({
+    tasks: [{ name: "a", latencyMs: { 1: 40 } }],
+    levels: [{ loadQps: 20, stages: [[1, 1]] }],
+  });
+  const asked = { ...OPTIONS, arrivals: at([0, 10, 25]), queuedFromMs: 10 };
+  const { queueMs, latencyMs } = simulateInferline(bundle, asked);
+  expect(queueMs).toMatchObject({ mean: (30 + 55) / 2, p50: 30 });
+  expect(latencyMs?.p50).toBe(70);
+});

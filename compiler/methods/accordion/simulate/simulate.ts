@@ -17,7 +17,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
-import { type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
+import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
@@ -37,7 +37,7 @@ import { SleepingPlaces } from "./sleeping-places.ts";
 import { AccordionTally, type QueryOutcome } from "./tally.ts";
 import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
-export interface AccordionSimulationOptions {
+export interface AccordionSimulationOptions extends QueueOptions {
   readonly arrivals: AccordionArrivals;
   /**
    * Queries of a process arrive from time 0 until this time, exclusive; the simulation runs until
@@ -185,7 +185,7 @@ class PlaceSimulation {
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
-    this.#queue = new QueueTimes(slotCount);
+    this.#queue = new QueueTimes(slotCount, options);
     this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount, paces);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);

@@ -34,7 +34,7 @@ import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
-import type { QueueOutcome } from "../../../simulate/queue-times.ts";
+import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -50,7 +50,7 @@ import {
 import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
-export interface InferlineSimulationOptions {
+export interface InferlineSimulationOptions extends QueueOptions {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served; cost
@@ -181,6 +181,7 @@ class StageSimulation {
       decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
       hopMs: cluster.communicationLatencyMs,
+      queuedFromMs: options.queuedFromMs,
       hasLatencies: options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;

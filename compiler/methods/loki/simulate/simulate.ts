@@ -26,7 +26,7 @@ import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
-import { type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
+import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -45,7 +45,7 @@ import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 import { type LokiOutcome, LokiTally } from "./tally.ts";
 
-export interface LokiSimulationOptions {
+export interface LokiSimulationOptions extends QueueOptions {
   readonly arrivals: ArrivalProcess;
   /**
    * Requests arrive from time 0 until this time, exclusive; all of their queries are still served
@@ -157,7 +157,7 @@ class PipelineSimulation {
     this.#shape = shape;
     const requestCapacity = requestCapacityFor(arrivals, durationMs);
     this.#requests = new RequestTable(requestCapacity);
-    this.queue = new QueueTimes(requestCapacity);
+    this.queue = new QueueTimes(requestCapacity, options);
     const queryCapacity =
       Math.max(QUERIES_PER_REQUEST * requestCapacity, busyNames(shape)) + WAITING_CAPACITY;
     this.#queries = new QuerySlots(queryCapacity, requestCapacity);

@@ -37,7 +37,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import type { QueueOutcome } from "../../../simulate/queue-times.ts";
+import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
@@ -50,7 +50,7 @@ import { BatchTimes } from "./batch-times.ts";
 import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
-export interface ThemisSimulationOptions {
+export interface ThemisSimulationOptions extends QueueOptions {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
@@ -187,6 +187,7 @@ class ScaleSimulation {
       decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
       hopMs: cluster.communicationLatencyMs,
+      queuedFromMs: options.queuedFromMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;
