@@ -1,4 +1,4 @@
-/** The six applications on trial, and what is sent to each. */
+/** The seven applications on trial, and what is sent to each. */
 import { copyFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -30,6 +30,8 @@ export const APPLICATIONS: readonly TrialApplication[] = [
   // What its queries hold changes nothing of what they take.
   { name: "malleable", seconds: 12, inputs: () => [] },
   { name: "ocr", seconds: 40, inputs: pages },
+  // Nor do its windows of sound.
+  { name: "voice", seconds: 10, inputs: () => [] },
 ];
 
 /** Images that nobody has learnt from: those on which the stated accuracies were measured. */
