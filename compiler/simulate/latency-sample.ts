@@ -100,7 +100,7 @@ export function latencyPromise(summary: LatencySummary | null): Required<Expecte
   return { p50, p95, p99, max };
 }
 
-/** Without p95, which levels of plans do not state. */
+/** A promise without p95, which levels of plans do not state. */
 export function briefPromise(summary: LatencySummary | null): ExpectedLatency {
   const { p95: _, ...promise } = latencyPromise(summary);
   return promise;
