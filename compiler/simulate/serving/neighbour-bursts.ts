@@ -10,13 +10,19 @@ const BURST_MS = 2;
 /** Largest share of a processor that one neighbour takes. */
 const MOST_SHARE = 0.9;
 
+interface Burst {
+  readonly neighbour: number;
+  /** Processor that it waits for or takes. */
+  readonly processor: number;
+  readonly workMs: number;
+}
+
 /** Neighbours that work and pause by turns, for exponential times. */
 export class NeighbourBursts {
   readonly #rng: Rng;
   readonly #pauseMs: number;
-  /** [count]: when each begins or ends its work next, and whether it works. */
-  readonly #changeMs: Float64Array;
-  readonly #isOn: boolean[];
+  /** [count]: when each begins to work; Infinity while it works. */
+  readonly #beginMs: Float64Array;
 
   /** @param processors that all of them keep busy on average, more than 0. */
   constructor(processors: number, rng: Rng) {
@@ -25,35 +31,32 @@ export class NeighbourBursts {
     const share = processors / count;
     this.#rng = rng;
     this.#pauseMs = (BURST_MS * (1 - share)) / share;
-    this.#isOn = new Array(count).fill(false);
-    this.#changeMs = Float64Array.from({ length: count }, () => this.#lengthMs(this.#pauseMs));
+    this.#beginMs = Float64Array.from({ length: count }, () => this.#drawnMs(this.#pauseMs));
   }
 
   get count(): number {
-    return this.#isOn.length;
+    return this.#beginMs.length;
   }
 
-  /** Time of the next beginning or end. */
+  /** Time of the next beginning; Infinity while all work. */
   get nextMs(): number {
-    return this.#changeMs.reduce((first, ms) => Math.min(first, ms));
+    return this.#beginMs.reduce((first, ms) => Math.min(first, ms));
   }
 
-  /** Goes to the next beginning or end. @returns whose it is, and whether it works now. */
-  next(): { readonly neighbour: number; readonly isOn: boolean } {
-    const neighbour = this.#changeMs.indexOf(this.nextMs);
-    const isOn = !this.#isOn[neighbour];
-    this.#isOn[neighbour] = isOn;
-    const lengthMs = this.#lengthMs(isOn ? BURST_MS : this.#pauseMs);
-    this.#changeMs[neighbour] = (this.#changeMs[neighbour] ?? 0) + lengthMs;
-    return { neighbour, isOn };
+  /** The next burst begins. */
+  begin(processors: number): Burst {
+    const neighbour = this.#beginMs.indexOf(this.nextMs);
+    this.#beginMs[neighbour] = Number.POSITIVE_INFINITY;
+    const processor = Math.floor(processors * this.#rng.nextFloat());
+    return { neighbour, processor, workMs: this.#drawnMs(BURST_MS) };
   }
 
-  /** Draws one of so many processors. */
-  processorOf(processors: number): number {
-    return Math.floor(processors * this.#rng.nextFloat());
+  /** The burst of a neighbour has ended. */
+  end(neighbour: number, nowMs: number): void {
+    this.#beginMs[neighbour] = nowMs + this.#drawnMs(this.#pauseMs);
   }
 
-  #lengthMs(meanMs: number): number {
+  #drawnMs(meanMs: number): number {
     return -meanMs * Math.log(1 - this.#rng.nextFloat());
   }
 }

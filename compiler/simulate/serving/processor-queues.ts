@@ -89,13 +89,17 @@ export class ProcessorQueues {
 
   /** Time of the next change if nothing else happens: an end of work, or of a slice. */
   get nextMs(): number {
-    let nextMs = Number.POSITIVE_INFINITY;
+    let nextMs = this.#bursts?.nextMs ?? Number.POSITIVE_INFINITY;
     for (let processor = 0; processor < this.#current.length; processor++) {
       nextMs = Math.min(nextMs, this.#turnMs(processor));
     }
     // Bursts matter only to work that is there.
-    const isIdle = this.#working === 0 && this.#threads[this.#server] === 0;
-    return isIdle ? Number.POSITIVE_INFINITY : Math.min(nextMs, this.#bursts?.nextMs ?? nextMs);
+    return this.#isIdle ? Number.POSITIVE_INFINITY : nextMs;
+  }
+
+  /** Whether only neighbours work. */
+  get #isIdle(): boolean {
+    return this.#working === 0 && this.#threads[this.#server] === 0;
   }
 
   /**
@@ -105,8 +109,7 @@ export class ProcessorQueues {
    */
   start(nowMs: number, worker: number, workMs: number, demand: number, rank: number): void {
     assert(!this.has(worker), "a worker does one thing at a time");
-    this.#goTo(nowMs);
-    this.#changeBursts(nowMs);
+    this.#catchUp(nowMs);
     this.#leftMs[worker] = workMs;
     this.#rank[worker] = rank;
     this.#working++;
@@ -137,7 +140,7 @@ export class ProcessorQueues {
     this.#goTo(nowMs);
     const done = this.#done();
     if (done !== NO_WORKER) return done;
-    this.#changeBursts(nowMs);
+    this.#turnBursts();
     if (this.#threads[this.#server] === 1 && this.#serverUntilMs <= nowMs) {
       this.#remove(this.#server);
       return NO_WORKER;
@@ -157,9 +160,8 @@ export class ProcessorQueues {
     const server = this.#server;
     const isBusy = this.#threads[server] === 1;
     if (isBusy && this.#serverUntilMs >= fromMs) return;
-    this.#goTo(fromMs);
+    this.#catchUp(fromMs);
     if (isBusy) return;
-    this.#changeBursts(fromMs);
     this.#threads[server] = 1;
     this.#wake(server);
     this.#setSpeed();
@@ -187,24 +189,40 @@ export class ProcessorQueues {
     }
   }
 
-  /** Begins and ends the bursts of neighbours until now. */
-  #changeBursts(nowMs: number): void {
-    const bursts = this.#bursts;
-    if (bursts === null || bursts.nextMs > nowMs) return;
-    while (bursts.nextMs <= nowMs) {
-      const { neighbour, isOn } = bursts.next();
-      const process = this.#server + 1 + neighbour;
-      if (isOn) this.#burst(process, bursts.processorOf(this.#most));
-      else this.#remove(process);
+  /** Goes to a time at which there is work, after the bursts until then if there was none. */
+  #catchUp(nowMs: number): void {
+    while (this.#bursts !== null && this.#isIdle) {
+      const turnMs = Math.min(
+        this.#bursts.nextMs,
+        ...this.#current.map((_, at) => this.#turnMs(at)),
+      );
+      if (turnMs > nowMs) break;
+      this.#goTo(turnMs);
+      this.#turnBursts();
     }
-    this.#setSpeed();
+    this.#goTo(nowMs);
   }
 
-  /** A neighbour takes a processor, or waits for it: a worker keeps it until its slice is over. */
-  #burst(process: number, processor: number): void {
-    this.#threads[process] = 1;
-    if (this.#current[processor] === NO_WORKER) this.#run(processor, process);
-    else this.#wait(processor, process);
+  /** Ends the bursts that are done now, and begins those that are due. */
+  #turnBursts(): void {
+    const bursts = this.#bursts;
+    if (bursts === null) return;
+    for (let neighbour = 0; neighbour < bursts.count; neighbour++) {
+      const process = this.#server + 1 + neighbour;
+      if (this.#running[process] === 0 || (this.#leftMs[process] ?? 0) > TINY_MS) continue;
+      this.#remove(process);
+      bursts.end(neighbour, this.#nowMs);
+    }
+    while (bursts.nextMs <= this.#nowMs) {
+      const { neighbour, processor, workMs } = bursts.begin(this.#most);
+      const process = this.#server + 1 + neighbour;
+      this.#leftMs[process] = workMs;
+      this.#threads[process] = 1;
+      // A worker keeps its processor until its slice is over.
+      if (this.#current[processor] === NO_WORKER) this.#run(processor, process);
+      else this.#wait(processor, process);
+      this.#setSpeed();
+    }
   }
 
   #isNeighbours(processor: number): boolean {
@@ -306,7 +324,8 @@ export class ProcessorQueues {
   /** When the process of a processor is done with it. */
   #turnMs(processor: number): number {
     const process = this.#current[processor] ?? NO_WORKER;
-    if (process === NO_WORKER || process > this.#server) return Number.POSITIVE_INFINITY;
+    if (process === NO_WORKER) return Number.POSITIVE_INFINITY;
+    if (process > this.#server) return this.#nowMs + Math.max(0, this.#leftMs[process] ?? 0);
     const doneMs =
       process === this.#server ? this.#serverUntilMs : this.#nowMs + this.#needsMs(process);
     if (this.#waiting[processor]?.length === 0) return doneMs;
@@ -344,7 +363,8 @@ export class ProcessorQueues {
       this.#usedMs[processor] = (this.#usedMs[processor] ?? 0) + ms;
       const partMs = ms / (this.#threads[process] ?? 1);
       this.#hadMs[process] = (this.#hadMs[process] ?? 0) + partMs;
-      this.#leftMs[process] = (this.#leftMs[process] ?? 0) - partMs * this.#speed;
+      const speed = process > this.#server ? 1 : this.#speed;
+      this.#leftMs[process] = (this.#leftMs[process] ?? 0) - partMs * speed;
     }
     this.#nowMs = nowMs;
   }

@@ -88,7 +88,7 @@ test("proves nothing without enough requests", () => {
   expect(few).toMatchObject({ holdsQps: null, failsQps: null });
 });
 
-test("a load where trials disagree is not proven", () => {
+test("a machine that is slow every second trial bounds both loads", () => {
   const trialsAt = new Map<number, number>();
   const found = searched(LIVE, (trial) => {
     const trials = (trialsAt.get(trial.loadQps) ?? 0) + 1;

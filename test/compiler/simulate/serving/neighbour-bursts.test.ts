@@ -8,20 +8,26 @@ import {
 } from "../../../../compiler/simulate/serving/processor-queues.ts";
 import { Rng } from "../../../../runtime/core/rng.ts";
 
-/** Share of the time that each neighbour works, and the number of its bursts. */
+/** Lets bursts end when their work is done. @returns what each neighbour worked, and how often. */
 function sharesOf(bursts: NeighbourBursts, untilMs: number): [share: number, bursts: number][] {
-  const onMs: number[] = new Array(bursts.count).fill(0);
-  const count: number[] = new Array(bursts.count).fill(0);
-  const sinceMs: number[] = [];
-  while (bursts.nextMs < untilMs) {
-    const nowMs = bursts.nextMs;
-    const { neighbour, isOn } = bursts.next();
-    if (isOn) {
-      sinceMs[neighbour] = nowMs;
-      count[neighbour] = (count[neighbour] ?? 0) + 1;
-    } else onMs[neighbour] = (onMs[neighbour] ?? 0) + nowMs - (sinceMs[neighbour] ?? nowMs);
+  const worked: [number, number][] = Array.from({ length: bursts.count }, () => [0, 0]);
+  const ends: [endMs: number, neighbour: number][] = [];
+  for (let nowMs = 0; nowMs < untilMs; ) {
+    ends.sort(([a], [b]) => a - b);
+    const [endMs = Number.POSITIVE_INFINITY, ended = -1] = ends[0] ?? [];
+    nowMs = Math.min(bursts.nextMs, endMs);
+    if (endMs <= nowMs) {
+      ends.shift();
+      bursts.end(ended, nowMs);
+      continue;
+    }
+    const { neighbour, processor, workMs } = bursts.begin(2);
+    expect([0, 1]).toContain(processor);
+    const [sumMs = 0, count = 0] = worked[neighbour] ?? [];
+    worked[neighbour] = [sumMs + workMs, count + 1];
+    ends.push([nowMs + workMs, neighbour]);
   }
-  return onMs.map((ms, neighbour) => [ms / untilMs, count[neighbour] ?? 0]);
+  return worked.map(([sumMs, count]) => [sumMs / untilMs, count]);
 }
 
 describe("bursts", () => {

@@ -136,11 +136,22 @@ describe("workers", () => {
     expect(run(bundle, { arrivals: recorded(0, 0) }).latencyMs?.mean).toBe(50);
   });
 
-  test("share the machine with neighbours, whole or in part", () => {
-    const at = (neighbours: number) =>
-      run(pair({ processors: 1 }), { arrivals: recorded(0), stations: { neighbours } }).latencyMs;
-    expect(at(1)?.mean).toBe(80);
-    expect(at(0.5)?.mean).toBe(60);
+  test("wait for the bursts of neighbours", () => {
+    const meanMs = (neighbours: number) => {
+      let sumMs = 0;
+      for (let draw = 1; draw <= 200; draw++) {
+        const stations = { neighbours, draw };
+        const bundle = pair({ processors: 1 });
+        sumMs += run(bundle, { arrivals: recorded(0), stations }).latencyMs?.mean ?? Number.NaN;
+      }
+      return sumMs / 200;
+    };
+    // 40 ms of work. A burst of 2 ms waits for the end of a slice of 4 ms, and takes at most a third.
+    expect(meanMs(0)).toBe(40);
+    expect(meanMs(0.2)).toBeGreaterThan(46);
+    expect(meanMs(0.2)).toBeLessThan(40 / 0.8);
+    expect(meanMs(0.5)).toBeGreaterThan(54);
+    expect(meanMs(0.5)).toBeLessThan((3 / 2) * 40);
   });
 
   test("stand back behind the server while it works, its answers included", () => {
