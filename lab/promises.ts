@@ -85,9 +85,9 @@ async function checkOne(path: string): Promise<void> {
     const seen = await Promise.all(SEEDS.map((seed) => simulated(path, bundle, level, seed)));
     checked.push(...compared(at, stated, seen, queries));
     for (const promised of pacePromisesOf(level).byPace ?? []) {
-      const { pace, ...own } = promised;
+      const { pace, queueMs: _, ...own } = promised;
       const found = SEEDS.map((seed) => method.paces?.promised(bundle, index, pace, seed));
-      const figures = found.map((one = promised): Figures => ({ ...one }));
+      const figures = found.map(({ queueMs: _, ...one } = promised): Figures => one);
       checked.push(...compared(`${at}, pace ${pace}`, own, figures, PACED_QUERIES));
     }
   }

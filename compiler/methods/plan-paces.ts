@@ -4,6 +4,7 @@ import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
 import { type LatencySummary, withEnoughBatches } from "../simulate/latency-sample.ts";
 import { reportOutcomes } from "../simulate/outcomes.ts";
+import type { QueueOptions, QueueOutcome } from "../simulate/queue-times.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -15,7 +16,7 @@ const REQUESTS = 10_000;
 const SEED = 1;
 
 /** Simulation of a load on a slower machine. */
-interface PacedRun {
+interface PacedRun extends QueueOptions {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
@@ -31,7 +32,7 @@ interface PlanPaces<B extends Bundle> {
   readonly simulate: (
     bundle: B,
     run: PacedRun,
-  ) => {
+  ) => QueueOutcome & {
     readonly accuracyPerSatisfied: number | null;
     readonly latencyMs: LatencySummary | null;
     /** In arrival order; NaN for dropped requests. */
@@ -56,17 +57,18 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
         arrivals: steadyArrivals(bundle.arrivals, qps),
         durationMs: fromMs + (1000 * longer * REQUESTS) / qps,
         seed,
+        queuedFromMs: fromMs,
         stations: { machine: { ...AS_PROFILED, pace } },
         serviceTimes:
           bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",
       });
-      const { run, accuracyPerSatisfied, latenciesMs } = withEnoughBatches((longer) => {
+      const { run, latenciesMs, ...outcome } = withEnoughBatches((longer) => {
         const run = runFor(longer);
         return { run, ...simulate(bundle, run) };
       });
       const outcomes = new SettledOutcomes(bundle.slo.latencyMs, fromMs);
       reportOutcomes({ ...run, onOutcome: outcomes.count }, latenciesMs);
-      return outcomes.figures(pace, accuracyPerSatisfied);
+      return outcomes.figures(pace, outcome);
     },
     promising: stating,
   };

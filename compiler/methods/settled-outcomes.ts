@@ -1,7 +1,9 @@
 /** Counts the outcomes of requests on a slower machine, after its pace is known. */
 import type { PaceFigures, Slo } from "stratagem-runtime/internal/bundle/schema";
 import { beatMsOf } from "stratagem-runtime/internal/core/beat";
+import { briefPromise } from "../simulate/latency-sample.ts";
 import type { OnOutcome } from "../simulate/outcomes.ts";
+import type { QueueOutcome } from "../simulate/queue-times.ts";
 
 /** Requests of the first heartbeats are served while the pace is measured and plans change. */
 const SETTLED_BEATS = 2;
@@ -30,8 +32,14 @@ export class SettledOutcomes {
     if (!Number.isNaN(latencyMs)) this.#latenciesMs.push(latencyMs);
   };
 
-  /** @param accuracyPerSatisfied null if no request was satisfied. */
-  figures(pace: number, accuracyPerSatisfied: number | null): PaceFigures {
+  /**
+   * @param accuracyPerSatisfied null if no request was satisfied. @param queueMs of the same
+   * requests.
+   */
+  figures(
+    pace: number,
+    { accuracyPerSatisfied, queueMs }: { accuracyPerSatisfied: number | null } & QueueOutcome,
+  ): PaceFigures {
     const latencies = this.#latenciesMs.toSorted((a, b) => a - b);
     const percentile = (part: number): number =>
       latencies[Math.ceil(part * latencies.length) - 1] ?? 0;
@@ -42,6 +50,7 @@ export class SettledOutcomes {
       violationRate,
       p50: percentile(0.5),
       p99: percentile(0.99),
+      queueMs: briefPromise(queueMs),
     };
   }
 }

@@ -1,5 +1,9 @@
 /** Summarizes latencies in bounded memory. */
-import type { ExpectedLatency, PipelineExpected } from "stratagem-runtime/internal/bundle/schema";
+import type {
+  ExpectedLatency,
+  ExpectedTimes,
+  PipelineExpected,
+} from "stratagem-runtime/internal/bundle/schema";
 import {
   ENOUGH_BATCHES,
   type PercentileInterval,
@@ -96,12 +100,18 @@ export function latencyPromise(summary: LatencySummary | null): Required<Expecte
   return { p50, p95, p99, max };
 }
 
+/** A promise without p95, which levels of plans do not state. */
+export function briefPromise(summary: LatencySummary | null): ExpectedLatency {
+  const { p95: _, ...promise } = latencyPromise(summary);
+  return promise;
+}
+
 /** Percentiles that a simulated level states; 0 if no query was served. */
-export function expectedLatency(
-  summary: ExpectedLatency | null,
-): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs"> {
-  const { p50 = 0, p99 = 0, max = 0 } = summary ?? {};
-  return { latencyMsP50: p50, latencyMsP99: p99, latencyMs: { p50, p99, max } };
+export function expectedTimes(
+  found: Readonly<Record<keyof ExpectedTimes, LatencySummary | null>>,
+): Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | keyof ExpectedTimes> {
+  const [latencyMs, queueMs] = [briefPromise(found.latencyMs), briefPromise(found.queueMs)];
+  return { latencyMsP50: latencyMs.p50, latencyMsP99: latencyMs.p99, latencyMs, queueMs };
 }
 
 /**

@@ -37,12 +37,9 @@ function rate(metric: string, by: string, more = ""): string {
   return `sum by (${by}) (rate(${metric}{model=~"$model"${more}}[${RATE}]))`;
 }
 
-function quantileOf(share: number, metric: string, by: string, more = ""): string {
-  return `histogram_quantile(${share}, ${rate(`${metric}_bucket`, `${by}, le`, more)})`;
-}
-
 function quantile(share: number, metric: string, more = "", what = ""): Curve {
-  return curve(quantileOf(share, metric, "model", more), `{{model}} p${share * 100}${what}`);
+  const counts = rate(`${metric}_bucket`, "model, le", more);
+  return curve(`histogram_quantile(${share}, ${counts})`, `{{model}} p${share * 100}${what}`);
 }
 
 const EXPECTED = "stratagem_expected_seconds";
@@ -62,15 +59,6 @@ function quantiles(
 
 function predicted(figure: string): Curve[] {
   return SHARES.map((share) => quantile(share, EXPECTED, `, figure="${figure}"`, " predicted"));
-}
-
-/** Wait that promised latencies leave beside one batch of each task; bundles promise no other. */
-function predictedWait(share: number): Curve {
-  const of = (by: string, figure: string) =>
-    quantileOf(share, EXPECTED, by, `, figure="${figure}"`);
-  const batches = `sum by (model) (${of("model, task", "service_time")})`;
-  const wait = `clamp_min(${of("model", "latency")} - ${batches}, 0)`;
-  return curve(wait, `{{model}} p${share * 100} left by the promise`);
 }
 
 function mean(metric: string, by: string, more = ""): string {
@@ -199,10 +187,10 @@ const ROWS: readonly RowPlan[] = [
         predicted("latency"),
       ),
       quantiles(
-        "Time in the queue, measured and left by the promise",
+        "Time in the queue, measured and predicted",
         "stratagem_request_phase_seconds",
         ', phase="queue"',
-        [predictedWait(0.99)],
+        predicted("queue"),
       ),
       quantiles("Time of batches, measured and predicted", TIMES, "", predicted("service_time")),
       {

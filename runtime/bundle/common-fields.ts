@@ -52,6 +52,7 @@ import type {
   Cluster,
   DecisionSpace,
   ExpectedLatency,
+  ExpectedTimes,
   InferlineLevel,
   InputDigest,
   ModelFile,
@@ -346,24 +347,33 @@ export const accuracyFields: Fields<ClassExpected> = {
   violationRate: [ratio, "Share of late queries."],
 };
 
-/** Latencies that a level promises. */
-export const expectedLatency = optional(
-  record<ExpectedLatency>({
-    p50: [waitOr0, "Median latency."],
-    p95: optional(waitOr0, "95th percentile; only for ramsis."),
-    p99: [waitOr0, "99th percentile."],
-    max: [waitOr0, "The longest."],
-  }),
-  "Latencies at the load of the level; left out before edition 1.8.",
-);
+const expectedLatency = record<ExpectedLatency>({
+  p50: [waitOr0, "Median."],
+  p95: optional(waitOr0, "95th percentile; only for ramsis."),
+  p99: [waitOr0, "99th percentile."],
+  max: [waitOr0, "The longest."],
+});
+
+/** Times that a level promises. */
+export const expectedTimes: Fields<ExpectedTimes> = {
+  latencyMs: optional(
+    expectedLatency,
+    "Latencies at the load of the level; left out before edition 1.8.",
+  ),
+  queueMs: optional(
+    expectedLatency,
+    "Times from when a request has been read until its first batch begins; left out before " +
+      "edition 1.12.",
+  ),
+};
 
 /** Simulated latencies of queries. */
 export const latencyFields: Fields<
-  Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | "latencyMs">
+  Pick<PipelineExpected, "latencyMsP50" | "latencyMsP99" | keyof ExpectedTimes>
 > = {
   latencyMsP50: [waitOr0, "Median latency."],
   latencyMsP99: [waitOr0, "99th percentile."],
-  latencyMs: expectedLatency,
+  ...expectedTimes,
 };
 
 const paceFigures = record<PaceFigures>({
@@ -372,6 +382,7 @@ const paceFigures = record<PaceFigures>({
   violationRate: [ratio, "Share of queries late or dropped."],
   p50: [waitOr0, "Median latency of served queries."],
   p99: [waitOr0, "Its 99th percentile."],
+  queueMs: expectedTimes.queueMs,
 });
 
 /** Fields of the promises on slower machines. */

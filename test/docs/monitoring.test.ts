@@ -65,6 +65,23 @@ test("the panels of the dashboard have ids of their own and do not overlap", () 
   expect((panels as Panel[]).every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
 });
 
+test.each([
+  ["Latency of requests", "stratagem_request_duration_seconds", "latency"],
+  ["Time in the queue", "stratagem_request_phase_seconds", "queue"],
+  ["Time of batches", "stratagem_service_time_seconds", "service_time"],
+])("the panel %s has the same percentiles of both", (what, metric, figure) => {
+  const { panels } = JSON.parse(readFileSync(DASHBOARD, "utf8"));
+  const title = `${what}, measured and predicted`;
+  const panel = panels.find((one: { readonly title: string }) => one.title === title);
+  const exprs: string[] = panel.targets.map(({ expr }: { readonly expr: string }) => expr);
+  const sharesOf = (text: string) =>
+    exprs
+      .filter((expr) => expr.includes(text))
+      .map((expr) => expr.match(/quantile\(([\d.]+),/)?.[1]);
+  expect(sharesOf(`${metric}_bucket`)).toEqual(["0.5", "0.99"]);
+  expect(sharesOf(`figure="${figure}"`)).toEqual(["0.5", "0.99"]);
+});
+
 const hasPromtool = spawnSync("promtool", ["--version"]).status === 0;
 
 describe.skipIf(!hasPromtool)("promtool (skipped where the package prometheus is missing)", () => {

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { methodOf } from "../../compiler/methods/registry.ts";
 import { type Bundle, type Level, violationCeiling } from "../../runtime/bundle/schema.ts";
+import { expectQueueTimes } from "../support/promised-times.ts";
 import { SERVING, servedBundle } from "../support/served-application.ts";
 
 /** The worst that a level promises, simulated with the stations and service times as measured. */
@@ -19,6 +20,13 @@ const CASES = [
   ["inferline", { serving: CALM, loads: [100], slo: "17 ms", workers: 6 }],
   ["themis", { serving: CALM, loads: [100], slo: "22 ms", workers: 6 }],
 ] as const;
+
+test.each([...CASES, ["accordion", { loads: [60] }] as const])(
+  "%s states queue times, which verification reproduces",
+  async (method, machine) => {
+    await expectQueueTimes(await servedBundle(method, machine));
+  },
+);
 
 for (const [method, machine] of CASES) {
   test(`${method} keeps the ceiling with a plan for the path, and breaks it without`, async () => {

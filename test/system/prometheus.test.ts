@@ -35,8 +35,9 @@ afterAll(async () => {
 async function answering(requests: number, p99: number) {
   const bundle = servedBundle();
   const latencyMs = { p50: p99 / 4, p95: p99 / 2, p99, max: 2 * p99 };
+  const queueMs = { p50: 0, p95: p99 / 8, p99: p99 / 4, max: p99 };
   const levels = bundle.levels.map((level) => {
-    return { ...level, expected: { ...level.expected, latencyMs } };
+    return { ...level, expected: { ...level.expected, latencyMs, queueMs } };
   });
   const harness = await serve({ bundle: { ...bundle, levels } });
   const { server, executor, clock } = harness;
@@ -99,6 +100,7 @@ testWith("Prometheus", hasPrometheus)("two servers are added, measured and predi
     ["stratagem_service_time_seconds"],
     ["stratagem_expected_seconds", "latency"],
     ["stratagem_expected_seconds", "service_time"],
+    ["stratagem_expected_seconds", "queue"],
   ] as const) {
     const own = samples.filter((one): one is Sample => {
       return (

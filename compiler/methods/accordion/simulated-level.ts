@@ -7,7 +7,7 @@ import {
 } from "stratagem-runtime/internal/bundle/schema";
 import type { AccordionFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
-import { expectedLatency } from "../../simulate/latency-sample.ts";
+import { expectedTimes } from "../../simulate/latency-sample.ts";
 import { simulateAccordion } from "./simulate/simulate.ts";
 import { capacityQps as capacityQpsOf } from "./solve/capacity.ts";
 
@@ -47,7 +47,7 @@ function placeExpectation(frame: AccordionFrame, loadQps: number): PlaceExpected
   return {
     violationRate: outcome.violationRate,
     droppedRate: share(outcome.dropped),
-    ...expectedLatency(outcome.latencyMs),
+    ...expectedTimes(outcome),
     occupancy: outcome.occupancy,
     activeQueries: outcome.activeQueries.mean,
     reconfigurations: share(outcome.reconfigurations),

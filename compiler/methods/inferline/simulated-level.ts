@@ -15,7 +15,7 @@ import { branchesOf, type RootBranches } from "../../model/root-branches.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import type { RequestArrivals } from "../../simulate/graph/arriving-requests.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
-import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
+import { expectedTimes, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { simulateInferline } from "./simulate/simulate.ts";
 import { inferline, type ProvisionedLevel } from "./solve/inferline.ts";
@@ -110,7 +110,7 @@ function simulated(
   const outcome = arrivals.kind === "requests" ? simulate(1) : withEnoughBatches(simulate);
   return {
     violationRate: outcome.violationRate,
-    ...expectedLatency(outcome.latencyMs),
+    ...expectedTimes(outcome),
     costPerHour: outcome.costPerHour,
     seed: SEED,
     durationMs: outcome.durationMs,

@@ -115,17 +115,18 @@ const pacedFrame = framesByStretch((frame: LokiFrame, pace: number): LokiFrame =
 function promisedAt(bundle: LokiBundle, index: number, pace: number, seed?: number): PaceFigures {
   const { loadQps = 0 } = bundle.levels[index] ?? {};
   const beforeMs = settledMs(bundle.slo);
-  const { outcomes, accuracyPerSatisfied } = withEnoughBatches((longer) => {
+  const { outcomes, ...outcome } = withEnoughBatches((longer) => {
     const outcomes = new SettledOutcomes(bundle.slo.latencyMs, beforeMs);
     const outcome = simulatedOutcome(bundle, bundle, loadQps, {
       part: PROMISE_PART,
       longer,
       ...(seed !== undefined && { seed }),
       beforeMs,
+      queuedFromMs: beforeMs,
       stations: { machine: { ...AS_PROFILED, pace } },
       onOutcome: outcomes.count,
     });
     return { ...outcome, outcomes };
   });
-  return outcomes.figures(pace, accuracyPerSatisfied);
+  return outcomes.figures(pace, outcome);
 }

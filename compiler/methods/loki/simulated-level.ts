@@ -7,7 +7,7 @@ import type {
 import type { LokiFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
 import { havePipelineQuantiles } from "../../simulate/graph/pipeline-service-times.ts";
-import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
+import { expectedTimes, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import {
   type LokiSimulationOptions,
   type LokiSimulationResult,
@@ -89,13 +89,14 @@ export function simulatedExpectation(
     accuracyPerSatisfied: outcome.accuracyPerSatisfied ?? 0,
     accuracyPerQuery: outcome.accuracyPerQuery ?? 0,
     violationRate: outcome.violationRate,
-    ...expectedLatency(outcome.latencyMs),
+    ...expectedTimes(outcome),
     seed: SEED,
     durationMs: outcome.durationMs,
   };
 }
 
-interface OutcomeOptions extends Pick<LokiSimulationOptions, "stations" | "onOutcome"> {
+interface OutcomeOptions
+  extends Pick<LokiSimulationOptions, "stations" | "onOutcome" | "queuedFromMs"> {
   /** Default: the seed of promises. */
   readonly seed?: number;
   /** Fraction of a promise's queries to simulate. */

@@ -10,7 +10,7 @@ import type { RamsisFrame } from "../../model/frames.ts";
 import { mainLoads } from "../../model/main-loads.ts";
 import { pacedTimes } from "../../model/paced-times.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
-import { withEnoughBatches } from "../../simulate/latency-sample.ts";
+import { latencyPromise, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { AS_PROFILED } from "../../simulate/serving/machine-state.ts";
 import type { MethodPaces } from "../method.ts";
 import { solvedLevel } from "./planned-level.ts";
@@ -135,12 +135,13 @@ function promisedAt(bundle: RamsisBundle, index: number, pace: number, seed = SE
       stations: { machine: { ...AS_PROFILED, pace } },
     }),
   );
-  const { queries, satisfied, accuracyPerQuery, latencyMs } = result;
+  const { queries, satisfied, accuracyPerQuery, latencyMs, queueMs } = result;
   return {
     pace,
     accuracyPerQuery: accuracyPerQuery ?? 0,
     violationRate: queries === 0 ? 0 : (queries - satisfied) / queries,
     p50: latencyMs?.p50 ?? 0,
     p99: latencyMs?.p99 ?? 0,
+    queueMs: latencyPromise(queueMs),
   };
 }

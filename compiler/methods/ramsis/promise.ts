@@ -7,7 +7,7 @@
 import type {
   ClassExpected,
   Expected,
-  ExpectedLatency,
+  ExpectedTimes,
   RamsisBundle,
   RamsisLevel,
 } from "stratagem-runtime/internal/bundle/schema";
@@ -50,7 +50,7 @@ export function promised(problem: LevelProblem, level: LevelTables): Expected {
   if (hasPath) return servedPromise(problem, level);
   if (isDivided) return simulatedPromise(problem, level, PROMISE);
   const expected = ramsis.expectedOf(frame, level);
-  return isPooled ? expected : { ...expected, latencyMs: latenciesOf(frame, level) };
+  return isPooled ? expected : { ...expected, ...timesOf(frame, level) };
 }
 
 /** The level with its promise; feasible if that keeps all limits. */
@@ -72,8 +72,8 @@ export function withLatencies(
   frame: RamsisFrame,
   level: LevelTables & Pick<RamsisLevel, "expected">,
 ): RamsisLevel {
-  const { latencyMs = latenciesOf(frame, level), ...known } = level.expected;
-  const expected = { ...known, latencyMs };
+  const { latencyMs, ...known } = level.expected;
+  const expected = latencyMs ? level.expected : { ...known, ...timesOf(frame, level) };
   const feasible = ramsisMissed(frame, { expected }).length === 0;
   const { capacityQps } = keptAt(frame, level.loadQps, level.capacityQps, known);
   return { ...level, capacityQps, feasible, expected };
@@ -142,6 +142,7 @@ export function simulatedPromise(
     servedBoundAccuracy: boundAt(0),
     sample: { queries: result.queries, violations: result.queries - result.satisfied },
     latencyMs: latencyPromise(result.latencyMs),
+    queueMs: latencyPromise(result.queueMs),
     byBatch: byBatchOf(result),
     ...(isDivided && !isPadded && { byClass: Object.fromEntries(byKind) }),
     ...(isPadded && { byBucket: byKind.map(([, figures]) => figures) }),
@@ -167,13 +168,13 @@ function simulateLevel(
   });
 }
 
-function latenciesOf(frame: RamsisFrame, level: LevelTables): ExpectedLatency {
+function timesOf(frame: RamsisFrame, level: LevelTables): ExpectedTimes {
   const { queries, seed } = LATENCIES;
-  const { latencyMs } = withEnoughBatches((longer) => {
+  const { latencyMs, queueMs } = withEnoughBatches((longer) => {
     const durationMs = (1000 * longer * queries) / level.loadQps;
     return simulateLevel(frame, level, { durationMs, seed });
   });
-  return latencyPromise(latencyMs);
+  return { latencyMs: latencyPromise(latencyMs), queueMs: latencyPromise(queueMs) };
 }
 
 /** Accuracy that latencies cost: their price, and the excess over their targets. */

@@ -11,7 +11,7 @@ import type {
 import { depthOf } from "../../graph/depth.ts";
 import type { ThemisFrame } from "../../model/frames.ts";
 import { steadyArrivals } from "../../simulate/arrivals.ts";
-import { expectedLatency, withEnoughBatches } from "../../simulate/latency-sample.ts";
+import { expectedTimes, withEnoughBatches } from "../../simulate/latency-sample.ts";
 import { settledPlan } from "../../simulate/serving/planned-contention.ts";
 import { planningFrame } from "./planning-frame.ts";
 import { haveBatchQuantiles } from "./simulate/drawn-batch-times.ts";
@@ -71,10 +71,10 @@ export function followedExpectation(bundle: ThemisBundle, level: ThemisLevel): S
       serviceTimes: cluster.serving !== undefined && haveBatchQuantiles(tasks) ? "sampled" : "p95",
     }),
   );
-  const { queries, violationRate, latencyMs, cores, costPerHour } = outcome;
+  const { queries, violationRate, cores, costPerHour } = outcome;
   return {
     violationRate,
-    ...expectedLatency(latencyMs),
+    ...expectedTimes(outcome),
     requests: queries,
     seed: SEED,
     cores: cores.mean,
@@ -97,7 +97,7 @@ function expectedOf(
     levels: [{ ...level, loadQps: qps, capacityQps: qps, steady: plan }],
     provenance: { compiler: "", inputs: [] },
   };
-  const { queries, violationRate, latencyMs } = withEnoughBatches((longer) =>
+  const outcome = withEnoughBatches((longer) =>
     simulateThemis(bundle, {
       arrivals: steadyArrivals(arrivals, qps),
       durationMs: (1000 * longer * JUDGED_REQUESTS) / qps,
@@ -107,9 +107,9 @@ function expectedOf(
     }),
   );
   return {
-    violationRate,
-    ...expectedLatency(latencyMs),
-    requests: queries,
+    violationRate: outcome.violationRate,
+    ...expectedTimes(outcome),
+    requests: outcome.queries,
     seed: SEED,
   };
 }

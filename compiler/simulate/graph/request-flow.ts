@@ -8,6 +8,7 @@ import {
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
+import { type QueueOptions, QueueTimes } from "../queue-times.ts";
 import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
 import type { Stations } from "../serving/stations.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
@@ -16,7 +17,7 @@ import type { RequestTally } from "./request-tally.ts";
 import { MADE_CAPACITY, madeCountFor, rowCountFor, slotCountFor } from "./row-counts.ts";
 import type { RequestTrace } from "./visits.ts";
 
-interface FlowFrame {
+interface FlowFrame extends QueueOptions {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   /** Client's SLO, and the part of it that decisions may spend. */
@@ -43,6 +44,7 @@ export type QueryDesk = Pick<PipelineDispatcher, "onRequest" | "onQuery" | "onFa
 export class RequestFlow {
   /** Latencies in arrival order; NaN for a request that is not done or was dropped. */
   readonly latencyMsByRequest: Float64Array | null;
+  readonly queue: QueueTimes;
   /** Requests that lost a query. */
   lostCount = 0;
   readonly #graph: TaskGraph;
@@ -77,7 +79,7 @@ export class RequestFlow {
    * @param commands buffer that the dispatcher appends to; empty whenever an event is handed in.
    */
   constructor(
-    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies }: FlowFrame,
+    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies, ...queue }: FlowFrame,
     dispatcher: QueryDesk,
     commands: CommandBuffer,
     tally: RequestTally,
@@ -99,6 +101,7 @@ export class RequestFlow {
     this.#hasRoomForAll = madeCountFor(trace) < MADE_CAPACITY;
     this.#traceRow = new Uint32Array(rowCountFor(trace));
     this.#slots = new RequestSlots(slotCount, graph);
+    this.queue = new QueueTimes(slotCount, queue);
     this.#pending = new Uint32Array(slotCount);
     this.#isLost = new Uint8Array(slotCount);
     this.#deadlineMs = new Float64Array(slotCount);
@@ -158,6 +161,12 @@ export class RequestFlow {
       this.#arrive(id, nowMs);
     }
     return NONE;
+  }
+
+  /** A query is in a batch that begins. */
+  start(query: number, nowMs: number): void {
+    const row = Math.floor(query / this.#graph.taskCount);
+    this.queue.start(this.#progress.requestOf(row), nowMs);
   }
 
   /**
@@ -237,6 +246,8 @@ export class RequestFlow {
     }
     const slot = this.#slots.open(request);
     this.#deadlineMs[slot] = nowMs + this.#decisionSloMs;
+    // Servers count the hop to a worker as part of the batch.
+    this.queue.enter(slot, nowMs + this.#hopMs);
     this.#progress.open(slot);
     this.#traceRow[slot] = request;
     const end = outStart[REQUESTS + 2] ?? 0;
@@ -343,6 +354,7 @@ export class RequestFlow {
     // End − arrival > SLO would round differently.
     const isLate = endMs > arrivalMs + this.#sloMs;
     this.#tally.countServed(arrivalMs, latencyMs, isLate, this.#slots.accuracy(slot));
+    this.queue.countServed(slot);
     if (this.latencyMsByRequest !== null) this.latencyMsByRequest[request] = latencyMs;
     this.#progress.close(slot);
     this.#slots.close(slot);

@@ -1,7 +1,7 @@
 /** Bundle of Accordion: pipelines of the layers of models over execution places. */
 import type {
   CommonFields,
-  ExpectedLatency,
+  ExpectedTimes,
   ModelFile,
   PacePromises,
   ProfileReference,
@@ -151,14 +151,13 @@ export interface AccordionLevel {
 }
 
 /** Figures from a simulation of the level at its load. */
-export interface PlaceExpected extends PacePromises {
+export interface PlaceExpected extends PacePromises, ExpectedTimes {
   /** Share of all queries that are late, dropped or both. */
   readonly violationRate: number;
   readonly droppedRate: number;
   /** Percentiles of the served queries. */
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
-  readonly latencyMs?: ExpectedLatency;
   /** Mean share of busy places. */
   readonly occupancy: number;
   /** Mean number of running queries. */

@@ -254,7 +254,7 @@ export interface ProfileReference {
 
 /** Batch service times of a task: axis 0 is the variant, axis 1 the batch size minus one. */
 /** Promises at a load if all service times are `pace` times the profile's. */
-export interface PaceFigures {
+export interface PaceFigures extends Pick<ExpectedTimes, "queueMs"> {
   readonly pace: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
@@ -315,7 +315,13 @@ export interface DecisionSpace {
   readonly actions: Table;
 }
 
-/** Latencies of served queries at the load of the level, ms, from a simulation. */
+/** Simulated times of served queries at the load of the level; omitted by older compilers. */
+export interface ExpectedTimes {
+  readonly latencyMs?: ExpectedLatency;
+  /** From when a request has been read until its first batch begins, as servers measure it. */
+  readonly queueMs?: ExpectedLatency;
+}
+
 export interface ExpectedLatency {
   readonly p50: number;
   /** RAMSIS only. */

@@ -1,5 +1,5 @@
 /** Bundle of InferLine: plans for stages on several kinds of hardware. */
-import type { CommonFields, ExpectedLatency, PacePromises, Table } from "./common.ts";
+import type { CommonFields, ExpectedTimes, PacePromises, Table } from "./common.ts";
 import type { Branch, StageTask } from "./graph.ts";
 
 /**
@@ -136,11 +136,10 @@ export interface TrafficEnvelope {
  * Figures from a simulation of the level at its load with the tuner, and of the plan on held-out
  * traces.
  */
-export interface ProvisioningExpected extends PacePromises {
+export interface ProvisioningExpected extends PacePromises, ExpectedTimes {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
-  readonly latencyMs?: ExpectedLatency;
   /** Mean over the time, of replicas that run or start. */
   readonly costPerHour: number;
   readonly seed: number;

@@ -2,7 +2,7 @@
 import type {
   CommonFields,
   DecisionSpace,
-  ExpectedLatency,
+  ExpectedTimes,
   ModelFile,
   PacePromises,
   ServiceTimes,
@@ -192,13 +192,12 @@ export interface Transition {
 }
 
 /** Figures from a simulation of the level at its load. */
-export interface PipelineExpected extends PacePromises {
+export interface PipelineExpected extends PacePromises, ExpectedTimes {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
-  readonly latencyMs?: ExpectedLatency;
   readonly seed: number;
   readonly durationMs: number;
 }

@@ -2,7 +2,7 @@
 import type {
   CommonFields,
   DecisionSpace,
-  ExpectedLatency,
+  ExpectedTimes,
   ModelFile,
   PacePromises,
   ProfileReference,
@@ -183,7 +183,7 @@ export interface Mixture {
 }
 
 /** Guarantees of a policy in steady state (RAMSIS §5.1), weighted by queries. */
-export interface Expected extends PacePromises {
+export interface Expected extends PacePromises, ExpectedTimes {
   readonly accuracyPerSatisfied: number;
   readonly accuracyPerQuery: number;
   readonly violationRate: number;
@@ -202,8 +202,6 @@ export interface Expected extends PacePromises {
    * confidence bound of the true rate.
    */
   readonly sample?: { readonly queries: number; readonly violations: number };
-  /** Left out by compilers before edition 1.8. */
-  readonly latencyMs?: ExpectedLatency;
   /** Distribution over batches instead of the mean. */
   readonly byBatch: BatchDistribution;
   /** The same figures by class name, with classes only. */

@@ -1,7 +1,7 @@
 /** Bundle of Themis: plans for stages of any number of cores and instances. */
 import type {
   CommonFields,
-  ExpectedLatency,
+  ExpectedTimes,
   ModelFile,
   PacePromises,
   ProfileReference,
@@ -195,11 +195,10 @@ export interface ScaledStage {
 /**
  * Figures from a simulation of random arrivals at the load of the plan, with its instances fixed.
  */
-export interface ScaleExpected extends PacePromises {
+export interface ScaleExpected extends PacePromises, ExpectedTimes {
   readonly violationRate: number;
   readonly latencyMsP50: number;
   readonly latencyMsP99: number;
-  readonly latencyMs?: ExpectedLatency;
   readonly requests: number;
   readonly seed: number;
   /**

@@ -2,7 +2,7 @@
 import type { Application, ApplicationPart } from "../../server/applications/application.ts";
 import type { Route } from "../../server/http/route.ts";
 import { Drift, type DriftOptions } from "./drift.ts";
-import { PredictedLatencies } from "./predicted-latencies.ts";
+import { PredictedTimes } from "./predicted-times.ts";
 
 const LOOK_MS = 1000;
 
@@ -21,16 +21,16 @@ export function watchedPart(application: Application, own: Own): ApplicationPart
   );
   const labelled = () => application.labelled();
   const drift = new Drift({ ...own, watched, stated, labelled, onNotice });
-  const latencies = new PredictedLatencies(endpoint.models, sloMs);
+  const predicted = new PredictedTimes(endpoint.models, sloMs);
   const look = () => {
     drift.look();
-    latencies.look(watched.reading());
+    predicted.look(watched.reading());
   };
   const looks = setInterval(look, LOOK_MS).unref();
   return {
     lines: () => {
-      latencies.look(watched.reading());
-      return [...drift.lines(), ...latencies.lines()];
+      predicted.look(watched.reading());
+      return [...drift.lines(), ...predicted.lines()];
     },
     promises: () => drift.states(),
     close: () => clearInterval(looks),

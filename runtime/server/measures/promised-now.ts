@@ -10,6 +10,7 @@ interface Stated {
   readonly violationRate: number;
   readonly accuracyPerSatisfied?: number;
   readonly latencyMs?: PromisedLatency;
+  readonly queueMs?: PromisedLatency;
   /** Stated by all methods but RAMSIS. */
   readonly latencyMsP50?: number;
   readonly latencyMsP99?: number;
@@ -21,6 +22,7 @@ interface StatedAtPace extends PromisedLatency {
   readonly pace: number;
   readonly accuracyPerQuery?: number;
   readonly violationRate: number;
+  readonly queueMs?: PromisedLatency;
 }
 
 export interface MeasuredNow {
@@ -45,17 +47,18 @@ export function promisedNow(bundle: Bundle, now: MeasuredNow): PromisedNow | und
     const decides = bundle.levels[level];
     if (decides === undefined) return undefined;
     const stated = statedOf(decides);
-    const { violationRate, accuracyPerSatisfied } = stated;
-    const latencyMs = latencyOf(stated);
-    return { feasible: decides.feasible, violationRate, accuracyPerSatisfied, latencyMs };
+    const { violationRate, accuracyPerSatisfied, queueMs } = stated;
+    const times = { latencyMs: latencyOf(stated), queueMs };
+    return { feasible: decides.feasible, violationRate, accuracyPerSatisfied, ...times };
   }
   const stated = figuresAtPace(byPace, pace);
   if (stated === undefined) return undefined;
-  const { violationRate, accuracyPerQuery, p50, p99 } = stated;
+  const { violationRate, accuracyPerQuery, p50, p99, queueMs } = stated;
   return {
     feasible: true,
     violationRate,
     latencyMs: { p50, p99 },
+    queueMs,
     accuracyPerSatisfied:
       accuracyPerQuery === undefined || violationRate >= 1
         ? undefined

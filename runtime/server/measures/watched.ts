@@ -34,10 +34,12 @@ export interface PromisedNow {
   readonly accuracyPerSatisfied?: number | undefined;
   /** Undefined in bundles that promise no latency. */
   readonly latencyMs?: PromisedLatency | undefined;
+  /** Time until the first batch begins; undefined likewise. */
+  readonly queueMs?: PromisedLatency | undefined;
   readonly feasible: boolean;
 }
 
-/** Percentiles of the latency of answered requests, ms. */
+/** Percentiles of times of answered requests, ms. */
 export interface PromisedLatency {
   readonly p50: number;
   readonly p95?: number;

@@ -50,16 +50,16 @@ export function expectTimes(
 }
 
 /**
- * @param figure latency of answered requests, or service time of batches.
+ * @param figure latency or queue time of answered requests, or service time of batches.
  * @param histograms in the bounds of the measured ones.
  */
 export function expectedTimeLines(
-  figure: "latency" | "service_time",
+  figure: "latency" | "queue" | "service_time",
   histograms: readonly (readonly [labels: Labels, histogram: Histogram])[],
 ): MetricLine[] {
   const name = "stratagem_expected_seconds";
   return [
-    head(name, "histogram", "Latencies of answered requests and times of batches, as predicted"),
+    head(name, "histogram", "Predicted latencies and queue times of requests, times of batches"),
     ...histograms.flatMap(([labels, one]) => one.lines(name, { ...labels, figure })),
   ];
 }

@@ -17,6 +17,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
+import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
@@ -36,7 +37,7 @@ import { SleepingPlaces } from "./sleeping-places.ts";
 import { AccordionTally, type QueryOutcome } from "./tally.ts";
 import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
-export interface AccordionSimulationOptions {
+export interface AccordionSimulationOptions extends QueueOptions {
   readonly arrivals: AccordionArrivals;
   /**
    * Queries of a process arrive from time 0 until this time, exclusive; the simulation runs until
@@ -61,7 +62,7 @@ export interface AccordionSimulationOptions {
   ) => AccordionScheduler;
 }
 
-export interface AccordionSimulationResult extends QueryOutcome {
+export interface AccordionSimulationResult extends QueryOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Time 0 to the end of the last query. */
@@ -135,6 +136,7 @@ class PlaceSimulation {
   readonly #isLastBack: Uint8Array;
   readonly #staleCount: Uint16Array;
   readonly #running: RunningQueries;
+  readonly #queue: QueueTimes;
   readonly #tally: AccordionTally;
   readonly #timeline: PlaceTimeline;
   readonly #latencyMs: Float64Array | null;
@@ -183,6 +185,7 @@ class PlaceSimulation {
     const { table } = this.#scheduler;
     const times = instanceTimesOf(bundle, table, slotCount, options);
     this.#running = new RunningQueries(bundle, table, slotCount, times);
+    this.#queue = new QueueTimes(slotCount, options);
     this.#instances = new PlaceEvents(bundle, workers, this.#running, slotCount, paces);
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
@@ -215,6 +218,7 @@ class PlaceSimulation {
     const over = (sum: number) => (makespanMs === 0 ? 0 : sum / makespanMs);
     return {
       ...outcome,
+      queueMs: this.#queue.summary(),
       makespanMs,
       throughputQps: over(1000 * (outcome.satisfied + outcome.late)),
       occupancy: over(timeline.busyMs / this.#scheduler.placeCount),
@@ -306,6 +310,7 @@ class PlaceSimulation {
     this.#queryBySlot[slot] = query;
     this.#admission?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
+    this.#queue.enter(slot, nowMs);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
     this.#carryOut(nowMs);
   }
@@ -359,6 +364,7 @@ class PlaceSimulation {
   #start(command: number, nowMs: number): void {
     const commands = this.#commands;
     const slot = commands.query(command);
+    this.#queue.start(slot, nowMs);
     let startMs = nowMs;
     const asleep = this.#sleeping?.take(slot, commands, command, nowMs) ?? 0;
     for (let place = 0; place < asleep; place++) startMs += this.#stations.wakeMs();
@@ -389,6 +395,7 @@ class PlaceSimulation {
     this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
+    if (!Number.isNaN(endMs)) this.#queue.countServed(slot);
     this.#over(this.#queryBySlot[slot] ?? 0, endMs, nowMs);
   }
 

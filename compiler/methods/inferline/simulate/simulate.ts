@@ -34,6 +34,7 @@ import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
+import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -49,7 +50,7 @@ import {
 import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
-export interface InferlineSimulationOptions {
+export interface InferlineSimulationOptions extends QueueOptions {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served; cost
@@ -80,7 +81,7 @@ export interface InferlineSimulationOptions {
   readonly withLatencies?: boolean;
 }
 
-export interface InferlineSimulationResult extends InferlineOutcome {
+export interface InferlineSimulationResult extends InferlineOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
@@ -110,8 +111,9 @@ export function simulateInferline(
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new StageSimulation(bundle, options);
   simulation.run();
-  const { latencyMsByRequest } = simulation.flow;
-  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+  const { latencyMsByRequest, queue } = simulation.flow;
+  const queueMs = queue.summary();
+  return { seed, durationMs, ...simulation.outcome(), queueMs, latencyMsByRequest };
 }
 
 /** The virtual cluster. */
@@ -179,6 +181,7 @@ class StageSimulation {
       decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
       hopMs: cluster.communicationLatencyMs,
+      queuedFromMs: options.queuedFromMs,
       hasLatencies: options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;
@@ -336,7 +339,9 @@ class StageSimulation {
     assert(serviceMs >= 0, "a service time is at least 0");
     const first = worker * this.#maxBatch;
     for (let position = 0; position < batch; position++) {
-      this.#batchQueries[first + position] = commands.query(command, position);
+      const query = commands.query(command, position);
+      this.#batchQueries[first + position] = query;
+      this.flow.start(query, nowMs);
     }
     this.#batchByWorker[worker] = batch;
     this.#tally.batches.countBatch(variant, batch);

@@ -26,6 +26,7 @@ import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
+import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -44,7 +45,7 @@ import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 import { type LokiOutcome, LokiTally } from "./tally.ts";
 
-export interface LokiSimulationOptions {
+export interface LokiSimulationOptions extends QueueOptions {
   readonly arrivals: ArrivalProcess;
   /**
    * Requests arrive from time 0 until this time, exclusive; all of their queries are still served
@@ -66,7 +67,7 @@ export interface LokiSimulationOptions {
   readonly onOutcome?: OnOutcome;
 }
 
-export interface LokiSimulationResult extends LokiOutcome {
+export interface LokiSimulationResult extends LokiOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
 }
@@ -106,7 +107,7 @@ export function simulateLoki(
   assert(durationMs >= 0 && durationMs < Number.POSITIVE_INFINITY, "a simulation ends");
   const simulation = new PipelineSimulation(bundle, options);
   simulation.run();
-  return { seed, durationMs, ...simulation.outcome() };
+  return { seed, durationMs, ...simulation.outcome(), queueMs: simulation.queue.summary() };
 }
 
 function requestCapacityFor(arrivals: ArrivalProcess, durationMs: number): number {
@@ -119,6 +120,7 @@ function requestCapacityFor(arrivals: ArrivalProcess, durationMs: number): numbe
  * The virtual cluster. An event of a worker is the end of its batch, or of the loading of a model.
  */
 class PipelineSimulation {
+  readonly queue: QueueTimes;
   readonly #shape: PipelineShape;
   readonly #dispatcher: PipelineDispatcher;
   readonly #commands: CommandBuffer;
@@ -155,6 +157,7 @@ class PipelineSimulation {
     this.#shape = shape;
     const requestCapacity = requestCapacityFor(arrivals, durationMs);
     this.#requests = new RequestTable(requestCapacity);
+    this.queue = new QueueTimes(requestCapacity, options);
     const queryCapacity =
       Math.max(QUERIES_PER_REQUEST * requestCapacity, busyNames(shape)) + WAITING_CAPACITY;
     this.#queries = new QuerySlots(queryCapacity, requestCapacity);
@@ -277,6 +280,8 @@ class PipelineSimulation {
     }
     const { entryTasks, entryShareByTask } = this.#shape;
     this.#accuracy.open(request);
+    // Servers count the hop to a worker as part of the batch.
+    this.queue.enter(request, nowMs + this.#hopMs);
     // Held open while its queries are made: one may be dropped before the next has arrived.
     this.#requests.openCount[request] = 1;
     for (const task of entryTasks) {
@@ -451,6 +456,7 @@ class PipelineSimulation {
     for (let position = 0; position < batch; position++) {
       const query = commands.query(command, position);
       this.#batchQueries[row + position] = query;
+      this.queue.start(this.#queries.request[query] ?? 0, nowMs);
       const task = this.#queries.task[query] ?? 0;
       this.#tally.servedByTask[task] = (this.#tally.servedByTask[task] ?? 0) + 1;
     }
@@ -508,6 +514,7 @@ class PipelineSimulation {
     // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
     const satisfied = endMs <= sentMs + this.#sloMs;
     this.#tally.countServed(sentMs, endMs - sentMs, satisfied, this.#accuracy.of(request));
+    this.queue.countServed(request);
   }
 
   /**

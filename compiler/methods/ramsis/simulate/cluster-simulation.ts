@@ -7,7 +7,9 @@ import type { Rng } from "stratagem-runtime/internal/core/rng";
 import { ANY_VARIANT } from "stratagem-runtime/internal/core/wanted-variant";
 import { ArrivalFeed } from "../../../simulate/arrival-feed.ts";
 import { type ArrivalProcess, arrivalSource } from "../../../simulate/arrivals.ts";
+import { LatencySample } from "../../../simulate/latency-sample.ts";
 import type { QueryClasses } from "../../../simulate/query-classes.ts";
+import type { QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -43,6 +45,8 @@ export interface ClusterOptions extends CountOptions {
   readonly path?: { readonly stations: StationOptions; readonly rng: Rng };
 }
 
+export type ClusterOutcome = OutcomeByClass & QueueOutcome;
+
 const NONE = -1;
 
 /**
@@ -55,7 +59,7 @@ export function simulateCluster(
   bundle: RamsisBundle,
   dispatcher: SimulatedDispatcher,
   options: ClusterOptions,
-): OutcomeByClass {
+): ClusterOutcome {
   const simulation = new Simulation(bundle, dispatcher, options);
   simulation.run();
   return simulation.outcome();
@@ -76,6 +80,7 @@ class Simulation {
   readonly #serviceTimes: readonly ServiceTimeModel[];
   readonly #hasBuckets: boolean;
   readonly #counts: QueryCounts;
+  readonly #queue = new LatencySample();
   readonly #classes: QueryClasses | null;
   /** One per class, or one for all. */
   readonly #decisionSloMs: Float64Array;
@@ -85,6 +90,8 @@ class Simulation {
    * `#freeSlot`.
    */
   readonly #sentMsBySlot: Float64Array;
+  /** When the server had read it; NaN after its first batch, which was lost. */
+  readonly #readMsBySlot: Float64Array;
   readonly #classBySlot: Uint8Array;
   readonly #freeSlot: Uint32Array;
   #freeCount: number;
@@ -131,6 +138,7 @@ class Simulation {
     // One more than can wait: the current query, which may be dropped.
     const slotCount = dispatcher.waitingCapacity + 1;
     this.#sentMsBySlot = new Float64Array(slotCount);
+    this.#readMsBySlot = new Float64Array(slotCount);
     this.#classBySlot = new Uint8Array(slotCount);
     this.#freeSlot = Uint32Array.from({ length: slotCount }, (_, slot) => slot);
     this.#freeCount = slotCount;
@@ -159,8 +167,8 @@ class Simulation {
     assert(this.#freeCount === this.#freeSlot.length, "every query was served or dropped");
   }
 
-  outcome(): OutcomeByClass {
-    return this.#counts.outcome();
+  outcome(): ClusterOutcome {
+    return { ...this.#counts.outcome(), queueMs: this.#queue.summary() };
   }
 
   #arrive(sentMs: number, nowMs: number): void {
@@ -181,7 +189,7 @@ class Simulation {
 
   #takeUp(sentMs: number, nowMs: number): void {
     const sloClass = this.#classes?.next() ?? 0;
-    const slot = this.#take(sentMs, sloClass);
+    const slot = this.#take(sentMs, nowMs, sloClass);
     const deadlineMs = nowMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
     this.#dispatcher.onArrival(slot, deadlineMs, nowMs, this.#commands, sloClass);
     this.#carryOut(nowMs);
@@ -220,7 +228,7 @@ class Simulation {
         this.#counts.countDrop(sentMs, sloClass);
         continue;
       }
-      const slot = this.#take(sentMs, sloClass);
+      const slot = this.#take(sentMs, Number.NaN, sloClass);
       const deadlineMs = sentMs + (this.#decisionSloMs[sloClass] ?? Number.NaN);
       const out = this.#commands;
       this.#dispatcher.onRetry(slot, deadlineMs, ANY_VARIANT, nowMs, out, sloClass);
@@ -228,10 +236,11 @@ class Simulation {
     }
   }
 
-  #take(sentMs: number, sloClass: number): number {
+  #take(sentMs: number, readMs: number, sloClass: number): number {
     const slot = this.#freeSlot[--this.#freeCount];
     assert(slot !== undefined, "more queries wait than the dispatcher's capacity");
     this.#sentMsBySlot[slot] = sentMs;
+    this.#readMsBySlot[slot] = readMs;
     this.#classBySlot[slot] = sloClass;
     return slot;
   }
@@ -296,6 +305,8 @@ class Simulation {
       const slot = commands.query(command, position);
       const sentMs = this.#sentMsBySlot[slot] ?? Number.NaN;
       const sloClass = this.#classBySlot[slot] ?? 0;
+      const queueMs = nowMs - (this.#readMsBySlot[slot] ?? Number.NaN);
+      if (!Number.isNaN(queueMs) && this.#counts.isCounted(sentMs)) this.#queue.record(queueMs);
       if (begin === NONE) {
         this.#counts.countServed(variant, sentMs, nowMs + serviceMs, sloClass, position === 0);
       } else {

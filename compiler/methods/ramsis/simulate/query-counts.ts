@@ -62,7 +62,7 @@ export class QueryCounts {
   }
 
   countDrop(sentMs: number, sloClass: number): void {
-    if (!this.#isCounted(sentMs)) return;
+    if (!this.isCounted(sentMs)) return;
     this.#tally.countDrop();
     this.#classTallies[sloClass]?.countDrop();
     this.#onViolation?.(sentMs, sloClass);
@@ -74,7 +74,7 @@ export class QueryCounts {
    * @param firstMs when its first query was sent.
    */
   countBatch(variant: number, level: number, firstMs: number): void {
-    if (this.#isCounted(firstMs)) this.#tally.countBatch(variant, level);
+    if (this.isCounted(firstMs)) this.#tally.countBatch(variant, level);
   }
 
   /**
@@ -88,7 +88,7 @@ export class QueryCounts {
     sloClass: number,
     isFirst: boolean,
   ): void {
-    if (!this.#isCounted(sentMs)) return;
+    if (!this.isCounted(sentMs)) return;
     // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
     const satisfied = endMs <= sentMs + (this.sloMs[sloClass] ?? Number.NaN);
     if (isFirst && satisfied) this.#tally.countTimelyBatch(variant);
@@ -109,7 +109,7 @@ export class QueryCounts {
     return this.#hasBuckets ? { ...outcome, byBucket: byKind } : { ...outcome, byClass: byKind };
   }
 
-  #isCounted(sentMs: number): boolean {
+  isCounted(sentMs: number): boolean {
     return sentMs >= this.#fromMs && sentMs < this.#untilMs;
   }
 }

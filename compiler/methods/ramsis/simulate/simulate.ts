@@ -9,8 +9,7 @@ import { CLASS_STREAM, QueryClasses } from "../../../simulate/query-classes.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { PATH_STREAM, type StationOptions } from "../../../simulate/serving/stations.ts";
 import type { SimulatedBaseline } from "./baseline-names.ts";
-import type { OutcomeByClass } from "./class-tally.ts";
-import { type ClusterOptions, simulateCluster } from "./cluster-simulation.ts";
+import { type ClusterOptions, type ClusterOutcome, simulateCluster } from "./cluster-simulation.ts";
 import type { OnViolation } from "./query-counts.ts";
 
 export interface SimulationOptions {
@@ -34,7 +33,7 @@ export interface SimulationOptions {
   readonly onOutcome?: OnOutcome;
 }
 
-export interface SimulationResult extends OutcomeByClass {
+export interface SimulationResult extends ClusterOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Left out for the policy itself. */

@@ -37,6 +37,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
+import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
@@ -49,7 +50,7 @@ import { BatchTimes } from "./batch-times.ts";
 import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
-export interface ThemisSimulationOptions {
+export interface ThemisSimulationOptions extends QueueOptions {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
@@ -88,7 +89,7 @@ export interface ThemisSimulationOptions {
   readonly watch?: StageWatch;
 }
 
-export interface ThemisSimulationResult extends ThemisOutcome {
+export interface ThemisSimulationResult extends ThemisOutcome, QueueOutcome {
   readonly seed: number;
   readonly durationMs: number;
   /** Latencies in arrival order, NaN for a dropped request; null unless requested. */
@@ -120,7 +121,8 @@ export function simulateThemis(
   simulation.run();
   const latencyMsByRequest =
     options.withLatencies === true ? simulation.flow.latencyMsByRequest : null;
-  return { seed, durationMs, ...simulation.outcome(), latencyMsByRequest };
+  const queueMs = simulation.flow.queue.summary();
+  return { seed, durationMs, ...simulation.outcome(), queueMs, latencyMsByRequest };
 }
 
 /** The virtual cluster. */
@@ -185,6 +187,7 @@ class ScaleSimulation {
       decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
       hopMs: cluster.communicationLatencyMs,
+      queuedFromMs: options.queuedFromMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;
@@ -356,7 +359,9 @@ class ScaleSimulation {
     const batch = commands.queryCount(command);
     const first = worker * this.#times.maxBatch;
     for (let position = 0; position < batch; position++) {
-      this.#batchQueries[first + position] = commands.query(command, position);
+      const query = commands.query(command, position);
+      this.#batchQueries[first + position] = query;
+      this.flow.start(query, nowMs);
     }
     this.#batchByWorker[worker] = batch;
     this.#variantByWorker[worker] = variant;

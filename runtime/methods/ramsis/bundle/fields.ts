@@ -10,7 +10,7 @@ import {
   clusterOf,
   count,
   decisionSpace,
-  expectedLatency,
+  expectedTimes,
   levelFields,
   levelsOf,
   MAX_COUNT,
@@ -165,7 +165,7 @@ const expectedFields: Fields<ExpectedOfAll> = {
     "Counts of the simulation, if the figures are from one; `violationRate` is then an upper " +
       "confidence bound of the true rate.",
   ),
-  latencyMs: expectedLatency,
+  ...expectedTimes,
   ...paceFields,
   byBatch: [byBatch, "Distribution over batches."],
   byBucket,

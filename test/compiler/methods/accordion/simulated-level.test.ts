@@ -22,6 +22,11 @@ test("a level promises what a simulation of the bundle at its load gives", () =>
       p99: outcome.latencyMs?.p99,
       max: outcome.latencyMs?.max,
     },
+    queueMs: {
+      p50: outcome.queueMs?.p50,
+      p99: outcome.queueMs?.p99,
+      max: outcome.queueMs?.max,
+    },
     occupancy: outcome.occupancy,
     activeQueries: outcome.activeQueries.mean,
     reconfigurations: outcome.reconfigurations / outcome.queries,

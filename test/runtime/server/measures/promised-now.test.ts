@@ -28,6 +28,21 @@ test("as profiled the level that decides promises what it states", () => {
   });
 });
 
+test("queue times are promised by level and by pace, where a bundle states them", () => {
+  const queueMs = { p50: 1, p99: 20, max: 30 };
+  const paced = { p50: 2, p99: 40, max: 60 };
+  const [first, second] = BY_PACE;
+  const bundle = withPaces();
+  const byPace = [{ ...first, queueMs: paced }, { ...second }];
+  const levels = bundle.levels.map((level) => {
+    return { ...level, expected: { ...level.expected, queueMs, byPace } };
+  });
+  const stating = { ...bundle, levels } as RamsisBundle;
+  const promised = (pace: number) => promisedNow(stating, { level: 0, loadQps: 1, pace })?.queueMs;
+  expect([1, 1.5, 2].map(promised)).toEqual([queueMs, paced, undefined]);
+  expect(promisedNow(bundle, { level: 0, loadQps: 1, pace: 1 })?.queueMs).toBeUndefined();
+});
+
 test("a slower machine is promised what is stated of the next higher pace", () => {
   const bundle = withPaces();
   const promised = promisedNow(bundle, { level: 0, loadQps: 1, pace: 1.75 });

@@ -4,8 +4,11 @@ import { Rng } from "stratagem-runtime/internal/core/rng";
 import { type ArrivalProcess, initialQps } from "../../../../simulate/arrivals.ts";
 import type { StationOptions } from "../../../../simulate/serving/stations.ts";
 import type { PeerName } from "../baseline-names.ts";
-import type { OutcomeByClass } from "../class-tally.ts";
-import { type ClusterOptions, simulateCluster } from "../cluster-simulation.ts";
+import {
+  type ClusterOptions,
+  type ClusterOutcome,
+  simulateCluster,
+} from "../cluster-simulation.ts";
 import type { PeerSetting } from "./peer.ts";
 import { peerCluster } from "./peer-cluster.ts";
 import { type Measured, PEERS, tune } from "./peers.ts";
@@ -29,7 +32,7 @@ export function simulatePeer(
   bundle: RamsisBundle,
   setting: PeerSetting,
   options: ClusterOptions,
-): OutcomeByClass {
+): ClusterOutcome {
   const served = { ...bundle, levels: bundle.levels.slice(-1) };
   return simulateCluster(served, setting.open(), options);
 }

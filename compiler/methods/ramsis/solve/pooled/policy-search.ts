@@ -31,10 +31,10 @@ import {
   BLOCKS,
   type Decide,
   type DecisionTable,
-  latencySummary,
   meanLatencyMs,
   type PooledOutcome,
   type Surroundings,
+  servedSummary,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
@@ -492,7 +492,7 @@ class PolicySearch {
   /** Returns the excess of percentiles over their targets, relative to these. */
   #missedTargets(outcome: PooledOutcome): number {
     const { targets } = this.#problem;
-    const latencies = targets && latencySummary(outcome);
+    const latencies = targets && servedSummary(outcome.latencyMs);
     return latencies ? targetExcess(targets, lengthened(latencies)) : 0;
   }
 

@@ -78,6 +78,8 @@ export interface PooledOutcome {
   readonly lateBatches: number;
   /** Latency of each query in arrival order, ms; −1 if it was not served. */
   readonly latencyMs: Float64Array;
+  /** The part of it before the batch of the query began; likewise. */
+  readonly queueMs: Float64Array;
 }
 
 export const BLOCKS = 20;
@@ -118,6 +120,7 @@ class PooledRun {
   readonly #timelyBatches: Float64Array;
   #lateBatches = 0;
   readonly #latencyMs: Float64Array;
+  readonly #queueMs: Float64Array;
 
   constructor(
     problem: PooledProblem,
@@ -139,6 +142,7 @@ class PooledRun {
     const variants = problem.actions.map(({ variant }) => variant);
     this.#timelyBatches = new Float64Array(1 + Math.max(...variants));
     this.#latencyMs = new Float64Array(this.#to - this.#from).fill(-1);
+    this.#queueMs = this.#latencyMs.slice();
   }
 
   run(): void {
@@ -169,6 +173,7 @@ class PooledRun {
       timelyBatches: this.#timelyBatches,
       lateBatches: this.#lateBatches,
       latencyMs: this.#latencyMs,
+      queueMs: this.#queueMs,
     };
   }
 
@@ -297,7 +302,10 @@ class PooledRun {
       const isTimely = doneMs <= queue.earliestDeadlineMs();
       const query = queue.take();
       const isCounted = query >= this.#from && query < this.#to;
-      if (isCounted) this.#latencyMs[query - this.#from] = doneMs - this.#arrivalMs[query]!;
+      if (isCounted) {
+        this.#latencyMs[query - this.#from] = doneMs - this.#arrivalMs[query]!;
+        this.#queueMs[query - this.#from] = nowMs - this.#arrivalMs[query]!;
+      }
       if (!isTimely) this.#countViolation(query);
       else if (isCounted) this.#accuracySum += accuracy;
       if (taken > 0 || !isCounted) continue;
@@ -387,13 +395,11 @@ export function meanLatencyMs({ latencyMs }: Pick<PooledOutcome, "latencyMs">): 
   return served === 0 ? 0 : sum / served;
 }
 
-/** Summary over the queries that were served; null if none was served. */
-export function latencySummary({
-  latencyMs,
-}: Pick<PooledOutcome, "latencyMs">): LatencySummary | null {
+/** Summary of times by query, −1 for one that was not served; null if none was served. */
+export function servedSummary(msByQuery: Float64Array): LatencySummary | null {
   const sample = new LatencySample();
-  for (let query = 0; query < latencyMs.length; query++) {
-    const ms = latencyMs[query]!;
+  for (let query = 0; query < msByQuery.length; query++) {
+    const ms = msByQuery[query]!;
     if (ms >= 0) sample.record(ms);
   }
   return sample.summary();

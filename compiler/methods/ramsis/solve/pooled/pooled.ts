@@ -32,8 +32,8 @@ import { type PooledProblem, pooledProblem } from "./pooled-problem.ts";
 import {
   batchDistribution,
   type DecisionTable,
-  latencySummary,
   type NextServiceMs,
+  servedSummary,
   simulatePooled,
   UNDECIDED,
 } from "./pooled-simulation.ts";
@@ -247,7 +247,8 @@ function promiseOf(
     accuracyPerQuery: accuracySum / queries,
     violationRate: upperRate(outcome, queries),
     sample: { queries, violations },
-    latencyMs: latencyPromise(latencySummary(outcome)),
+    latencyMs: latencyPromise(servedSummary(outcome.latencyMs)),
+    queueMs: latencyPromise(servedSummary(outcome.queueMs)),
     byBatch: batchDistribution(problem, outcome),
   };
 }

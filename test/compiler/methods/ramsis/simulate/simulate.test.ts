@@ -58,6 +58,7 @@ describe("simulate, by hand", () => {
         ...{ mean: (40 + 55 + 45 + 35) / 4, p50: 40, p95: 55, p99: 55, max: 55 },
         ...{ batches: 2, intervals: expect.anything() },
       },
+      queueMs: { mean: 15, p50: 10, p95: 30, p99: 30, max: 30 },
       byVariant: {
         small: {
           queries: 3,
@@ -212,7 +213,7 @@ describe("simulate, at random", () => {
     expect(run(bundle, { ...options, seed: 9 })).not.toEqual(run(bundle, { ...options, seed: 10 }));
   });
 
-  it("is unchanged, but for the latencies, when all times are stretched", () => {
+  it("is unchanged, but for latencies and queue times, when all times are stretched", () => {
     const stretched = (factor: number) => {
       const stretch = ({ name, accuracy, latencyMs }: typeof SMALL) => ({
         name,
@@ -227,9 +228,10 @@ describe("simulate, at random", () => {
       return run(tinyBundle(options), { arrivals, durationMs: 20_000 * factor });
     };
     // A power of two, so that no rounding differs.
-    const { latencyMs, durationMs, ...outcome } = stretched(1);
+    const { latencyMs, queueMs, durationMs, ...outcome } = stretched(1);
     expect(stretched(4)).toMatchObject({ ...outcome, durationMs: 4 * durationMs });
     expect(stretched(4).latencyMs?.p99).toBe(4 * (latencyMs?.p99 ?? Number.NaN));
+    expect(stretched(4).queueMs?.p99).toBe(4 * (queueMs?.p99 ?? Number.NaN));
   });
 
   it("agrees with the mean wait of an M/D/1 queue", () => {

@@ -10,8 +10,8 @@ import { simulate } from "../../../../../compiler/methods/ramsis/simulate/simula
 import { pooledProblem } from "../../../../../compiler/methods/ramsis/solve/pooled/pooled-problem.ts";
 import {
   type DecisionTable,
-  latencySummary,
   meanLatencyMs,
+  servedSummary,
   simulatePooled,
   UNDECIDED,
 } from "../../../../../compiler/methods/ramsis/solve/pooled/pooled-simulation.ts";
@@ -118,10 +118,12 @@ describe("the solver's simulation", () => {
         expect(core.queries).toBe(own.queries);
         expect(core.queries - core.satisfied).toBe(own.violations);
         expect((core.accuracyPerQuery ?? 0) * core.queries).toBeCloseTo(own.accuracySum, 9);
-        const latencies = latencySummary(own);
-        expect(core.latencyMs === null).toBe(latencies === null);
-        for (const name of ["mean", "p50", "p95", "p99", "max"] as const) {
-          expect(core.latencyMs?.[name] ?? 0).toBeCloseTo(latencies?.[name] ?? 0, 6);
+        for (const figure of ["latencyMs", "queueMs"] as const) {
+          const times = servedSummary(own[figure]);
+          expect(core[figure] === null).toBe(times === null);
+          for (const name of ["mean", "p50", "p95", "p99", "max"] as const) {
+            expect(core[figure]?.[name] ?? 0).toBeCloseTo(times?.[name] ?? 0, 6);
+          }
         }
         expect(meanLatencyMs(own)).toBeCloseTo(core.latencyMs?.mean ?? 0, 6);
       }),

@@ -10,7 +10,7 @@ async function settled(qps: number, workerPaces: ReadonlyMap<number, number>) {
   const { bundle } = await loadBundle("policies/scenes/bundle.msgpack");
   if (bundle.method !== "loki") return expect.fail("scenes has plans");
   const outcomes = new SettledOutcomes(bundle.slo.latencyMs, 5000);
-  const { modelLoads, accuracyPerSatisfied } = simulateLoki(bundle, {
+  const outcome = simulateLoki(bundle, {
     arrivals: { kind: "poisson", qps },
     durationMs: 40_000,
     seed: 1,
@@ -19,7 +19,7 @@ async function settled(qps: number, workerPaces: ReadonlyMap<number, number>) {
     stations: { machine: { ...AS_PROFILED, workerPaces } },
     onOutcome: outcomes.count,
   });
-  return { ...outcomes.figures(1, accuracyPerSatisfied), modelLoads };
+  return { ...outcomes.figures(1, outcome), modelLoads: outcome.modelLoads };
 }
 
 test.each([0, 1, 2])("one of three servers at pace 3, whatever it is for: %i", async (worker) => {

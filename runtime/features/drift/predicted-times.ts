@@ -1,4 +1,4 @@
-/** Latencies that bundles promise for answered requests, in the buckets of the measured ones. */
+/** Times that bundles promise for answered requests, in the buckets of the measured ones. */
 import { Histogram, type MetricLine } from "../../base/exposition.ts";
 import { quantileKnots } from "../../core/quantile-distribution.ts";
 import type { PromisedLatency, Reading } from "../../server/measures/watched.ts";
@@ -6,9 +6,10 @@ import { timeBoundsSeconds } from "../../server/metrics/histogram-bounds.ts";
 import { expectedTimeLines, expectTimes } from "../../server/metrics/promise-lines.ts";
 import type { EndpointModel } from "../../server/requests/endpoint.ts";
 
-interface ModelLatencies {
+interface ModelTimes {
   readonly model: EndpointModel;
-  readonly expected: Histogram;
+  readonly latency: Histogram;
+  readonly queue: Histogram;
   /** Requests that have been answered until the last look. */
   answered: number;
 }
@@ -17,35 +18,37 @@ interface ModelLatencies {
  * Nothing is done per request: each look adds the requests answered since the last one, with the
  * promise in force now.
  */
-export class PredictedLatencies {
-  readonly #models: readonly ModelLatencies[];
+export class PredictedTimes {
+  readonly #models: readonly ModelTimes[];
 
   constructor(models: readonly EndpointModel[], sloMs: number) {
     this.#models = models.map((model) => {
       const classes = model.classes?.stated.map(({ latencyMs }) => latencyMs);
-      const expected = new Histogram(timeBoundsSeconds(sloMs, classes));
-      return { model, expected, answered: model.metrics.successCount };
+      const histogram = () => new Histogram(timeBoundsSeconds(sloMs, classes));
+      const { successCount: answered } = model.metrics;
+      return { model, latency: histogram(), queue: histogram(), answered };
     });
   }
 
   look({ promised, loadQps, topLevelQps }: Reading): void {
     const isPromised = promised?.feasible === true && !(loadQps > topLevelQps);
-    const knots = isPromised && promised.latencyMs && knotsOf(promised.latencyMs);
+    const latency = isPromised && promised.latencyMs && knotsOf(promised.latencyMs);
+    const queue = isPromised && promised.queueMs && knotsOf(promised.queueMs);
     for (const one of this.#models) {
       const { successCount } = one.model.metrics;
       const count = successCount - one.answered;
       one.answered = successCount;
-      if (knots && count > 0) expectTimes(one.expected, count, knots);
+      if (latency && count > 0) expectTimes(one.latency, count, latency);
+      if (queue && count > 0) expectTimes(one.queue, count, queue);
     }
   }
 
   lines(): MetricLine[] {
-    return expectedTimeLines(
-      "latency",
-      this.#models.map(({ model, expected }) => [
-        { model: model.signature.names[0] ?? "" },
-        expected,
-      ]),
+    return (["latency", "queue"] as const).flatMap((figure) =>
+      expectedTimeLines(
+        figure,
+        this.#models.map((one) => [{ model: one.model.signature.names[0] ?? "" }, one[figure]]),
+      ),
     );
   }
 }
