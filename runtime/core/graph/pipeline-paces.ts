@@ -77,7 +77,9 @@ export class PipelinePaces {
     if (reference == null) return;
     const expectedMs = reference.expectedMs(0, batch, busy);
     const cell = this.#firstCell[variant]! + reference.cellOf(0, batch);
-    this.monitor.onRun(worker, ranMs, expectedMs, reference.variance(0, batch), cell, nowMs);
+    const variance = reference.variance(0, batch);
+    const rareMs = expectedMs * reference.rare(0, batch);
+    this.monitor.onRun(worker, ranMs, expectedMs, variance, cell, nowMs, rareMs);
   }
 
   /** A worker has gone down. */

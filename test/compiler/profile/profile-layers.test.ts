@@ -60,7 +60,7 @@ test("writes layers that add up, and the stages of the best cut for every depth"
   ]);
   expect(readJson(`${folder}/profile.json`)).toMatchObject({
     task: "classify",
-    source: expect.stringContaining("time in a worker with its typical transfer (layers: inside it, scaled"),
+    source: expect.stringContaining("its typical transfer (layers: inside it, scaled"),
     variants: { small: { accuracy: 0.5, layers: { stages: { "0-1": { samples: 5 } } } } },
   });
 });

@@ -14,6 +14,9 @@ import { KNOT_COUNT, meanBetweenQuantiles } from "../../../core/quantile-distrib
 import { batchKnotsOf } from "./batch-knots.ts";
 import type { ThemisShape } from "./shape.ts";
 
+/** Knot of p99, after the minimum, p50 and p95. */
+const P99_KNOT = 3;
+
 export interface InstancePaceOptions {
   /** Whether decisions follow the pace; default true. */
   readonly adapt?: boolean;
@@ -26,9 +29,10 @@ export interface InstancePaceOptions {
 /** Compares each batch with the profile of its variant, size and cores. */
 export class InstancePaces {
   readonly monitor: PaceMonitor;
-  /** Expected time and variance over its square by variant, [maxCores, maxBatch] each. */
+  /** Expected time, variance over its square, and p99 over it by variant, [maxCores, maxBatch]. */
   readonly #meanMs: readonly Float64Array[];
   readonly #variance: readonly Float64Array[];
+  readonly #rare: readonly Float64Array[];
   readonly #maxBatch: Uint32Array;
   readonly #contention: readonly number[];
   /** Sizes by powers of two of all variants. */
@@ -47,6 +51,7 @@ export class InstancePaces {
     const expected = latencies.map((latency) => expectedOf(latency, reference));
     this.#meanMs = expected.map(({ meanMs }) => meanMs);
     this.#variance = expected.map(({ variance }) => variance);
+    this.#rare = expected.map(({ rare }) => rare);
     this.#maxBatch = shape.maxBatchByTaskPool;
     this.#contention = contends ? (bundle.cluster.serving?.contention ?? []) : [];
     this.#sizes = sizesUpTo(Math.max(...shape.maxBatchByTaskPool));
@@ -87,14 +92,9 @@ export class InstancePaces {
     const at = (cores - 1) * this.#maxBatch[variant]! + batch - 1;
     const expectedMs = (this.#meanMs[variant]![at]! * this.#factor(busy)) / this.#factor(cores);
     const variance = this.#variance[variant]![at]!;
-    this.monitor.onRun(
-      worker,
-      ranMs,
-      expectedMs,
-      variance,
-      cellOf(variant, batch, this.#sizes),
-      nowMs,
-    );
+    const cell = cellOf(variant, batch, this.#sizes);
+    const rareMs = expectedMs * this.#rare[variant]![at]!;
+    this.monitor.onRun(worker, ranMs, expectedMs, variance, cell, nowMs, rareMs);
   }
 
   /** Records whether a worker is an instance that is up. */
@@ -121,20 +121,24 @@ export class InstancePaces {
 interface Expected {
   readonly meanMs: Float64Array;
   readonly variance: Float64Array;
+  readonly rare: Float64Array;
 }
 
 function expectedOf(latency: LatencyByCores, reference: ReferenceMode): Expected {
   const meanMs = Float64Array.from(latency.ms.data);
   const knots = reference === "decision" ? null : batchKnotsOf(latency);
-  if (knots === null) {
-    const variance = reference === "decision" ? FIXED_VARIANCE : UNKNOWN_VARIANCE;
-    return { meanMs, variance: new Float64Array(meanMs.length).fill(variance) };
-  }
+  const rare = new Float64Array(meanMs.length).fill(1);
   const variance = new Float64Array(meanMs.length);
+  if (knots === null) {
+    variance.fill(reference === "decision" ? FIXED_VARIANCE : UNKNOWN_VARIANCE);
+    return { meanMs, variance, rare };
+  }
   for (let cell = 0; cell < meanMs.length; cell++) {
     const own = knots.subarray(cell * KNOT_COUNT, (cell + 1) * KNOT_COUNT);
-    meanMs[cell] = meanMs[cell]! * meanBetweenQuantiles(own, 0, 0, 1);
+    const mean = meanBetweenQuantiles(own, 0, 0, 1);
+    meanMs[cell] = meanMs[cell]! * mean;
+    rare[cell] = Math.max(1, own[P99_KNOT]! / mean);
     variance[cell] = Math.max(FIXED_VARIANCE, varianceOf(own));
   }
-  return { meanMs, variance };
+  return { meanMs, variance, rare };
 }

@@ -146,7 +146,7 @@ describe("workers", () => {
       }
       return sumMs / 200;
     };
-    // 40 ms of work. A burst of 2 ms waits for the end of a slice of 4 ms, and takes at most a third.
+    // 40 ms of work. A burst of 2 ms waits for a slice of 4 ms to end, and takes at most a third.
     expect(meanMs(0)).toBe(40);
     expect(meanMs(0.2)).toBeGreaterThan(46);
     expect(meanMs(0.2)).toBeLessThan(40 / 0.8);
