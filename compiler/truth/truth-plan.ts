@@ -8,8 +8,11 @@ export interface PlannedPoint {
   readonly seed: number;
 }
 
-/** Uncounted arrivals at the load of a point right before it. */
-export const LEAD_IN_MS = 3000;
+/**
+ * Uncounted arrivals at the load of a point right before it: plans of Loki follow a lower load
+ * after 10 s.
+ */
+export const LEAD_IN_MS = 12_000;
 /** Requests at full speed before the first point, and the time limit for them. */
 export const WARM_UP_QUERIES = 20_000;
 export const WARM_UP_MS = 20_000;
