@@ -3,8 +3,8 @@ import { assert } from "stratagem-runtime/internal/core/assert";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /**
- * Mean length of a burst, ms. Traced with a load generator and a server on two processors: the
- * compiler and the garbage collector of either work 1 to 5 ms at a time, and its own loop 0.3 ms.
+ * Mean length of a burst, ms. Traced with a load generator and a server on two processors: threads
+ * of V8's compiler and garbage collector work 1 to 5 ms at a time, the generator's loop 0.3 ms.
  */
 const BURST_MS = 2;
 /** Largest share of a processor that one neighbour takes. */
