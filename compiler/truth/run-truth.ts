@@ -21,7 +21,7 @@ import { modelFolder } from "./model-folder.ts";
 import { serviceTimesOf } from "./predicted.ts";
 import { runCommand, type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
-import { type PlannedPoint, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
+import { type PlannedPoint, settlingMs, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
 
 interface TruthOptions {
   /** Path of the application spec. */
@@ -197,16 +197,21 @@ async function measurePoints(
   return measured;
 }
 
-/** Sends requests at full speed: a cold server uses several times the processor time. */
+/**
+ * Sends requests at full speed, since a cold server uses several times the processor time, and then
+ * the first load until plans follow it.
+ */
 async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, first: PlannedPoint) {
+  const durationMs = settlingMs(bundle.slo);
+  if (durationMs === null) return;
   const arrivals = arrivalsAt(first.loadQps);
   await load.send(
     {
       url: server.url,
-      content: contentOf(arrivals, WARM_UP_MS, first.seed),
+      content: contentOf(arrivals, durationMs, first.seed),
       hasClasses: bundle.slo.classes !== undefined,
       arrivals,
-      durationMs: 1,
+      durationMs,
       seed: first.seed,
       sloMs: bundle.slo.latencyMs,
       warmUpQueries: WARM_UP_QUERIES,

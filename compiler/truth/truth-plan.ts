@@ -1,5 +1,6 @@
 /** Plans the loads, their durations and their order. */
 import type { Level } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 
 export interface PlannedPoint {
   readonly loadQps: number;
@@ -8,16 +9,17 @@ export interface PlannedPoint {
   readonly seed: number;
 }
 
-/**
- * Uncounted arrivals at the load of a point right before it: plans of Loki follow a lower load
- * after 10 s.
- */
-export const LEAD_IN_MS = 12_000;
+/** Uncounted arrivals at the load of a point right before it. */
+export const LEAD_IN_MS = 3000;
 /** Requests at full speed before the first point, and the time limit for them. */
 export const WARM_UP_QUERIES = 20_000;
 export const WARM_UP_MS = 20_000;
-/** Time for starting the server and all other uncounted work. */
-const AROUND_MS = 15_000;
+/** Beats until plans follow the lower load after it: Loki keeps a higher plan for ten. */
+const SETTLING_BEATS = 12;
+/** Applications that settle later are not warmed up, which their slow models hide. */
+const MOST_SETTLING_MS = 60_000;
+/** Time for starting the server, settling at an SLO of 100 ms, and all other uncounted work. */
+const AROUND_MS = 27_000;
 /** Typical time of profiling; with slow models it takes longer, which `profile` announces. */
 const PROFILE_MS = 100_000;
 
@@ -50,6 +52,12 @@ export function thinnedLoads(
   return Array.from({ length: count }, (_, index) => {
     return loads[Math.round((index * (loads.length - 1)) / (count - 1))] ?? 0;
   });
+}
+
+/** Arrivals at the first load after the warm-up, ms; null for no warm-up. */
+export function settlingMs(slo: Parameters<typeof beatMsOf>[0]): number | null {
+  const ms = SETTLING_BEATS * beatMsOf(slo);
+  return ms > MOST_SETTLING_MS ? null : ms;
 }
 
 /** Estimates the total time. */

@@ -137,7 +137,7 @@ export class PaceMonitor {
   /**
    * Takes the measured time of a batch.
    * @param rareMs p99 of the profile under the same contention; the expected time if that alone is
-   * known.
+   * known, or slow spells decide nothing.
    */
   onRun(
     worker: number,
@@ -146,7 +146,7 @@ export class PaceMonitor {
     variance: number,
     cell: number,
     nowMs: number,
-    rareMs = expectedMs,
+    rareMs: number,
   ): void {
     if (!(ranMs >= 0 && expectedMs > 0)) return;
     this.ranMs += ranMs;

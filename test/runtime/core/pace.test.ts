@@ -13,7 +13,7 @@ function monitorOf(workers: number, options = ADAPTS): PaceMonitor {
 function run(monitor: PaceMonitor, paces: readonly number[], fromMs: number, untilMs: number) {
   for (let ms = fromMs; ms < untilMs; ms += 20) {
     monitor.look(ms);
-    paces.forEach((pace, worker) => void monitor.onRun(worker, 4 * pace, 4, 0.001, 0, ms));
+    paces.forEach((pace, worker) => void monitor.onRun(worker, 4 * pace, 4, 0.001, 0, ms, 4));
   }
 }
 
@@ -72,8 +72,8 @@ test("a worker that runs nothing for two beats is as fast as its pool again", ()
   expect(monitor.isStraggler(0)).toBe(true);
   for (let ms = 2000; ms < 4500; ms += 20) {
     monitor.look(ms);
-    monitor.onRun(1, 4, 4, 0.001, 0, ms);
-    monitor.onRun(2, 4, 4, 0.001, 0, ms);
+    monitor.onRun(1, 4, 4, 0.001, 0, ms, 4);
+    monitor.onRun(2, 4, 4, 0.001, 0, ms, 4);
   }
   expect(monitor.isStraggler(0)).toBe(false);
 });
@@ -104,8 +104,8 @@ test("a pool is not faster than profiled where the profile has no means", () => 
 test("a variant whose profile is half of what it takes gets a correction of its own", () => {
   const monitor = monitorOf(1);
   for (let ms = 0; ms < 20_000; ms += 10) {
-    monitor.onRun(0, 4, 4, 0.001, 0, ms);
-    monitor.onRun(0, 8, 4, 0.001, 1, ms + 5);
+    monitor.onRun(0, 4, 4, 0.001, 0, ms, 4);
+    monitor.onRun(0, 8, 4, 0.001, 1, ms + 5, 4);
   }
   expect(monitor.correctionOf(1) / monitor.correctionOf(0)).toBeGreaterThan(1.25);
   expect(monitor.paceOf(0) * monitor.correctionOf(1)).toBeGreaterThan(1.7);

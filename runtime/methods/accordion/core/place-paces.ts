@@ -161,7 +161,7 @@ export class PlacePaces {
     const cell = this.#cellOf(model, shape);
     const busy = this.#ledger.readyCount - this.#ledger.freeCount;
     const expectedMs = (foretoldMs * this.#means[cell]! * this.#factor(busy)) / this.#table.stretch;
-    this.monitor.onRun(place, ranMs, expectedMs, this.#variance, cell, nowMs);
+    this.monitor.onRun(place, ranMs, expectedMs, this.#variance, cell, nowMs, expectedMs);
     if (!(this.#adapts && ranMs >= 0 && expectedMs > 0)) return;
     const kept = (MEMORY * this.#beatMs) / (MEMORY * this.#beatMs + nowMs - this.#lastMs[place]!);
     this.#lastMs[place] = nowMs;
