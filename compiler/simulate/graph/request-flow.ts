@@ -1,6 +1,8 @@
 /** Requests of a simulation that are under way. */
+import type { Cluster } from "stratagem-runtime/internal/bundle/schema";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { type CommandBuffer, DROP } from "stratagem-runtime/internal/core/command-buffer";
+import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import {
   NO_PARENT,
   type PipelineDispatcher,
@@ -9,6 +11,7 @@ import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
 import { type QueueOptions, QueueTimes } from "../queue-times.ts";
+import { ServerGate } from "../serving/server-gate.ts";
 import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
 import type { Stations } from "../serving/stations.ts";
 import { DeliveryRing } from "./delivery-ring.ts";
@@ -20,13 +23,11 @@ import type { RequestTrace } from "./visits.ts";
 interface FlowFrame extends QueueOptions {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
-  /** Client's SLO, and the part of it that decisions may spend. */
+  readonly cluster: Cluster;
+  /** Client's SLO. */
   readonly sloMs: number;
-  readonly decisionSloMs: number;
   /** Stations on the way of requests to a decision, and of answers back. */
   readonly stations: Pick<Stations, "server" | "toServerMs" | "toClientMs">;
-  /** Time that a query takes to reach each task. */
-  readonly hopMs: number;
   readonly hasLatencies: boolean;
 }
 
@@ -52,10 +53,14 @@ export class RequestFlow {
   readonly #isPlain: boolean;
   readonly #trace: RequestTrace;
   readonly #sloMs: number;
+  /** Part of the SLO that decisions may spend. */
   readonly #decisionSloMs: number;
   readonly #server: ServerStation | null;
+  /** Null without a server that rejects requests. */
+  readonly #gate: ServerGate | null;
   readonly #toServerMs: number;
   readonly #toClientMs: () => number;
+  /** Time that a query takes to reach each task. */
   readonly #hopMs: number;
   readonly #dispatcher: QueryDesk;
   readonly #commands: CommandBuffer;
@@ -79,7 +84,7 @@ export class RequestFlow {
    * @param commands buffer that the dispatcher appends to; empty whenever an event is handed in.
    */
   constructor(
-    { graph, trace, sloMs, decisionSloMs, stations, hopMs, hasLatencies, ...queue }: FlowFrame,
+    { graph, trace, cluster, sloMs, stations, hasLatencies, ...queue }: FlowFrame,
     dispatcher: QueryDesk,
     commands: CommandBuffer,
     tally: RequestTally,
@@ -89,11 +94,12 @@ export class RequestFlow {
     this.#isPlain = graph.scopes.length === 1;
     this.#trace = trace;
     this.#sloMs = sloMs;
-    this.#decisionSloMs = decisionSloMs;
+    this.#decisionSloMs = decisionSloMs(cluster, sloMs);
     this.#server = stations.server;
+    this.#gate = stations.server === null ? null : new ServerGate(cluster, sloMs, slotCount);
     this.#toServerMs = stations.toServerMs;
     this.#toClientMs = stations.toClientMs;
-    this.#hopMs = hopMs;
+    this.#hopMs = cluster.communicationLatencyMs;
     this.#dispatcher = dispatcher;
     this.#commands = commands;
     this.#tally = tally;
@@ -213,6 +219,7 @@ export class RequestFlow {
       this.#isLost[slot] = 1;
       this.lostCount++;
       this.#tally.countDropped(this.#arrivalMs(slot));
+      this.#gate?.leave(slot, false, nowMs);
       this.#server?.answer(nowMs);
       for (let row = slot; row !== NONE; row = progress.nextRow(row)) {
         const first = row * taskCount;
@@ -239,12 +246,13 @@ export class RequestFlow {
     const sentMs = this.#trace.arrivalMs[request] ?? Number.NaN;
     this.#tally.countRequest(sentMs);
     this.#dispatcher.onRequest(nowMs);
-    if (this.#slots.isFull) {
+    if (this.#slots.isFull || this.#gate?.isShut === true) {
       this.#tally.countDropped(sentMs);
       this.#server?.answer(nowMs);
       return;
     }
     const slot = this.#slots.open(request);
+    this.#gate?.enter(slot, true, nowMs);
     this.#deadlineMs[slot] = nowMs + this.#decisionSloMs;
     // Servers count the hop to a worker as part of the batch.
     this.queue.enter(slot, nowMs + this.#hopMs);
@@ -349,6 +357,7 @@ export class RequestFlow {
   #close(slot: number, nowMs: number): void {
     const request = this.#slots.request[slot] ?? 0;
     const arrivalMs = this.#trace.arrivalMs[request] ?? Number.NaN;
+    this.#gate?.leave(slot, true, nowMs);
     const endMs = this.#server === null ? nowMs : this.#server.answer(nowMs) + this.#toClientMs();
     const latencyMs = endMs - arrivalMs;
     // End − arrival > SLO would round differently.

@@ -1,6 +1,5 @@
 /** Drives the scheduler of a bundle on a virtual clock. */
 import type { AccordionBundle } from "stratagem-runtime/internal/bundle/schema";
-import { DEFAULT_MAX_PENDING } from "stratagem-runtime/internal/core/admission";
 import { assert } from "stratagem-runtime/internal/core/assert";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import {
@@ -20,7 +19,7 @@ import {
 import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
-import { PriorityAdmission } from "../../../simulate/serving/priority-admission.ts";
+import { ServerGate } from "../../../simulate/serving/server-gate.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   pacesOfMachine,
@@ -143,7 +142,7 @@ class PlaceSimulation {
   /** Places that are lost permanently; null for none, or after the loss. */
   #lost: MachineState["lost"];
   /** Null without a server that rejects queries. */
-  readonly #admission: PriorityAdmission | null;
+  readonly #gate: ServerGate | null;
   /** [slotCount] index of the query, and a stack of the free slots. */
   readonly #queryBySlot: Uint32Array;
   readonly #freeSlots: Uint32Array;
@@ -193,7 +192,7 @@ class PlaceSimulation {
     this.#tally = new AccordionTally(queries, bundle);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
-    this.#admission = server === null ? null : doorOf(bundle, slotCount);
+    this.#gate = server === null ? null : new ServerGate(cluster, bundle.slo.latencyMs, slotCount);
     this.#queryBySlot = new Uint32Array(slotCount);
     // The lowest slot is on top.
     this.#freeSlots = Uint32Array.from({ length: slotCount }, (_, at) => slotCount - 1 - at);
@@ -293,7 +292,7 @@ class PlaceSimulation {
   }
 
   #arrive(query: number, nowMs: number): void {
-    if (this.#freeCount === 0 || this.#admission?.isFull === true) {
+    if (this.#freeCount === 0 || this.#gate?.isShut === true) {
       this.#stations.server?.answer(nowMs);
       this.#over(query, Number.NaN, nowMs);
       return;
@@ -308,7 +307,7 @@ class PlaceSimulation {
     const onTheWayMs = nowMs - (arrivalMs[query] ?? Number.NaN);
     ask.deadlineMs = (deadlineMs[query] ?? Number.NaN) + onTheWayMs - this.#marginMs;
     this.#queryBySlot[slot] = query;
-    this.#admission?.enter(slot, ask.isHigh, nowMs);
+    this.#gate?.enter(slot, ask.isHigh, nowMs);
     this.#running.admit(slot, ask.model, ask.batch);
     this.#queue.enter(slot, nowMs);
     this.#scheduler.onQuery(slot, ask, nowMs, this.#commands);
@@ -392,7 +391,7 @@ class PlaceSimulation {
   }
 
   #release(slot: number, endMs: number, nowMs: number): void {
-    this.#admission?.leave(slot, Number.isNaN(endMs), nowMs);
+    this.#gate?.leave(slot, !Number.isNaN(endMs), nowMs);
     this.#instances.end(slot);
     this.#freeSlots[this.#freeCount++] = slot;
     if (!Number.isNaN(endMs)) this.#queue.countServed(slot);
@@ -407,14 +406,6 @@ class PlaceSimulation {
       this.#latencyMs[query] = endMs - (this.#queries.arrivalMs[query] ?? Number.NaN);
     }
   }
-}
-
-function doorOf({ cluster, slo }: AccordionBundle, slotCount: number): PriorityAdmission {
-  const workers = cluster.pools.reduce((sum, pool) => sum + pool.workers, 0);
-  return new PriorityAdmission(
-    { maxLimit: DEFAULT_MAX_PENDING, workers, sloMs: slo.latencyMs },
-    slotCount,
-  );
 }
 
 function instanceTimesOf(

@@ -8,7 +8,6 @@ import {
   RELEASE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
-import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import {
   busyNames,
@@ -177,10 +176,9 @@ class StageSimulation {
     const frame = {
       graph: shape.graph,
       trace,
+      cluster,
       sloMs: slo.latencyMs,
-      decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
-      hopMs: cluster.communicationLatencyMs,
       queuedFromMs: options.queuedFromMs,
       hasLatencies: options.withLatencies === true,
     };

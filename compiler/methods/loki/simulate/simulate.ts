@@ -34,6 +34,7 @@ import {
 } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
+import { ServerGate } from "../../../simulate/serving/server-gate.ts";
 import { BATCH, REQUEST } from "../../../simulate/serving/server-station.ts";
 import {
   PATH_STREAM,
@@ -136,6 +137,8 @@ class PipelineSimulation {
   readonly #sloMs: number;
   /** Part of the SLO that core may spend. */
   readonly #decisionSloMs: number;
+  /** Null without a server that rejects requests. */
+  readonly #gate: ServerGate | null;
   readonly #hopMs: number;
   readonly #loadMs: number;
   readonly #maxBatch: number;
@@ -189,6 +192,11 @@ class PipelineSimulation {
     this.#accuracy = new RequestAccuracy(bundle, requestCapacity);
     this.#sloMs = bundle.slo.latencyMs;
     this.#decisionSloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
+    const { cluster, slo } = bundle;
+    this.#gate =
+      this.#stations.server === null
+        ? null
+        : new ServerGate(cluster, slo.latencyMs, requestCapacity);
     this.#hopMs = bundle.cluster.communicationLatencyMs;
     this.#loadMs = bundle.policy.modelLoadMs;
     this.#maxBatch = Math.max(...shape.maxBatch);
@@ -270,7 +278,7 @@ class PipelineSimulation {
   #takeUp(sentMs: number, nowMs: number): void {
     const tally = this.#tally;
     tally.countRequest();
-    const isAdmitted = this.#dispatcher.onRequest(nowMs);
+    const isAdmitted = this.#dispatcher.onRequest(nowMs) && this.#gate?.isShut !== true;
     const deadlineMs = nowMs + this.#decisionSloMs;
     const request = isAdmitted ? this.#requests.open(sentMs, deadlineMs) : NONE;
     if (request === NONE) {
@@ -278,6 +286,7 @@ class PipelineSimulation {
       tally.countDropped(sentMs);
       return;
     }
+    this.#gate?.enter(request, true, nowMs);
     const { entryTasks, entryShareByTask } = this.#shape;
     this.#accuracy.open(request);
     // Servers count the hop to a worker as part of the batch.
@@ -481,6 +490,7 @@ class PipelineSimulation {
     const requests = this.#requests;
     if (requests.isDropped[request] === 1) return;
     requests.isDropped[request] = 1;
+    this.#gate?.leave(request, false, nowMs);
     this.#stations.server?.answer(nowMs);
     this.#tally.countDropped(requests.sentMs[request] ?? Number.NaN);
     let sibling = queries.firstOfRequest[request] ?? NONE;
@@ -510,6 +520,7 @@ class PipelineSimulation {
   #countServed(request: number, nowMs: number): void {
     const requests = this.#requests;
     const sentMs = requests.sentMs[request] ?? Number.NaN;
+    this.#gate?.leave(request, true, nowMs);
     const endMs = this.#endMs(request, nowMs);
     // The deadline is the dispatcher's own sum; end − sent <= SLO would round differently.
     const satisfied = endMs <= sentMs + this.#sloMs;

@@ -10,7 +10,6 @@ import {
   RESIZE,
   START_BATCH,
 } from "stratagem-runtime/internal/core/command-buffer";
-import { decisionSloMs } from "stratagem-runtime/internal/core/decision-slo";
 import { HISTORY_BEATS } from "stratagem-runtime/internal/core/forecasters";
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { busyNames } from "stratagem-runtime/internal/core/graph/replica-shape";
@@ -183,10 +182,9 @@ class ScaleSimulation {
     const frame = {
       graph: shape.graph,
       trace: this.#trace,
+      cluster,
       sloMs: slo.latencyMs,
-      decisionSloMs: decisionSloMs(cluster, slo.latencyMs),
       stations,
-      hopMs: cluster.communicationLatencyMs,
       queuedFromMs: options.queuedFromMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
