@@ -1,5 +1,5 @@
 /** Serving path in profiles. */
-import type { SlowSpells, Spread } from "stratagem-runtime/internal/bundle/schema";
+import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { Cluster, ProfiledServing, Task } from "./application.ts";
 import { conflict, invalid, type Mistake } from "./document/mistakes.ts";
 import { profileFor } from "./pool-profiles.ts";
@@ -7,17 +7,13 @@ import type { ServingSpec } from "./schema/profile-schema.ts";
 
 /** Smallest rate that is not rounded to 0: one in thirty years. */
 const MIN_STALLS = 1e-9;
-/** Smallest values that are not rounded to 0. */
-const MIN_SLOW_SHARE = 1e-6;
-const MIN_SPELL_MS = 1;
-const MIN_FAST = 0.001;
 
 /** Rows of times of the serving path. */
 const SPREADS = ["requestMs", "batchMs", "answerMs", "wakeMs", "wireMs"] as const;
 
 /** Converts the path of a profile; a missing row takes no time. */
 export function servingOf(spec: ServingSpec): ProfiledServing {
-  const { processors, requestBytes, perMiBMs, contention, stalls, slow } = spec;
+  const { processors, requestBytes, perMiBMs, contention, stalls } = spec;
   return {
     processors,
     requestBytes: Math.round(requestBytes),
@@ -31,18 +27,7 @@ export function servingOf(spec: ServingSpec): ProfiledServing {
     ...(stalls !== undefined && stalls.perSecond >= MIN_STALLS
       ? { stalls: { perSecond: stalls.perSecond, ms: spreadOf(stalls.ms) } }
       : {}),
-    ...(slow !== undefined && isNotable(slow) ? { slow: spellsOf(slow) } : {}),
   };
-}
-
-/** If `fast` is left out, the profile's times are those of continuous work. */
-function spellsOf({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): SlowSpells {
-  return { share, factor, spellMs, fast: fast ?? 1 - share + share / factor };
-}
-
-/** Zeros in a profile mean no slow periods. */
-function isNotable({ share, factor, spellMs, fast }: NonNullable<ServingSpec["slow"]>): boolean {
-  return share >= MIN_SLOW_SHARE && (factor > 1 || fast !== 1) && spellMs >= MIN_SPELL_MS;
 }
 
 function spreadOf(row: number | Spread = 0): Spread {
@@ -57,17 +42,7 @@ export function* servingMistakes(spec: ServingSpec): Generator<Mistake> {
     const found = `p50 = ${p50}, p95 = ${p95}, p99 = ${p99}`;
     yield conflict(["serving", name], `expected p50 ≤ p95 ≤ p99, got ${found}`);
   }
-  const { contention = [1], slow } = spec;
-  if (slow !== undefined && slow.share > 1 - MIN_SLOW_SHARE) {
-    const what = "a share below 1: with 1, all times of the profile would be slow";
-    yield invalid(["serving", "slow", "share"], what, String(slow.share));
-  }
-  if (slow !== undefined && slow.factor < 1) {
-    yield invalid(["serving", "slow", "factor"], "at least 1", String(slow.factor));
-  }
-  if (slow?.fast !== undefined && slow.fast < MIN_FAST) {
-    yield invalid(["serving", "slow", "fast"], `at least ${MIN_FAST}`, String(slow.fast));
-  }
+  const { contention = [1] } = spec;
   const path = ["serving", "contention"];
   if (contention[0] !== 1) {
     yield invalid(path, "factors that begin with 1", String(contention[0] ?? "an empty list"));

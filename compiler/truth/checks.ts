@@ -1,4 +1,5 @@
 /** Compares promises with measurements. */
+import { proportionInterval } from "../numeric/proportion-interval.ts";
 import type { Check, MeasuredOutcome, Outcome, TruthPoint, Verdict } from "./truth-document.ts";
 
 /** Tolerance of latencies: this part of the prediction, or these ms, whichever is greater. */
@@ -17,6 +18,8 @@ export interface Judged {
   readonly measured: MeasuredOutcome;
   /** Ratio of requests that may be late or lost. */
   readonly ceiling: number;
+  /** Number of requests sent. */
+  readonly requests: number;
 }
 
 /** Returns a check for each known figure. */
@@ -58,12 +61,14 @@ function latencyCheck(name: "p50" | "p99", predicted: Outcome, measured: Measure
 
 /**
  * Checks that the ratio is close to the prediction, and below the ceiling if the level promises a
- * safe value.
+ * safe value; of few requests, whatever its interval allows.
  */
-function violationCheck({ promised, predicted, measured, ceiling }: Judged): Check {
-  const isClose = isWithin(measured.violationRate, predicted.violationRate, VIOLATION_POINTS);
+function violationCheck({ promised, predicted, measured, ceiling, requests }: Judged): Check {
+  const { lower, upper } = proportionInterval(measured.violationRate, requests);
+  const nearest = Math.min(Math.max(predicted.violationRate, lower), upper);
+  const isClose = isWithin(nearest, predicted.violationRate, VIOLATION_POINTS);
   const isSafe = (promised.violationRate ?? predicted.violationRate) < SAFE_SHARE * ceiling;
-  const isUnder = !isSafe || measured.violationRate <= ceiling;
+  const isUnder = !isSafe || lower <= ceiling;
   const isFewer = measured.violationRate < predicted.violationRate;
   return {
     name: "violations",
@@ -76,15 +81,16 @@ function violationCheck({ promised, predicted, measured, ceiling }: Judged): Che
 }
 
 /**
- * Compares the accuracy that the server states, and the accuracy by labels with its confidence
- * interval.
+ * Compares the accuracy that the server states with those of the draws, and the accuracy by labels
+ * with its confidence interval.
  */
 function accuracyChecks(predicted: Outcome, measured: MeasuredOutcome): Check[] {
   const checks: Check[] = [];
   const tolerance = ACCURACY_POINTS;
   if (predicted.accuracy !== null && measured.accuracy !== null) {
     const [promised, found] = [predicted.accuracy, measured.accuracy];
-    const holds = isWithin(found, promised, tolerance);
+    const [least, most] = predicted.accuracyRange ?? [promised, promised];
+    const holds = isWithin(found, Math.min(Math.max(found, least), most), tolerance);
     const isKept = holds || found > promised;
     checks.push({ name: "accuracy", promised, measured: found, tolerance, holds, isKept });
   }

@@ -173,7 +173,8 @@ function judge(
     pace,
   };
   const ceiling = violationCeiling(bundle.slo);
-  const checks = checksOf({ promised, predicted: outcome, measured, ceiling });
+  const requests = result.queries;
+  const checks = checksOf({ promised, predicted: outcome, measured, ceiling, requests });
   const seconds = timelineOf({
     durationMs,
     sloMs,

@@ -8,6 +8,7 @@ import * as z from "zod";
 import { methodOf } from "../methods/registry.ts";
 import { ENOUGH_BATCHES } from "../numeric/quantile-interval.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
+import { meanOf } from "../profile/serving/spread.ts";
 import type { StallsSeen } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
@@ -59,7 +60,8 @@ const MOST_DRAWS = 100;
 
 /**
  * Averages simulations of a run's arrivals, enough for their percentiles to need no interval:
- * quantiles over all draws and mean rates. Times are those of the first draw.
+ * quantiles over all draws and mean rates. Times are those of the first draw. Draws in which no
+ * request is in time have no accuracy.
  * @throws as `predict`.
  */
 export async function expected(
@@ -85,13 +87,12 @@ export async function expected(
   const latencies = all.map(({ times }) => times.latencyMs);
   const latencyMs = Float64Array.from(latencies.flatMap((one) => [...one]));
   const pooled = outcomeOf(latencyMs, bundle.slo.latencyMs, null, batches);
-  const meanOf = (of: (outcome: Outcome) => number | null) => {
-    const values = all.flatMap(({ outcome }) => of(outcome) ?? []);
-    return values.length < all.length ? null : values.reduce((sum, one) => sum + one) / all.length;
-  };
-  const violationRate = meanOf((outcome) => outcome.violationRate) ?? 0;
-  const accuracy = meanOf((outcome) => outcome.accuracy);
-  return { ...first, outcome: { ...pooled, violationRate, accuracy } };
+  const violationRate = meanOf(all.map(({ outcome }) => outcome.violationRate));
+  const accuracies = all.flatMap(({ outcome }) => outcome.accuracy ?? []);
+  if (accuracies.length === 0) return { ...first, outcome: { ...pooled, violationRate } };
+  const accuracyRange = [Math.min(...accuracies), Math.max(...accuracies)] as const;
+  const accuracy = meanOf(accuracies);
+  return { ...first, outcome: { ...pooled, violationRate, accuracy, accuracyRange } };
 }
 
 /** @throws InputError if sampling is requested and the bundle has no quantiles. */

@@ -73,6 +73,8 @@ export interface Outcome {
   readonly violationRate: number;
   /** Mean accuracy over requests in time of the variants that answered. */
   readonly accuracy: number | null;
+  /** Least and most accurate draw of a prediction. */
+  readonly accuracyRange?: readonly [number, number];
   /** Percentiles 0 to 100 of the latency, 101 values; empty without answers. */
   readonly quantilesMs: readonly number[];
   /** Batches that the percentiles are from. */

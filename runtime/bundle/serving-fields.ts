@@ -3,7 +3,7 @@ import { integerIn, listOf, numberIn, type Shape } from "./fields.ts";
 import { MAX_CONTENTION, MAX_MS, MAX_STRETCH } from "./limits.ts";
 import { type Field, optional, record } from "./record.ts";
 import { refuse } from "./refuse.ts";
-import type { ServingPath, SlowSpells, Spread } from "./schema.ts";
+import type { ServingPath, Spread } from "./schema.ts";
 
 const MAX_PROCESSORS = 65_536;
 const MIN_STALLS = 1e-9;
@@ -54,7 +54,7 @@ const stalls = record<NonNullable<ServingPath["stalls"]>>({
   ms: row("Duration."),
 });
 
-const slow = record<SlowSpells>({
+const slow = record<NonNullable<ServingPath["slow"]>>({
   share: [numberIn(MIN_SLOW_SHARE, 1 - MIN_SLOW_SHARE), "Share of the time."],
   factor: [numberIn(1, MAX_STRETCH), "Slowdown in them."],
   spellMs: [numberIn(MIN_SPELL_MS, MAX_MS), "Mean duration."],
@@ -78,7 +78,7 @@ export const servingPath = record<ServingPath>({
     "Service times with 1, 2, … workers busy at once, relative to those with one.",
   ],
   stalls: optional(stalls, "Times at which the host takes a processor away."),
-  slow: optional(slow, "Times in which the host slows a processor down."),
+  slow: optional(slow, "Times in which the host slowed a processor down; not used since 1.12."),
   marginMs: [fromZero, "Part of the SLO left to the path; less than any SLO."],
   stretch: optional(
     numberIn(1, MAX_STRETCH),

@@ -16,10 +16,6 @@ export function describeSamples(samples: PathSamples): object {
       steadyMs: spreadOf(workers.steadyMs),
       wokenMs: spreadOf(workers.wokenMs),
       meanMsByBusy: workers.contention,
-      pacedMs: {
-        alone: spreadOf(workers.paced.aloneMs),
-        beside: spreadOf(workers.paced.beside.map(({ ms }) => ms)),
-      },
     },
     stalls,
   };

@@ -4,7 +4,7 @@ import { type InputsOf, runBatch } from "../measure.ts";
 import type { ProfilePlan } from "../profile-plan.ts";
 import { type ProfiledWorker, startWorkers, type WorkerSources } from "../profiled-worker.ts";
 import type { LoopClock } from "./request-loops.ts";
-import type { PacedRuns, WorkerSamples } from "./serving-rows.ts";
+import type { WorkerSamples } from "./serving-rows.ts";
 
 export interface WorkerEffort {
   /** Most workers that are busy at once. */
@@ -16,9 +16,6 @@ export interface WorkerEffort {
   readonly spellMs: number;
   /** Runs of each kind that measure the cost of waking. */
   readonly wakes: number;
-  /** How long workers run continuously to measure their pace; all at once for 3/4 of it. */
-  readonly paceMs: number;
-  readonly processors: number;
   /** Index of the variant to wake; null for the fastest. */
   readonly woken: number | null;
 }
@@ -53,16 +50,6 @@ export async function measureWorkers(
     const steadyMs: number[] = [];
     const wokenMs: number[] = [];
     const contention: number[][][] = chosen.map(() => []);
-    const longest = chosen.at(-1) ?? 0;
-    const pacedWidth = Math.min(effort.processors, effort.width);
-    const aloneMs: number[] = [];
-    const beside: PacedRuns["beside"][number][] = [];
-    const pace = async () => {
-      const alone = await runs.paced(longest, 1, effort.paceMs / 8);
-      aloneMs.push(...alone.map(({ ms }) => ms));
-      beside.push(...(await runs.paced(longest, pacedWidth, (3 * effort.paceMs) / 8)));
-    };
-    await pace();
     const startMs = sources.nowMs();
     for (let round = 0; round < effort.rounds; round++) {
       if (round > 0 && sources.nowMs() - startMs > effort.withinMs) break;
@@ -78,8 +65,7 @@ export async function measureWorkers(
       wokenMs.push(...(await runs.timesMs(woken, count, sources.gapMs)));
       sources.onProgress(round + 1, effort.rounds);
     }
-    await pace();
-    return { steadyMs, wokenMs, contention, paced: { aloneMs, beside } };
+    return { steadyMs, wokenMs, contention };
   } finally {
     await close();
   }
@@ -162,25 +148,6 @@ class Runs {
     };
     await Promise.all(Array.from({ length: width }, (_, worker) => lane(worker)));
     return sum / Math.max(1, count);
-  }
-
-  /** Runs the largest batch continuously on `width` workers. */
-  async paced(
-    variant: number,
-    width: number,
-    forMs: number,
-  ): Promise<PacedRuns["beside"][number][]> {
-    const { nowMs } = this.#sources;
-    const endMs = nowMs() + forMs;
-    const runs: PacedRuns["beside"][number][] = [];
-    const lane = async (who: number): Promise<void> => {
-      while (nowMs() < endMs) {
-        const ms = await this.#runMs(who, variant, LARGEST);
-        runs.push({ atMs: nowMs(), who, ms });
-      }
-    };
-    await Promise.all(Array.from({ length: width }, (_, who) => lane(who)));
-    return runs;
   }
 
   /** Cached: generating inputs takes processor time from the workers. */

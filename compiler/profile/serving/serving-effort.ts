@@ -4,7 +4,7 @@ import type { WorkerEffort } from "./measured-workers.ts";
 
 export interface ServingEffort {
   readonly path: PathEffort;
-  readonly workers: Omit<WorkerEffort, "width" | "woken" | "processors">;
+  readonly workers: Omit<WorkerEffort, "width" | "woken">;
   /** Most workers measured concurrently, regardless of the application's workers. */
   readonly mostWorkers: number;
   /** Mean time between single requests. */
@@ -21,7 +21,7 @@ export const SERVING_EFFORT: ServingEffort = {
     large: { rows: 8, leastMs: 1000, fewest: 8, mostMs: 2000, wanted: 3, most: 6, withinMs: 5000 },
     single: { leastMs: 700, fewest: 8, mostMs: 2500, wanted: 8, most: 16, withinMs: 12_000 },
   },
-  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000, paceMs: 16_000 },
+  workers: { rounds: 8, spellMs: 100, wakes: 160, withinMs: 12_000 },
   mostWorkers: 8,
   gapMs: 5,
 };

@@ -2,7 +2,6 @@
 import type { Spread } from "stratagem-runtime/internal/bundle/schema";
 import type { ServingSpec } from "../../spec/schema/profile-schema.ts";
 import { type ContentionRound, contentionCurve } from "./contention-curve.ts";
-import { PaceLooks } from "./pace-looks.ts";
 import type { PathWindow } from "./path-window.ts";
 import {
   meanOf,
@@ -39,15 +38,6 @@ export interface WorkerSamples {
   readonly steadyMs: readonly number[];
   readonly wokenMs: readonly number[];
   readonly contention: readonly (readonly ContentionRound[])[];
-  /** One worker alone, then a busy worker on every processor. */
-  readonly paced: PacedRuns;
-}
-
-export interface PacedRuns {
-  /** Runs of one worker alone, ms. */
-  readonly aloneMs: readonly number[];
-  /** End, worker and duration of each concurrent run; `atMs` is of any clock. */
-  readonly beside: readonly { readonly atMs: number; readonly who: number; readonly ms: number }[];
 }
 
 /** Rows of a profile written by tools: complete, with quantiles. */
@@ -79,7 +69,6 @@ const MIB = 2 ** 20;
 export function servingRows(samples: PathSamples): ServingRows {
   const { processors, requestBytes, single, many, workers } = samples;
   const hot = hotTimes(many);
-  const contention = contentionCurve(workers.contention);
   const seen = single.flatMap(({ requests }) => requests);
   // Uses requests that do not wait: the simulated station has its own queue.
   const form = spreadOf(seen.map(serverMs));
@@ -94,9 +83,8 @@ export function servingRows(samples: PathSamples): ServingRows {
     perMiBMs: rounded(perMiB(samples, hot)),
     wakeMs: wakeOf(samples, hot),
     wireMs: spreadOf(withoutOutliers(seen.map(wireMs))),
-    contention,
+    contention: contentionCurve(workers.contention),
     ...(samples.stalls === null ? {} : { stalls: samples.stalls }),
-    ...slowOf(workers, contention),
     ...(steals.length === 0 ? {} : { stealShare: toThousandths(meanOf(steals)) }),
     generatorShare: toThousandths(meanOf(all.map(({ machine }) => machine.generator))),
   };
@@ -118,25 +106,6 @@ function wakeOf({ single, workers }: PathSamples, hot: HotTimes): Spread {
     requests.map(({ totalMs, queueMs }) => Math.max(0, totalMs - queueMs - steady - hotMs)),
   );
   return partOf(withoutOutliers(wakesMs), WAKES);
-}
-
-/**
- * Finds slow periods while all processors are busy, as in service; a single worker is slowed less.
- * The fast time is relative to a run alone and to concurrent runs, since contention is accounted
- * for separately. Left out if nothing was slow.
- */
-function slowOf(
-  { paced: { aloneMs, beside } }: WorkerSamples,
-  contention: readonly number[],
-): Pick<ServingSpec, "slow"> {
-  const looks = new PaceLooks();
-  for (const { atMs, ms, who } of beside) looks.add(atMs, ms, who);
-  const seen = looks.slow(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
-  if (seen === null) return {};
-  const width = new Set(beside.map(({ who }) => who)).size;
-  const expectedMs = medianOf(aloneMs) * (contention[width - 1] ?? contention.at(-1) ?? 1);
-  const { share, factor, spellMs, fastMs } = seen;
-  return { slow: { share, factor, spellMs, fast: toThousandths(fastMs / expectedMs) } };
 }
 
 /** Time of a request in the server outside workers and queue, ms. */

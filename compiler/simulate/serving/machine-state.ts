@@ -1,13 +1,12 @@
 /** State of a machine that is slower than its profile, or loses workers, for `simulate`. */
-import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import { Rng } from "stratagem-runtime/internal/core/rng";
-import { SlowTimes } from "./slow-times.ts";
+import { type SlowSpells, SlowTimes } from "./slow-times.ts";
 
 export interface MachineState {
   /** Service times of all workers, relative to the profile. */
   readonly pace: number;
   /** Slow spells, independent per worker; null for none. */
-  readonly slow: Omit<SlowSpells, "fast"> | null;
+  readonly slow: SlowSpells | null;
   /** Further factors of single workers, by index. */
   readonly workerPaces: ReadonlyMap<number, number>;
   /** Workers that are lost permanently at a time: the last ones; null for none. */
@@ -30,11 +29,12 @@ export class MachinePaces {
   constructor({ pace, slow, workerPaces }: MachineState, workerCount: number, rng: Rng) {
     this.#factor = new Float64Array(workerCount).fill(pace);
     for (const [worker, own] of workerPaces) this.#factor[worker] = pace * own;
-    const seeds = slow === null ? [] : Array.from({ length: workerCount }, (_, worker) => worker);
-    this.#spells = seeds.map((worker) => {
-      const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), worker);
-      return new SlowTimes({ share: 0.5, factor: 1, spellMs: 1, ...slow, fast: 1 }, own);
-    });
+    this.#spells =
+      slow === null
+        ? []
+        : Array.from({ length: workerCount }, (_, worker) => {
+            return new SlowTimes(slow, new Rng(Math.floor(rng.nextFloat() * 2 ** 32), worker));
+          });
   }
 
   /**

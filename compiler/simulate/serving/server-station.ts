@@ -122,7 +122,7 @@ export class ServerStation {
   #worked(fromMs: number, times: SpreadDraws, beforeMs = 0): number {
     this.#workers.serveFrom(fromMs);
     const workMs = beforeMs + times.nextMs() * this.#workers.serverFactor;
-    const untilMs = fromMs + this.#workers.serverTakesMs(fromMs, workMs);
+    const untilMs = fromMs + this.#workers.takesMs(workMs);
     this.#workers.serveUntil(untilMs);
     return untilMs;
   }

@@ -1,30 +1,37 @@
 /** Slow spells: times in which the host slows a processor down without taking it away. */
-import type { SlowSpells } from "stratagem-runtime/internal/bundle/schema";
 import type { Rng } from "stratagem-runtime/internal/core/rng";
 
 /** After this many spells without work, the state is drawn again. */
 const FORGOTTEN_SPELLS = 20;
 
+/** Periods in which a processor works slowly. */
+export interface SlowSpells {
+  /** Share of the time, 0 to 1, both exclusive. */
+  readonly share: number;
+  /** Slowdown of work in them. */
+  readonly factor: number;
+  /** Mean duration, ms. */
+  readonly spellMs: number;
+}
+
 /**
- * Pace of the processor of one process: fast and slow spells alternate, each of exponential length.
- * Processors are independent, since the cause of a slowdown runs on the same core.
- *
- * Profiled times are means over both, so work takes less than profiled in fast spells, and more in
- * slow ones.
+ * Pace of the processor of one worker: spells as profiled and slow ones alternate, each of
+ * exponential length. Processors are independent, since the cause of a slowdown runs on the same
+ * core.
  */
 export class SlowTimes {
   readonly #rng: Rng;
   readonly #share: number;
-  /** Time of work relative to the profile, in fast and in slow spells. */
-  readonly #factors: readonly [number, number];
+  readonly #factor: number;
+  /** Mean duration of the time between spells, and of a spell. */
   readonly #meanMs: readonly [number, number];
   #isSlow = false;
   #untilMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ share, factor, spellMs, fast }: SlowSpells, rng: Rng) {
+  constructor({ share, factor, spellMs }: SlowSpells, rng: Rng) {
     this.#rng = rng;
     this.#share = share;
-    this.#factors = [fast, fast * factor];
+    this.#factor = factor;
     this.#meanMs = [(spellMs * (1 - share)) / share, spellMs];
   }
 
@@ -34,7 +41,7 @@ export class SlowTimes {
     let leftMs = workMs;
     let atMs = fromMs;
     for (;;) {
-      const factor = this.#factors[this.#isSlow ? 1 : 0];
+      const factor = this.#isSlow ? this.#factor : 1;
       const endMs = atMs + leftMs * factor;
       if (endMs <= this.#untilMs) return endMs - fromMs;
       leftMs -= Math.max(0, this.#untilMs - atMs) / factor;

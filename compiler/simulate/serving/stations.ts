@@ -1,12 +1,11 @@
 /** Path of a request through the serving machine, as simulated. */
-import type { Cluster, ServingPath, SlowSpells } from "stratagem-runtime/internal/bundle/schema";
+import type { Cluster, ServingPath } from "stratagem-runtime/internal/bundle/schema";
 import type { PaceMonitor } from "stratagem-runtime/internal/core/pace";
 import { Rng } from "stratagem-runtime/internal/core/rng";
 import { Contention } from "./contention.ts";
 import { type MachinePaces, type MachineState, machinePaces } from "./machine-state.ts";
 import { NeighbourBursts } from "./neighbour-bursts.ts";
 import { ServerStation } from "./server-station.ts";
-import { SlowTimes } from "./slow-times.ts";
 import { SpreadDraws } from "./spread-draws.ts";
 import { Stalls } from "./stalls.ts";
 import { WorkerEvents } from "./worker-events.ts";
@@ -19,8 +18,6 @@ export interface StationOptions {
   readonly contention?: boolean;
   /** Processors that others keep busy, such as a load generator; default: 0. */
   readonly neighbours?: number;
-  /** Slow spells of processors that replace those in the profile. */
-  readonly slow?: SlowSpells;
   /** How the machine differs from its profile; default: not at all. */
   readonly machine?: MachineState;
   /** Called with what measures the pace of the workers, before the run. */
@@ -33,7 +30,6 @@ export interface StationOptions {
 export const PATH_STREAM = 4;
 /** Stream within a seed that the path's stream gives. */
 const STALL_STREAM = 7;
-const PACE_STREAM = 8;
 const NEIGHBOUR_STREAM = 12;
 /** The spells of a machine are the same for every policy that is compared on it. */
 const MACHINE_SEED = 1;
@@ -68,14 +64,7 @@ export function stationsOf(
   { serving }: Pick<Cluster, "serving">,
   workerCount: number,
   seeded: Rng,
-  {
-    path = true,
-    contention = true,
-    neighbours = 0,
-    slow = serving?.slow,
-    draw = 0,
-    machine,
-  }: StationOptions = {},
+  { path = true, contention = true, neighbours = 0, draw = 0, machine }: StationOptions = {},
   workersWake = true,
 ): Stations {
   const paces = pacesOfMachine({ ...(machine && { machine }), draw }, workerCount);
@@ -90,7 +79,6 @@ export function stationsOf(
     path && workersWake ? wake : null,
     contention ? burstsOf(neighbours, rng) : null,
     contention ? stallsOf(serving, rng) : null,
-    contention ? pacesOf(slow, workerCount, rng) : [],
     paces,
   );
   if (!path) return { workers, ...NO_PATH };
@@ -118,20 +106,9 @@ function burstsOf(neighbours: number, rng: Rng): NeighbourBursts | null {
   return new NeighbourBursts(neighbours, own);
 }
 
-/**
- * Paces of each worker, and of the server, whose times were measured in fast and slow spells alike.
- */
-function pacesOf(slow: StationOptions["slow"], workerCount: number, rng: Rng): SlowTimes[] {
-  if (slow === undefined) return [];
-  const { share, factor } = slow;
-  const own = new Rng(Math.floor(rng.nextFloat() * 2 ** 32), PACE_STREAM);
-  const workers = Array.from({ length: workerCount }, () => new SlowTimes(slow, own));
-  return [...workers, new SlowTimes({ ...slow, fast: 1 / (1 - share + share * factor) }, own)];
-}
-
 /** Returns stations in which only models take time. */
 export function modelsAlone(workerCount: number, paces: MachinePaces | null = null): Stations {
-  const workers = new WorkerEvents(workerCount, null, null, null, null, [], paces);
+  const workers = new WorkerEvents(workerCount, null, null, null, null, paces);
   return { workers, ...NO_PATH };
 }
 

@@ -4,7 +4,6 @@ import type { Contention } from "./contention.ts";
 import type { MachinePaces } from "./machine-state.ts";
 import type { NeighbourBursts } from "./neighbour-bursts.ts";
 import { NO_WORKER, ProcessorQueues } from "./processor-queues.ts";
-import type { SlowTimes } from "./slow-times.ts";
 import type { SpreadDraws } from "./spread-draws.ts";
 import type { Stalls } from "./stalls.ts";
 
@@ -27,8 +26,6 @@ export class WorkerEvents {
   readonly #wakes: SpreadDraws | null;
   readonly #idleSinceMs: Float64Array;
   readonly #stalls: Stalls | null;
-  /** [workerCount + 1]: of each worker, and of the server; empty if all keep their pace. */
-  readonly #paces: readonly SlowTimes[];
   readonly #machine: MachinePaces | null;
   /** [workerCount]: when the worker's model started, and how long the last one ran. */
   readonly #beganMs: Float64Array;
@@ -41,7 +38,6 @@ export class WorkerEvents {
    * @param wakes wake-up delay of a sleeping worker; null for none.
    * @param bursts of neighbours, if workers contend; null for none.
    * @param stalls of processors, if workers contend; null for none.
-   * @param paces of each worker, and of the server; empty if processors keep their pace.
    * @param machine how much slower than profiled the workers are; null for as profiled.
    */
   constructor(
@@ -50,7 +46,6 @@ export class WorkerEvents {
     wakes: SpreadDraws | null = null,
     bursts: NeighbourBursts | null = null,
     stalls: Stalls | null = null,
-    paces: readonly SlowTimes[] = [],
     machine: MachinePaces | null = null,
   ) {
     this.#machine = machine;
@@ -63,7 +58,6 @@ export class WorkerEvents {
     this.#wakes = wakes;
     this.#idleSinceMs = new Float64Array(workerCount).fill(Number.NEGATIVE_INFINITY);
     this.#stalls = stalls;
-    this.#paces = paces;
   }
 
   /** Whether the end of a batch is known when it begins. */
@@ -101,9 +95,9 @@ export class WorkerEvents {
     return demand === 1 || this.#contention === null ? 1 : this.#contention.factorOf(demand);
   }
 
-  /** Duration of the server's work that begins at `fromMs`, on a processor of the host. */
-  serverTakesMs(fromMs: number, workMs: number): number {
-    return this.#takesMs(this.#beganMs.length, fromMs, workMs);
+  /** Duration of work, with the stalls that the host adds. */
+  takesMs(workMs: number): number {
+    return workMs + (this.#stalls?.duringMs(workMs) ?? 0);
   }
 
   /**
@@ -129,7 +123,7 @@ export class WorkerEvents {
       return;
     }
     this.#wokeMs[worker] = wakeMs;
-    const aloneMs = this.#takesMs(worker, nowMs, workMs / this.aloneFactor(demand));
+    const aloneMs = this.takesMs(workMs / this.aloneFactor(demand));
     this.#shared.start(nowMs, worker, aloneMs, demand, rank);
     this.#turnMs = Number.NaN;
   }
@@ -167,12 +161,6 @@ export class WorkerEvents {
   serveUntil(untilMs: number): void {
     this.#turnMs = Number.NaN;
     this.#shared?.serveUntil(untilMs);
-  }
-
-  /** Duration of work that the host slows down and stops now and then. */
-  #takesMs(who: number, fromMs: number, workMs: number): number {
-    const pacedMs = this.#paces[who]?.takesMs(fromMs, workMs) ?? workMs;
-    return pacedMs + (this.#stalls?.duringMs(pacedMs) ?? 0);
   }
 
   #wakeMs(nowMs: number, worker: number): number {

@@ -144,19 +144,7 @@ const serving = mapping({
   })
     .optional()
     .describe("Periods in which the host takes a processor away"),
-  slow: mapping({
-    share: ratio().describe("Share of the time, below 1"),
-    factor: amount(MAX_STRETCH).describe("Slowdown in these periods"),
-    spellMs: span().describe("Mean duration of a period"),
-    fast: amount(MAX_STRETCH)
-      .optional()
-      .describe(
-        "Service time outside these periods, relative to the profile; by default such that " +
-          "means agree",
-      ),
-  })
-    .optional()
-    .describe("Periods in which the host slows a processor down"),
+  slow: z.unknown().optional().describe("Of earlier versions; not used"),
   stealShare: ratio()
     .optional()
     .describe("Share of processor time that the machine lost during the measurement"),

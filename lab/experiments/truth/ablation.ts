@@ -31,7 +31,7 @@ export function heldBy<T>(items: readonly T[], holds: (item: T) => boolean): num
 /** In the order of JUDGED; of violations, that they are close to what was predicted. */
 function verdictsOf(point: TruthPoint, outcome: BriefOutcome): boolean[] {
   const predicted = { ...point.predicted, ...outcome };
-  const { measured, promised } = point;
-  const checks = checksOf({ promised, predicted, measured, ceiling: 1 });
+  const { measured, promised, queries: requests } = point;
+  const checks = checksOf({ promised, predicted, measured, ceiling: 1, requests });
   return JUDGED.map((name) => checks.find((check) => check.name === name)?.holds === true);
 }

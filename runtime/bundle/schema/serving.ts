@@ -8,18 +8,6 @@ export interface Spread {
   readonly mean: number;
 }
 
-/** Periods in which a processor works slowly, and the speed of work outside of them. */
-export interface SlowSpells {
-  /** Share of the time, 0 to 1, both exclusive. */
-  readonly share: number;
-  /** Slowdown of work in them. */
-  readonly factor: number;
-  /** Mean duration, ms. */
-  readonly spellMs: number;
-  /** Time of work outside of them, relative to that of profile and contention; above 0. */
-  readonly fast: number;
-}
-
 /** The path of a request through the server, and the contention between workers. */
 export interface ServingPath {
   /** Processors of the machine. */
@@ -47,8 +35,13 @@ export interface ServingPath {
    * Times at which the host takes a processor away, per processor; left out if none were measured.
    */
   readonly stalls?: { readonly perSecond: number; readonly ms: Spread };
-  /** Periods in which the host slows a processor down; left out if none were measured. */
-  readonly slow?: SlowSpells;
+  /** Periods in which the host slowed a processor down, of earlier compilers; not used. */
+  readonly slow?: {
+    readonly share: number;
+    readonly factor: number;
+    readonly spellMs: number;
+    readonly fast: number;
+  };
   /** Part of the SLO that decisions leave to the path; 0 if plans ignore it. */
   readonly marginMs: number;
   /**

@@ -50,6 +50,7 @@ test("a machine at half speed is slower than at pace 1, and as promised at its o
         predicted,
         measured,
         ceiling: 0.01,
+        requests: 1000,
       }),
     );
   expect(verdictAt(1, asProfiled)).toBe("slower");

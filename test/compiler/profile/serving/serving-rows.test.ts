@@ -55,7 +55,6 @@ const WORKERS: WorkerSamples = {
   steadyMs: [SERVICE_MS],
   wokenMs: [SERVICE_MS + WAKE_MS],
   contention: [[[1, 1.5]]],
-  paced: { aloneMs: [], beside: [] },
 };
 
 const hotMs = (batches: number) => REQUEST_MS + ANSWER_MS + BATCH_MS * batches;
@@ -86,19 +85,6 @@ test("finds the parts again that the samples were made of", () => {
   expect(rows.wireMs).toEqual(spreadOf([Math.round(WIRE_MS * 1e6) / 1e6]));
   expect(rows.contention).toEqual([1, 1.5]);
   expect([rows.stealShare, rows.generatorShare, rows.perMiBMs]).toEqual([0, 0.25, 0]);
-});
-
-test("workers that were slow for a while say so, relative to what is reckoned with", () => {
-  // Two that are busy take 1.5 times as long, and these took 1.6 times where they were not slow.
-  const beside = Array.from({ length: 800 }, (_, run) => ({
-    atMs: 10 * Math.floor(run / 2),
-    who: run % 2,
-    ms: run >= 200 && run < 400 ? 24 : 16,
-  }));
-  const paced = { aloneMs: [9, 10, 11], beside };
-  const rows = servingRows({ ...SAMPLES, workers: { ...WORKERS, paced } });
-  expect(rows.slow).toEqual({ share: 0.25, factor: 1.5, spellMs: 1000, fast: 1.067 });
-  expect(servingRows(SAMPLES).slow).toBeUndefined();
 });
 
 test("the rows add up to the round trip of a request alone, whatever the server takes hot", () => {
