@@ -70,6 +70,11 @@ const ARRIVAL_STREAM = 1;
 export const DEFAULT_MAX_OUTSTANDING = 4096;
 export const DEFAULT_TIMEOUT_MS = 10_000;
 
+/** Seed of the arrivals before a load, which are not counted. */
+export function leadInSeed(seed: number): number {
+  return (seed + 1) % 2 ** 32;
+}
+
 /**
  * Sends the load and waits for the last reply.
  * @throws RuntimeError if the server or model does not exist.
@@ -87,7 +92,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     let startMs = options.nowMs();
     const isClosed = arrivals.kind === "closed";
     if (!isClosed && leadInMs > 0) {
-      const before = arrivalSource(arrivals, new Rng((seed + 1) % 2 ** 32, ARRIVAL_STREAM));
+      const before = arrivalSource(arrivals, new Rng(leadInSeed(seed), ARRIVAL_STREAM));
       startMs = await generator.leadIn(before, startMs, leadInMs);
     }
     options.onStart?.(startMs);

@@ -24,6 +24,7 @@ import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { ScalerDelay } from "../simulate/graph/scaler-clock.ts";
 import type { OnOutcome } from "../simulate/outcomes.ts";
+import type { CountedFrom } from "../simulate/queue-times.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import type { Application, MethodName, Policy, PolicyOf } from "../spec/application.ts";
@@ -334,7 +335,7 @@ export interface NamedBaseline {
 }
 
 /** Options of `simulate`. */
-export interface SimulationRequest {
+export interface SimulationRequest extends CountedFrom {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;

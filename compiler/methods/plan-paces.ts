@@ -4,7 +4,7 @@ import type { BundleFrame } from "../model/frames.ts";
 import { type ArrivalProcess, steadyArrivals } from "../simulate/arrivals.ts";
 import { type LatencySummary, withEnoughBatches } from "../simulate/latency-sample.ts";
 import { reportOutcomes } from "../simulate/outcomes.ts";
-import type { QueueOptions, QueueOutcome } from "../simulate/queue-times.ts";
+import type { CountedFrom, QueueOutcome } from "../simulate/queue-times.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import { AS_PROFILED } from "../simulate/serving/machine-state.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
@@ -16,7 +16,7 @@ const REQUESTS = 10_000;
 const SEED = 1;
 
 /** Simulation of a load on a slower machine. */
-interface PacedRun extends QueueOptions {
+interface PacedRun extends CountedFrom {
   readonly arrivals: ArrivalProcess;
   readonly durationMs: number;
   readonly seed: number;
@@ -57,7 +57,7 @@ export function planPaces<B extends Bundle, F extends BundleFrame>({
         arrivals: steadyArrivals(bundle.arrivals, qps),
         durationMs: fromMs + (1000 * longer * REQUESTS) / qps,
         seed,
-        queuedFromMs: fromMs,
+        countedFromMs: fromMs,
         stations: { machine: { ...AS_PROFILED, pace } },
         serviceTimes:
           bundle.cluster.serving !== undefined && hasQuantiles(bundle) ? "sampled" : "p95",

@@ -6,9 +6,9 @@ export interface QueueOutcome {
   readonly queueMs: LatencySummary | null;
 }
 
-export interface QueueOptions {
-  /** Requests that are in the queue before are not in the queue times; default: 0. */
-  readonly queuedFromMs?: number | undefined;
+export interface CountedFrom {
+  /** Only requests that arrive from then on are in the outcome; default: 0. */
+  readonly countedFromMs?: number | undefined;
 }
 
 /** Requests under way, in slots that are reused. */
@@ -19,8 +19,8 @@ export class QueueTimes {
   readonly #startMs: Float64Array;
   readonly #sample = new LatencySample();
 
-  constructor(slotCount: number, { queuedFromMs = 0 }: QueueOptions) {
-    this.#fromMs = queuedFromMs;
+  constructor(slotCount: number, { countedFromMs = 0 }: CountedFrom) {
+    this.#fromMs = countedFromMs;
     this.#sinceMs = new Float64Array(slotCount);
     this.#startMs = new Float64Array(slotCount);
   }

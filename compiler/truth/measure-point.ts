@@ -3,9 +3,11 @@ import type { Bundle } from "stratagem-runtime/internal/bundle/schema";
 import { violationCeiling } from "stratagem-runtime/internal/bundle/schema";
 import type { AnsweredRequest } from "../explain/logged-request.ts";
 import type { PlannedRequests } from "../load/planned-workload.ts";
+import { leadInSeed } from "../load/run-load.ts";
 import type { SimulateWatch } from "../processes/simulate-watch.ts";
 import { type StallsSeen, watchStalls } from "../profile/serving/stall-watch.ts";
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
+import { drawArrivals } from "../simulate/graph/drawn-requests.ts";
 import type { ServiceTimeMode } from "../simulate/service-times.ts";
 import type { StationOptions } from "../simulate/serving/stations.ts";
 import { causeOf } from "./cause.ts";
@@ -13,13 +15,14 @@ import { checksOf, verdictOf } from "./checks.ts";
 import type { LoadClient, LoadDone } from "./load-client.ts";
 import type { LoadContent } from "./load-messages.ts";
 import type { MachineSeen, MachineWatch } from "./machine-watch.ts";
-import { measuredOutcome, measuredTimes, sentArrivals } from "./measured.ts";
+import { measuredOutcome, measuredTimes } from "./measured.ts";
 import { batchWork, paceFor, stretchBetween } from "./measured-pace.ts";
 import { ablationOf, expected, type Prediction, promisedAt, stretchOf } from "./predicted.ts";
+import type { FollowedArrivals, SentHistory } from "./sent-history.ts";
 import type { ServerProcess } from "./server-process.ts";
 import { timelineOf } from "./timeline.ts";
 import type { EarlierTry, MachineShares, TruthPoint } from "./truth-document.ts";
-import { LEAD_IN_MS, type PlannedPoint } from "./truth-plan.ts";
+import { leadInMs, type PlannedPoint } from "./truth-plan.ts";
 
 /** Setup that all points of an application share. */
 export interface Stand {
@@ -30,6 +33,8 @@ export interface Stand {
   /** Returns the requests of a point; the command line's if the method draws none. */
   readonly contentOf: (arrivals: ArrivalProcess, durationMs: number, seed: number) => LoadContent;
   readonly arrivalsAt: (loadQps: number) => ArrivalProcess;
+  /** Null if all requests are drawn with those of a run, which earlier ones would change. */
+  readonly history: SentHistory | null;
   readonly serviceTimes: ServiceTimeMode;
   readonly profileStealShare: number | null;
   readonly durationMs: number;
@@ -62,9 +67,9 @@ export async function measurePoint(
   for (;;) {
     const sent = await sendOnce(stand, point, onSecond);
     const stations = stationsBeside(bundle, sent.done);
-    const arrivals = sentArrivals(sent.done.sent, point.loadQps);
-    const asked = { arrivals, durationMs: lastMs(durationMs, sent.done.sent), seed: point.seed };
-    const alike = { ...asked, pace: 1, stations };
+    const followed = followedArrivals(stand, point, sent.done);
+    const untilMs = followed.countedFromMs + lastMs(durationMs, sent.done.sent);
+    const alike = { ...followed, durationMs: untilMs, seed: point.seed, pace: 1, stations };
     const pace = await paceOf(stand, alike, sent.stretch);
     const run = { ...alike, pace: pace ?? 1 };
     const predicted = await expected(bundle, run, serviceTimes, watch);
@@ -89,6 +94,24 @@ async function paceOf(
 ): Promise<number | null> {
   if (stretch === null) return null;
   return paceFor(stretch, (pace) => stretchOf(bundle, { ...run, pace }, serviceTimes, watch));
+}
+
+/** As they were sent, which a busy generator does later than scheduled. */
+function followedArrivals(
+  { bundle, history, arrivalsAt }: Stand,
+  { loadQps, seed }: PlannedPoint,
+  { startEpochMs, sent }: LoadDone,
+): FollowedArrivals {
+  if (history === null) {
+    const trace = { kind: "arrivals", arrivalMs: sent.sentMs.toSorted() } as const;
+    return { arrivals: { kind: "trace", trace, startQps: loadQps }, countedFromMs: 0 };
+  }
+  const beforeMs = leadInMs(bundle.slo);
+  const leadIn = drawArrivals(arrivalsAt(loadQps), beforeMs, leadInSeed(seed));
+  history.add(startEpochMs - beforeMs, leadIn);
+  const followed = history.before(startEpochMs, sent.sentMs);
+  history.add(startEpochMs, sent.sentMs);
+  return followed;
 }
 
 /** End of a run, after the last request was sent. */
@@ -132,7 +155,7 @@ async function sendOnce(
     sloMs,
     warmUpQueries: 0,
     warmUpLimitMs: 0,
-    leadInMs: LEAD_IN_MS,
+    leadInMs: leadInMs(bundle.slo),
     timeoutMs: Math.max(LEAST_PATIENCE_MS, PATIENCE_SLOS * sloMs),
   };
   const workBefore = batchWork(await server.metrics());

@@ -2,7 +2,6 @@
 
 import type { LoadResult } from "../load/run-load.ts";
 import { proportionInterval } from "../numeric/proportion-interval.ts";
-import type { ArrivalProcess } from "../simulate/arrivals.ts";
 import type { SentRequests } from "./load-messages.ts";
 import { outcomeOf, type RequestTimes } from "./request-times.ts";
 import type { Interval, MeasuredOutcome } from "./truth-document.ts";
@@ -20,12 +19,6 @@ export function measuredTimes(sent: SentRequests): RequestTimes {
       return (endMs[index] ?? Number.NaN) - (sentMs[index] ?? Number.NaN);
     }),
   };
-}
-
-/** Returns the arrivals as they were sent, which a busy generator does later than scheduled. */
-export function sentArrivals({ sentMs }: SentRequests, loadQps: number): ArrivalProcess {
-  const trace = { kind: "arrivals", arrivalMs: sentMs.toSorted() } as const;
-  return { kind: "trace", trace, startQps: loadQps };
 }
 
 /**

@@ -20,6 +20,8 @@ import type { Ablation, BriefOutcome, Outcome, TruthPoint } from "./truth-docume
 
 interface Run {
   readonly arrivals: ArrivalProcess;
+  /** Earlier arrivals are those before the run; default: 0. */
+  readonly countedFromMs?: number;
   readonly durationMs: number;
   readonly seed: number;
   /** Service times of all workers relative to the profile. */
@@ -104,7 +106,7 @@ async function predict(
 ): Promise<Prediction> {
   const machine = { ...AS_PROFILED, pace };
   const method = await methodOf(bundle);
-  const gathered = new GatheredTimes();
+  const gathered = new GatheredTimes(run.countedFromMs);
   const { json } = await method.simulate(
     withPathAt(bundle, pace),
     {

@@ -12,10 +12,17 @@ export interface RequestTimes {
 
 /** Collects requests in any order. */
 export class GatheredTimes {
+  readonly #fromMs: number;
   readonly #requests: { readonly arrivalMs: number; readonly latencyMs: number }[] = [];
 
+  /** @param fromMs start of the run; earlier requests are left out. */
+  constructor(fromMs = 0) {
+    this.#fromMs = fromMs;
+  }
+
   readonly add = (arrivalMs: number, latencyMs: number): void => {
-    this.#requests.push({ arrivalMs, latencyMs });
+    if (arrivalMs < this.#fromMs) return;
+    this.#requests.push({ arrivalMs: arrivalMs - this.#fromMs, latencyMs });
   };
 
   /** In the order of the arrivals. */

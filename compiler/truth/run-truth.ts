@@ -5,6 +5,7 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import { processorsOf, quotaText } from "stratagem-runtime/internal/base/control-groups";
 import { type Bundle, violationCeiling } from "stratagem-runtime/internal/bundle/schema";
+import { beatMsOf } from "stratagem-runtime/internal/core/beat";
 import { loadBundle } from "stratagem-runtime/internal/bundles/load-bundle";
 import * as z from "zod";
 import { StepError } from "../base/errors.ts";
@@ -19,9 +20,16 @@ import { watchMachine } from "./machine-watch.ts";
 import { contentOf, measurePoint, type Stand } from "./measure-point.ts";
 import { modelFolder } from "./model-folder.ts";
 import { serviceTimesOf } from "./predicted.ts";
+import { SentHistory } from "./sent-history.ts";
 import { runCommand, type ServerProcess, startServerProcess } from "./server-process.ts";
 import type { TruthDocument, TruthPoint, Verdict } from "./truth-document.ts";
-import { type PlannedPoint, settlingMs, WARM_UP_MS, WARM_UP_QUERIES } from "./truth-plan.ts";
+import {
+  type PlannedPoint,
+  SETTLING_BEATS,
+  settlingMs,
+  WARM_UP_MS,
+  WARM_UP_QUERIES,
+} from "./truth-plan.ts";
 
 interface TruthOptions {
   /** Path of the application spec. */
@@ -146,6 +154,9 @@ async function standOf(
   { bundle, application, server, load, stealShare }: Served,
 ): Promise<Stand> {
   const method = await methodOf(bundle);
+  const oneS = { kind: "poisson", qps: 1 } as const;
+  const hasOwnRequests =
+    bundle.slo.classes !== undefined || method.requestsOf(bundle, oneS, 1, 1) !== null;
   const { inputs, labels, isInputsFolder } = options;
   return {
     bundle,
@@ -157,6 +168,7 @@ async function standOf(
       return contentOf(planned, inputs, labels, isInputsFolder);
     },
     arrivalsAt: arrivalsOf(application),
+    history: hasOwnRequests ? null : new SentHistory(beatMsOf(bundle.slo), SETTLING_BEATS),
     serviceTimes: await serviceTimesOf(bundle, around),
     profileStealShare: stealShare,
     durationMs: options.durationMs,
@@ -201,11 +213,14 @@ async function measurePoints(
  * Sends requests at full speed, since a cold server uses several times the processor time, and then
  * the first load until plans follow it.
  */
-async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, first: PlannedPoint) {
+async function warmUp(
+  { bundle, server, load, contentOf, arrivalsAt, history }: Stand,
+  first: PlannedPoint,
+) {
   const durationMs = settlingMs(bundle.slo);
   if (durationMs === null) return;
   const arrivals = arrivalsAt(first.loadQps);
-  await load.send(
+  const { startEpochMs, sent } = await load.send(
     {
       url: server.url,
       content: contentOf(arrivals, durationMs, first.seed),
@@ -221,6 +236,7 @@ async function warmUp({ bundle, server, load, contentOf, arrivalsAt }: Stand, fi
     },
     () => {},
   );
+  history?.add(startEpochMs, sent.sentMs);
 }
 
 function documentOf(stand: Stand, points: readonly TruthPoint[]): TruthDocument {

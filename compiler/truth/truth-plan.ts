@@ -9,13 +9,12 @@ export interface PlannedPoint {
   readonly seed: number;
 }
 
-/** Uncounted arrivals at the load of a point right before it. */
-export const LEAD_IN_MS = 3000;
 /** Requests at full speed before the first point, and the time limit for them. */
 export const WARM_UP_QUERIES = 20_000;
 export const WARM_UP_MS = 20_000;
 /** Beats until plans follow the lower load after it: Loki keeps a higher plan for ten. */
-const SETTLING_BEATS = 12;
+export const SETTLING_BEATS = 12;
+const MOST_LEAD_IN_MS = 12_000;
 /** Applications that settle later are not warmed up, which their slow models hide. */
 const MOST_SETTLING_MS = 60_000;
 /** Time for starting the server, settling at an SLO of 100 ms, and all other uncounted work. */
@@ -33,7 +32,7 @@ export function planPoints(
   seed: number,
 ): PlannedPoint[] {
   return loadsQps.flatMap((loadQps, index) =>
-    // The following seed is used for the lead-in arrivals.
+    // The following seed is that of the lead-in.
     Array.from({ length: runs }, (_, run) => {
       return { loadQps, run: run + 1, seed: (seed + 2 * (index * runs + run)) % 2 ** 32 };
     }),
@@ -54,6 +53,11 @@ export function thinnedLoads(
   });
 }
 
+/** Uncounted arrivals at the load of a point right before it, ms. */
+export function leadInMs(slo: Parameters<typeof beatMsOf>[0]): number {
+  return Math.min(MOST_LEAD_IN_MS, SETTLING_BEATS * beatMsOf(slo));
+}
+
 /** Arrivals at the first load after the warm-up, ms; null for no warm-up. */
 export function settlingMs(slo: Parameters<typeof beatMsOf>[0]): number | null {
   const ms = SETTLING_BEATS * beatMsOf(slo);
@@ -62,6 +66,6 @@ export function settlingMs(slo: Parameters<typeof beatMsOf>[0]): number | null {
 
 /** Estimates the total time. */
 export function expectedMs(pointCount: number, durationMs: number, hasProfile: boolean): number {
-  const points = pointCount * (durationMs + LEAD_IN_MS + 1000);
+  const points = pointCount * (durationMs + MOST_LEAD_IN_MS + 1000);
   return (hasProfile ? 0 : PROFILE_MS) + AROUND_MS + WARM_UP_MS + points;
 }

@@ -21,6 +21,11 @@ const MOST_JUMP_RUNS = 12;
 const STEADY = 1.5;
 /** The correction of a variant and batch size changes no more often than this. */
 const CELL_HOLD = 2;
+/**
+ * A batch may take as much longer, ms, whenever its thread waits for a processor: models that are
+ * quicker than that say little about what distinguishes a worker from its pool.
+ */
+const JITTER_MS = 0.5;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
 
@@ -163,7 +168,10 @@ export class PaceMonitor {
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       if (this.#setActive(worker, 1)) isChanged = true;
       const before = this.#workers.index[worker]!;
-      if (this.#workers.add(worker, ranMs, expectedMs * pool, variance, nowMs)) {
+      const ofPoolMs = expectedMs * pool + JITTER_MS;
+      const steadyShare = 1 - JITTER_MS / ofPoolMs;
+      const spread = variance * steadyShare * steadyShare;
+      if (this.#workers.add(worker, ranMs + JITTER_MS, ofPoolMs, spread, nowMs)) {
         const after = this.#workers.index[worker]!;
         this.#upByIndex[before]!--;
         this.#upByIndex[after]!++;

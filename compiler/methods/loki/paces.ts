@@ -122,7 +122,7 @@ function promisedAt(bundle: LokiBundle, index: number, pace: number, seed?: numb
       longer,
       ...(seed !== undefined && { seed }),
       beforeMs,
-      queuedFromMs: beforeMs,
+      countedFromMs: beforeMs,
       stations: { machine: { ...AS_PROFILED, pace } },
       onOutcome: outcomes.count,
     });

@@ -96,7 +96,7 @@ export function simulatedExpectation(
 }
 
 interface OutcomeOptions
-  extends Pick<LokiSimulationOptions, "stations" | "onOutcome" | "queuedFromMs"> {
+  extends Pick<LokiSimulationOptions, "stations" | "onOutcome" | "countedFromMs"> {
   /** Default: the seed of promises. */
   readonly seed?: number;
   /** Fraction of a promise's queries to simulate. */

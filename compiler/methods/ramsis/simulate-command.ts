@@ -27,9 +27,10 @@ import { type SimulationResult, simulate } from "./simulate/simulate.ts";
 /** @throws RuntimeError for a baseline of another kind of bundle. */
 export async function simulateTablesCommand(
   bundle: RamsisBundle,
-  { baseline, fanout: _, ...simulation }: SimulationRequest,
+  { baseline, fanout: _, countedFromMs: fromMs = 0, ...asked }: SimulationRequest,
   { nowMs }: Pick<SimulateWatch, "nowMs">,
 ): Promise<CommandResult> {
+  const simulation = { ...asked, counted: { fromMs, untilMs: Number.POSITIVE_INFINITY } };
   const beaten = baseline && singleBaseline(baseline);
   const simulated = beaten === null ? simulate : await simulationOf(beaten);
   const startMs = nowMs();

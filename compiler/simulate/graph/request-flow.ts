@@ -10,7 +10,7 @@ import {
 import { NONE } from "stratagem-runtime/internal/core/graph/pipeline-shape";
 import { REQUESTS, SPREAD, type TaskGraph } from "stratagem-runtime/internal/core/graph/task-graph";
 import { VisitProgress } from "stratagem-runtime/internal/core/graph/visit-progress";
-import { type QueueOptions, QueueTimes } from "../queue-times.ts";
+import { type CountedFrom, QueueTimes } from "../queue-times.ts";
 import { ServerGate } from "../serving/server-gate.ts";
 import { BATCH, REQUEST, type ServerStation } from "../serving/server-station.ts";
 import type { Stations } from "../serving/stations.ts";
@@ -20,7 +20,7 @@ import type { RequestTally } from "./request-tally.ts";
 import { MADE_CAPACITY, madeCountFor, rowCountFor, slotCountFor } from "./row-counts.ts";
 import type { RequestTrace } from "./visits.ts";
 
-interface FlowFrame extends QueueOptions {
+interface FlowFrame extends CountedFrom {
   readonly graph: TaskGraph;
   readonly trace: RequestTrace;
   readonly cluster: Cluster;

@@ -1,5 +1,6 @@
 /** Counts the outcomes of requests. */
 import { LatencySample, type LatencySummary, requestsPerBatch } from "../latency-sample.ts";
+import type { CountedFrom } from "../queue-times.ts";
 import { ratio, type TaskBatches } from "./batch-tally.ts";
 import type { Timeline } from "./timeline.ts";
 
@@ -37,6 +38,9 @@ export interface RequestOutcome {
 export class RequestTally {
   readonly #timeline: Timeline | null;
   readonly #latency = new LatencySample();
+  readonly #fromMs: number;
+  /** Those that are not counted included. */
+  #arrived = 0;
   #requests = 0;
   #satisfied = 0;
   #late = 0;
@@ -45,22 +49,27 @@ export class RequestTally {
   /** Satisfied requests that visited no task. */
   #unserved = 0;
 
-  constructor(timeline: Timeline | null) {
+  constructor(timeline: Timeline | null, { countedFromMs = 0 }: CountedFrom) {
     this.#timeline = timeline;
+    this.#fromMs = countedFromMs;
   }
 
   countRequest(arrivalMs: number): void {
+    this.#arrived++;
+    if (arrivalMs < this.#fromMs) return;
     this.#requests++;
     this.#timeline?.countRequest(arrivalMs);
   }
 
   countDropped(arrivalMs: number): void {
+    if (arrivalMs < this.#fromMs) return;
     this.#dropped++;
     this.#timeline?.countViolation(arrivalMs);
   }
 
   /** @param accuracy NaN for a request that visited no task. */
   countServed(arrivalMs: number, latencyMs: number, isLate: boolean, accuracy: number): void {
+    if (arrivalMs < this.#fromMs) return;
     this.#latency.record(latencyMs);
     if (isLate) {
       this.#late++;
@@ -82,7 +91,7 @@ export class RequestTally {
       violationRate: queries === 0 ? 0 : (queries - this.#satisfied) / queries,
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#unserved),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#unserved),
-      latencyMs: this.#latency.summary(requestsPerBatch(queries, tasks)),
+      latencyMs: this.#latency.summary(requestsPerBatch(this.#arrived, tasks)),
     };
   }
 }

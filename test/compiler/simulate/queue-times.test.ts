@@ -20,6 +20,8 @@ const OPTIONS = { durationMs: 1000, seed: 1, serviceTimes: "p95" } as const;
 const VARIANTS = [{ name: "v", accuracy: 1, latencyMs: { 1: 40 } }];
 
 interface Times {
+  readonly queries: number;
+  readonly violationRate: number;
   readonly latencyMs: LatencySummary | null;
   readonly queueMs: LatencySummary | null;
 }
@@ -29,14 +31,17 @@ function arrivalsAt(arrivalMs: readonly number[]): ArrivalProcess {
 }
 
 /** One worker on which every request takes 40 ms, alone in its batch. */
-const METHODS: Readonly<Record<string, (path: ServingPath, arrivalMs: number[]) => Times>> = {
-  ramsis(path, arrivalMs) {
+const METHODS: Readonly<
+  Record<string, (path: ServingPath, arrivalMs: number[], countedFromMs?: number) => Times>
+> = {
+  ramsis(path, arrivalMs, countedFromMs = 0) {
     const fixed = { name: "v", accuracy: 1, latencyMs: () => 40 };
     const decide = () => ({ variant: 0, batch: 1 });
     const bundle = onMachine(tinyBundle({ variants: [fixed], decide, sloMs: 1000 }), path);
-    return simulate(bundle, { ...OPTIONS, arrivals: arrivalsAt(arrivalMs) });
+    const counted = { fromMs: countedFromMs, untilMs: Number.POSITIVE_INFINITY };
+    return simulate(bundle, { ...OPTIONS, arrivals: arrivalsAt(arrivalMs), counted });
   },
-  loki(path, arrivalMs) {
+  loki(path, arrivalMs, countedFromMs = 0) {
     const bundle = lokiBundle({
       sloMs: 10_000,
       tasks: [{ name: "a", variants: VARIANTS }],
@@ -50,16 +55,22 @@ const METHODS: Readonly<Record<string, (path: ServingPath, arrivalMs: number[]) 
       ],
     });
     const arrivals = arrivalsAt(arrivalMs);
-    return simulateLoki(onMachine(bundle, path), { ...OPTIONS, fanout: "rounded", arrivals });
+    return simulateLoki(onMachine(bundle, path), {
+      ...OPTIONS,
+      fanout: "rounded",
+      arrivals,
+      countedFromMs,
+    });
   },
-  inferline(path, arrivalMs) {
+  inferline(path, arrivalMs, countedFromMs = 0) {
     const bundle = inferlineBundle({
       tasks: [{ name: "a", latencyMs: { 1: 40 } }],
       levels: [{ loadQps: 20, stages: [[1, 1]] }],
     });
-    return simulateInferline(onMachine(bundle, path), { ...OPTIONS, arrivals: at(arrivalMs) });
+    const asked = { ...OPTIONS, arrivals: at(arrivalMs), countedFromMs };
+    return simulateInferline(onMachine(bundle, path), asked);
   },
-  themis(path, arrivalMs) {
+  themis(path, arrivalMs, countedFromMs = 0) {
     const bundle = themisBundle({
       tasks: [{ name: "a", latencyMs: [[40], [30]] }],
       levels: [{ loadQps: 10, steady: [[1, 1, 1]] }],
@@ -69,9 +80,10 @@ const METHODS: Readonly<Record<string, (path: ServingPath, arrivalMs: number[]) 
       ...OPTIONS,
       arrivals: at(arrivalMs),
       level: 0,
+      countedFromMs,
     });
   },
-  accordion(path, arrivalMs) {
+  accordion(path, arrivalMs, countedFromMs = 0) {
     const models = [{ name: "even", layerMs: [10, 10, 10, 10] }];
     const bundle = accordionBundle({
       models,
@@ -88,7 +100,7 @@ const METHODS: Readonly<Record<string, (path: ServingPath, arrivalMs: number[]) 
       deadlineMs: Float64Array.from(arrivalMs, (ms) => ms + 1000),
     };
     const arrivals = { kind: "queries", queries } as const;
-    return simulateAccordion(onMachine(bundle, path), { ...OPTIONS, arrivals });
+    return simulateAccordion(onMachine(bundle, path), { ...OPTIONS, arrivals, countedFromMs });
   },
 };
 
@@ -139,13 +151,12 @@ test("in a pipeline the wait for the first batch counts, from the end of the hop
   expect(latencyMs?.max).toBe(3 + 4 + 3 + 30 + 30 - 1);
 });
 
-test("requests that come before the queue is counted are left out of its times alone", () => {
-  const bundle = inferlineBundle({
-    tasks: [{ name: "a", latencyMs: { 1: 40 } }],
-    levels: [{ loadQps: 20, stages: [[1, 1]] }],
-  });
-  const asked = { ...OPTIONS, arrivals: at([0, 10, 25]), queuedFromMs: 10 };
-  const { queueMs, latencyMs } = simulateInferline(bundle, asked);
-  expect(queueMs).toMatchObject({ mean: (30 + 55) / 2, p50: 30 });
-  expect(latencyMs?.p50).toBe(70);
-});
+test.each(Object.entries(METHODS))(
+  "%s: requests that come before the counted ones are left out, and are waited for",
+  (_, run) => {
+    const { queries, latencyMs, queueMs, violationRate } = run(servingPath(), [0, 10, 25], 10);
+    expect([queries, violationRate]).toEqual([2, 0]);
+    expect(queueMs).toMatchObject({ mean: (30 + 55) / 2, p50: 30 });
+    expect(latencyMs?.mean).toBeCloseTo((70 + 95) / 2, 9);
+  },
+);

@@ -16,7 +16,7 @@ import {
   AccordionScheduler,
   type AccordionSchedulerOptions,
 } from "stratagem-runtime/internal/methods/accordion/core/scheduler";
-import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
+import { type CountedFrom, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import type { MachineState } from "../../../simulate/serving/machine-state.ts";
 import { ServerGate } from "../../../simulate/serving/server-gate.ts";
@@ -36,7 +36,7 @@ import { SleepingPlaces } from "./sleeping-places.ts";
 import { AccordionTally, type QueryOutcome } from "./tally.ts";
 import { PlaceTimeline, type PlaceTimelineSteps } from "./timeline.ts";
 
-export interface AccordionSimulationOptions extends QueueOptions {
+export interface AccordionSimulationOptions extends CountedFrom {
   readonly arrivals: AccordionArrivals;
   /**
    * Queries of a process arrive from time 0 until this time, exclusive; the simulation runs until
@@ -189,7 +189,7 @@ class PlaceSimulation {
     this.#sleeping = server === null ? null : new SleepingPlaces(this.#scheduler.placeCount);
     this.#isLastBack = new Uint8Array(server === null ? 0 : slotCount);
     this.#staleCount = new Uint16Array(server === null ? 0 : slotCount);
-    this.#tally = new AccordionTally(queries, bundle);
+    this.#tally = new AccordionTally(queries, bundle, options);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
     this.#gate = server === null ? null : new ServerGate(cluster, bundle.slo.latencyMs, slotCount);

@@ -3,6 +3,7 @@ import type { AccordionBundle, MalleableVariant } from "stratagem-runtime/intern
 import { toleranceMsOf } from "stratagem-runtime/internal/methods/accordion/core/pipeline-table";
 import { ratio } from "../../../simulate/graph/batch-tally.ts";
 import { LatencySample, type LatencySummary } from "../../../simulate/latency-sample.ts";
+import type { CountedFrom } from "../../../simulate/queue-times.ts";
 import type { AccordionQueries } from "./queries.ts";
 import { type SizeClass, SizeClasses } from "./size-classes.ts";
 
@@ -82,6 +83,7 @@ class Group {
 /** Counts the outcomes of queries as they end. */
 export class AccordionTally {
   readonly #queries: AccordionQueries;
+  readonly #fromMs: number;
   readonly #toleranceMs: number;
   readonly #variants: readonly MalleableVariant[];
   readonly #models: readonly Group[];
@@ -99,8 +101,10 @@ export class AccordionTally {
   constructor(
     queries: AccordionQueries,
     bundle: Pick<AccordionBundle, "shapes" | "tasks" | "policy" | "slo">,
+    { countedFromMs = 0 }: CountedFrom,
   ) {
     this.#queries = queries;
+    this.#fromMs = countedFromMs;
     this.#toleranceMs = toleranceMsOf(bundle.slo);
     this.#variants = bundle.tasks[0]?.variants ?? [];
     this.#models = this.#variants.map(() => new Group());
@@ -114,6 +118,7 @@ export class AccordionTally {
    */
   countOver(query: number, endMs: number): void {
     const { arrivalMs, deadlineMs, isHigh } = this.#queries;
+    if ((arrivalMs[query] ?? Number.NaN) < this.#fromMs) return;
     const [model, batch] = [this.#queries.model[query] ?? 0, this.#queries.batch[query] ?? 0];
     const priority = isHigh[query] === 1 ? 1 : 0;
     // Uses the tolerance of the scheduler, which starts queries on shapes that end exactly at their

@@ -33,7 +33,7 @@ import { rowCountFor } from "../../../simulate/graph/row-counts.ts";
 import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-clock.ts";
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
-import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
+import type { CountedFrom, QueueOutcome } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -49,7 +49,7 @@ import {
 import type { WorkerEvents } from "../../../simulate/serving/worker-events.ts";
 import { type InferlineOutcome, InferlineTally } from "./tally.ts";
 
-export interface InferlineSimulationOptions extends QueueOptions {
+export interface InferlineSimulationOptions extends CountedFrom {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served; cost
@@ -172,14 +172,14 @@ class StageSimulation {
     this.#workerEvents = stations.workers;
     const rng = serviceRng(seed, SERVICE_STREAM, options.stations);
     this.#serviceTimes = pipelineServiceTimes(bundle, options.serviceTimes, rng);
-    this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true);
+    this.#tally = new InferlineTally(bundle, durationMs, options.timeline === true, options);
     const frame = {
       graph: shape.graph,
       trace,
       cluster,
       sloMs: slo.latencyMs,
       stations,
-      queuedFromMs: options.queuedFromMs,
+      countedFromMs: options.countedFromMs,
       hasLatencies: options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;

@@ -12,6 +12,7 @@ import {
 import { type RequestOutcome, RequestTally } from "../../../simulate/graph/request-tally.ts";
 import { type MeanAndMax, TimeWeighted } from "../../../simulate/graph/time-weighted.ts";
 import { Timeline } from "../../../simulate/graph/timeline.ts";
+import type { CountedFrom } from "../../../simulate/queue-times.ts";
 
 /** Outcomes of the requests of one simulation, and the replicas that served them. */
 export interface InferlineOutcome extends RequestOutcome, ReplicaSummary {
@@ -47,10 +48,15 @@ export class InferlineTally {
   readonly #bundle: InferlineBundle;
   readonly #timeline: Timeline | null;
 
-  constructor(bundle: InferlineBundle, durationMs: number, hasTimeline: boolean) {
+  constructor(
+    bundle: InferlineBundle,
+    durationMs: number,
+    hasTimeline: boolean,
+    counted: CountedFrom,
+  ) {
     this.#bundle = bundle;
     this.#timeline = hasTimeline ? new Timeline(Math.ceil(durationMs / 1000), 3) : null;
-    this.requests = new RequestTally(this.#timeline);
+    this.requests = new RequestTally(this.#timeline, counted);
     this.batches = new BatchTally(bundle.tasks);
     this.replicas = new ReplicaCosts(bundle, durationMs);
   }

@@ -26,7 +26,7 @@ import { DeliveryRing } from "../../../simulate/graph/delivery-ring.ts";
 import { type FanoutMode, FanoutSource } from "../../../simulate/graph/fanout-source.ts";
 import { pipelineServiceTimes } from "../../../simulate/graph/pipeline-service-times.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
-import { type QueueOptions, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
+import { type CountedFrom, type QueueOutcome, QueueTimes } from "../../../simulate/queue-times.ts";
 import {
   type ServiceTimeMode,
   type ServiceTimeModel,
@@ -46,7 +46,7 @@ import { RequestAccuracy } from "./request-accuracy.ts";
 import { QuerySlots, RequestTable } from "./request-table.ts";
 import { type LokiOutcome, LokiTally } from "./tally.ts";
 
-export interface LokiSimulationOptions extends QueueOptions {
+export interface LokiSimulationOptions extends CountedFrom {
   readonly arrivals: ArrivalProcess;
   /**
    * Requests arrive from time 0 until this time, exclusive; all of their queries are still served
@@ -188,7 +188,7 @@ class PipelineSimulation {
     );
     this.#fanouts = new FanoutSource(options.fanout, new Rng(seed, FANOUT_STREAM));
     const seconds = options.timeline === true ? Math.ceil(durationMs / 1000) : null;
-    this.#tally = new LokiTally(bundle, seconds, options.onOutcome);
+    this.#tally = new LokiTally(bundle, seconds, options);
     this.#accuracy = new RequestAccuracy(bundle, requestCapacity);
     this.#sloMs = bundle.slo.latencyMs;
     this.#decisionSloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
@@ -277,7 +277,7 @@ class PipelineSimulation {
 
   #takeUp(sentMs: number, nowMs: number): void {
     const tally = this.#tally;
-    tally.countRequest();
+    tally.countRequest(sentMs);
     const isAdmitted = this.#dispatcher.onRequest(nowMs) && this.#gate?.isShut !== true;
     const deadlineMs = nowMs + this.#decisionSloMs;
     const request = isAdmitted ? this.#requests.open(sentMs, deadlineMs) : NONE;

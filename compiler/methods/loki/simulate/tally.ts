@@ -6,6 +6,7 @@ import {
   requestsPerBatch,
 } from "../../../simulate/latency-sample.ts";
 import type { OnOutcome } from "../../../simulate/outcomes.ts";
+import type { CountedFrom } from "../../../simulate/queue-times.ts";
 
 /**
  * Outcomes of the requests of one simulation. Ratios with denominator 0 are null, except the
@@ -80,6 +81,9 @@ export class LokiTally {
   modelLoads = 0;
   readonly #bundle: LokiBundle;
   readonly #latency = new LatencySample();
+  readonly #fromMs: number;
+  /** Those that are not counted included. */
+  #arrived = 0;
   #requests = 0;
   #satisfied = 0;
   #late = 0;
@@ -98,7 +102,12 @@ export class LokiTally {
   readonly #timeline: Timeline | null;
   readonly #onOutcome: OnOutcome;
 
-  constructor(bundle: LokiBundle, timelineSeconds: number | null, onOutcome: OnOutcome = () => {}) {
+  constructor(
+    bundle: LokiBundle,
+    timelineSeconds: number | null,
+    { countedFromMs = 0, onOutcome = () => {} }: CountedFrom & { readonly onOutcome?: OnOutcome },
+  ) {
+    this.#fromMs = countedFromMs;
     this.#onOutcome = onOutcome;
     const variantCount = bundle.tasks.reduce((total, { variants }) => total + variants.length, 0);
     this.#bundle = bundle;
@@ -111,11 +120,13 @@ export class LokiTally {
     this.#timeline = timelineSeconds === null ? null : new Timeline(timelineSeconds);
   }
 
-  countRequest(): void {
-    this.#requests++;
+  countRequest(arrivalMs: number): void {
+    this.#arrived++;
+    if (arrivalMs >= this.#fromMs) this.#requests++;
   }
 
   countDropped(arrivalMs: number): void {
+    if (arrivalMs < this.#fromMs) return;
     this.#dropped++;
     this.#onOutcome(arrivalMs, Number.NaN);
     this.#timeline?.count(arrivalMs, false, Number.NaN);
@@ -123,6 +134,7 @@ export class LokiTally {
 
   /** @param accuracy NaN for a request that reached no leaf. */
   countServed(arrivalMs: number, latencyMs: number, satisfied: boolean, accuracy: number): void {
+    if (arrivalMs < this.#fromMs) return;
     this.#latency.record(latencyMs);
     this.#onOutcome(arrivalMs, latencyMs);
     this.#timeline?.count(arrivalMs, satisfied, accuracy);
@@ -178,7 +190,7 @@ export class LokiTally {
       violationRate: queries === 0 ? 0 : (queries - this.#satisfied) / queries,
       accuracyPerSatisfied: ratio(this.#accuracySum, this.#satisfied - this.#leafless),
       accuracyPerQuery: ratio(this.#accuracySum, queries - this.#leafless),
-      latencyMs: this.#latency.summary(requestsPerBatch(queries, ofTasks)),
+      latencyMs: this.#latency.summary(requestsPerBatch(this.#arrived, ofTasks)),
       byVariant: Object.fromEntries(
         names.map(({ name, accuracy }, variant) => {
           const served = this.queriesByVariant[variant] ?? 0;

@@ -36,7 +36,7 @@ import { ScalerClock, type ScalerDelay } from "../../../simulate/graph/scaler-cl
 import type { StageWatch } from "../../../simulate/graph/scalers/stage-watch.ts";
 import { WatchedQueries } from "../../../simulate/graph/scalers/watched-queries.ts";
 import type { RequestTrace } from "../../../simulate/graph/visits.ts";
-import type { QueueOptions, QueueOutcome } from "../../../simulate/queue-times.ts";
+import type { CountedFrom, QueueOutcome } from "../../../simulate/queue-times.ts";
 import { type ServiceTimeMode, serviceRng } from "../../../simulate/service-times.ts";
 import { NO_WORKER } from "../../../simulate/serving/processor-queues.ts";
 import {
@@ -49,7 +49,7 @@ import { BatchTimes } from "./batch-times.ts";
 import { DrawnBatchTimes } from "./drawn-batch-times.ts";
 import { type ThemisOutcome, ThemisTally } from "./tally.ts";
 
-export interface ThemisSimulationOptions extends QueueOptions {
+export interface ThemisSimulationOptions extends CountedFrom {
   readonly arrivals: RequestArrivals;
   /**
    * Requests of a process arrive from time 0 until this time, exclusive, and are all served or
@@ -160,7 +160,7 @@ class ScaleSimulation {
   #isWarm = false;
 
   constructor(bundle: ThemisBundle, options: ThemisSimulationOptions) {
-    const { arrivals, durationMs, seed } = options;
+    const { arrivals, durationMs, seed, countedFromMs } = options;
     const shape = themisShapeOf(bundle);
     const { taskCount, workerCount } = shape;
     this.#shape = shape;
@@ -178,14 +178,14 @@ class ScaleSimulation {
     this.#times = batchTimesOf(bundle, options);
     const hasTimeline = options.timeline === true;
     const { poolByWorker } = shape.replicas;
-    this.#tally = new ThemisTally(bundle, poolByWorker, { durationMs, hasTimeline });
+    this.#tally = new ThemisTally(bundle, poolByWorker, { durationMs, hasTimeline, countedFromMs });
     const frame = {
       graph: shape.graph,
       trace: this.#trace,
       cluster,
       sloMs: slo.latencyMs,
       stations,
-      queuedFromMs: options.queuedFromMs,
+      countedFromMs,
       hasLatencies: hasTimeline || options.withLatencies === true,
     };
     this.#watch = options.watch ?? null;

@@ -9,6 +9,7 @@ import { type RequestOutcome, RequestTally } from "../../../simulate/graph/reque
 import type { MeanAndMax } from "../../../simulate/graph/time-weighted.ts";
 import { Timeline } from "../../../simulate/graph/timeline.ts";
 import { LatencySample } from "../../../simulate/latency-sample.ts";
+import type { CountedFrom } from "../../../simulate/queue-times.ts";
 import { type CoreSummary, HeldCores } from "./held-cores.ts";
 
 /** Outcomes of the requests of one simulation, and the resources that served them. */
@@ -62,11 +63,15 @@ export class ThemisTally {
   constructor(
     bundle: ThemisBundle,
     poolByWorker: Uint32Array,
-    { durationMs, hasTimeline }: { readonly durationMs: number; readonly hasTimeline: boolean },
+    {
+      durationMs,
+      hasTimeline,
+      ...counted
+    }: CountedFrom & { readonly durationMs: number; readonly hasTimeline: boolean },
   ) {
     this.#bundle = bundle;
     this.#timeline = hasTimeline ? new Timeline(Math.ceil(durationMs / 1000), 3) : null;
-    this.requests = new RequestTally(this.#timeline);
+    this.requests = new RequestTally(this.#timeline, counted);
     this.batches = new BatchTally(bundle.tasks);
     const { tasks, cluster } = bundle;
     this.held = new HeldCores(cluster.pools, tasks.length, poolByWorker, { durationMs });
