@@ -96,7 +96,7 @@ async function paceOf(
   return paceFor(stretch, (pace) => stretchOf(bundle, { ...run, pace }, serviceTimes, watch));
 }
 
-/** As they were sent, which a busy generator does later than scheduled. */
+/** Returns arrivals as they were sent: a busy generator sends later than scheduled. */
 function followedArrivals(
   { bundle, history, arrivalsAt }: Stand,
   { loadQps, seed }: PlannedPoint,

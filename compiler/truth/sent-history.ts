@@ -1,4 +1,4 @@
-/** What a server was sent: its plans follow requests that came before a run as well. */
+/** Requests sent to a server: its plans follow those before a run as well. */
 import type { ArrivalProcess } from "../simulate/arrivals.ts";
 
 /** Arrivals of a run behind those that its server still follows. */
@@ -25,7 +25,7 @@ export class SentHistory {
     for (const ms of atMs.toSorted()) this.#sentMs.push(startMs + ms);
   }
 
-  /** Those of a run; call before it is added. @param atMs since the start of the run. */
+  /** Returns those of a run; call before it is added. @param atMs since the start of the run. */
   before(startMs: number, atMs: Float64Array): FollowedArrivals {
     const [firstMs = startMs] = this.#sentMs;
     const fromMs = Math.max(firstMs, startMs - this.#followedMs);

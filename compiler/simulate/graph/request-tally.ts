@@ -39,7 +39,7 @@ export class RequestTally {
   readonly #timeline: Timeline | null;
   readonly #latency = new LatencySample();
   readonly #fromMs: number;
-  /** Those that are not counted included. */
+  /** All requests, counted or not. */
   #arrived = 0;
   #requests = 0;
   #satisfied = 0;

@@ -82,7 +82,7 @@ export class LokiTally {
   readonly #bundle: LokiBundle;
   readonly #latency = new LatencySample();
   readonly #fromMs: number;
-  /** Those that are not counted included. */
+  /** All requests, counted or not. */
   #arrived = 0;
   #requests = 0;
   #satisfied = 0;
