@@ -23,9 +23,11 @@ const STEADY = 1.5;
 const CELL_HOLD = 2;
 /**
  * A batch may take as much longer, ms, whenever its thread waits for a processor: models that are
- * quicker than that say little about what distinguishes a worker from its pool.
+ * quicker than that say little about what distinguishes a worker from its pool. Half of it is its
+ * standard deviation.
  */
 const JITTER_MS = 0.5;
+const JITTER_VARIANCE = (JITTER_MS / 2) ** 2;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
 
@@ -161,7 +163,9 @@ export class PaceMonitor {
     if (this.#workers.index[worker]! <= this.#median) this.#evenMs[worker] = nowMs;
     const isSteady = nowMs - this.#evenMs[worker]! >= STEADY * this.#beatMs;
     this.#lastRunMs[worker] = nowMs;
-    let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, variance, nowMs);
+    const profiled = variance * expectedMs * expectedMs + JITTER_VARIANCE;
+    const spread = profiled / (expectedMs * expectedMs);
+    let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, spread, nowMs);
     const beyondMost = isSteady ? relative / RATIO_GRID[this.#median]! : 1;
     if (this.#tail.add(ranMs / (rareMs * beyondMost), nowMs)) isChanged = true;
     const pool = this.#pool.valueOf(0);
@@ -169,9 +173,8 @@ export class PaceMonitor {
       if (this.#setActive(worker, 1)) isChanged = true;
       const before = this.#workers.index[worker]!;
       const ofPoolMs = expectedMs * pool + JITTER_MS;
-      const steadyShare = 1 - JITTER_MS / ofPoolMs;
-      const spread = variance * steadyShare * steadyShare;
-      if (this.#workers.add(worker, ranMs + JITTER_MS, ofPoolMs, spread, nowMs)) {
+      const spreadOfWorker = profiled / (ofPoolMs * ofPoolMs);
+      if (this.#workers.add(worker, ranMs + JITTER_MS, ofPoolMs, spreadOfWorker, nowMs)) {
         const after = this.#workers.index[worker]!;
         this.#upByIndex[before]!--;
         this.#upByIndex[after]!++;

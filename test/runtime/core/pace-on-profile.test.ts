@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { loadBundle } from "../../../runtime/bundles/load-bundle.ts";
 import { PipelinePaces } from "../../../runtime/core/graph/pipeline-paces.ts";
-import type { PaceMonitor } from "../../../runtime/core/pace.ts";
+import { PaceMonitor } from "../../../runtime/core/pace.ts";
 import { quantileAt, quantileKnots } from "../../../runtime/core/quantile-distribution.ts";
 import { Rng } from "../../../runtime/core/rng.ts";
 import { batchKnotsOf } from "../../../runtime/methods/themis/core/batch-knots.ts";
@@ -69,4 +69,21 @@ test("an instance of Themis has pace 1 as profiled", async () => {
     paces.done(0, p95Ms * quantileAt(knots, 0, rng.nextFloat()), nowMs);
   });
   expect(highest).toBeLessThan(1.2);
+});
+
+test("a worker with a quick model is as fast as the others, whose batches wait as rarely", () => {
+  const monitor = new PaceMonitor(3, 3, { adapt: true, mayBeFaster: true, beatMs: 1000 });
+  for (const worker of [0, 1, 2]) monitor.onReady(worker);
+  const rng = new Rng(1, 1);
+  let alike = 0;
+  for (let batch = 0; batch < 30 * BATCHES; batch++) {
+    const worker = batch % 3;
+    const profiledMs = worker === 0 ? 0.2 : 2;
+    const waitedMs = rng.nextFloat() < 0.05 ? -0.6 * Math.log(1 - rng.nextFloat()) : 0;
+    const ranMs = profiledMs * (0.9 + 0.2 * rng.nextFloat()) + waitedMs;
+    monitor.onRun(worker, ranMs, profiledMs, 0.004, worker, batch, 2 * profiledMs);
+    const paces = [0, 1, 2].map((one) => monitor.meanPaceOf(one));
+    if (paces.every((pace) => pace >= 0.8 && pace <= 1.25)) alike++;
+  }
+  expect(alike / (30 * BATCHES)).toBeGreaterThan(0.9);
 });
