@@ -97,6 +97,11 @@ export class ProcessorQueues {
     return this.#isIdle ? Number.POSITIVE_INFINITY : nextMs;
   }
 
+  /** Less than this does not lead to a later time. */
+  get #tinyMs(): number {
+    return Math.max(TINY_MS, TINY_SHARE * this.#nowMs);
+  }
+
   /** Whether only neighbours work. */
   get #isIdle(): boolean {
     return this.#working === 0 && this.#threads[this.#server] === 0;
@@ -209,7 +214,7 @@ export class ProcessorQueues {
     if (bursts === null) return;
     for (let neighbour = 0; neighbour < bursts.count; neighbour++) {
       const process = this.#server + 1 + neighbour;
-      if (this.#running[process] === 0 || (this.#leftMs[process] ?? 0) > TINY_MS) continue;
+      if (this.#running[process] === 0 || (this.#leftMs[process] ?? 0) > this.#tinyMs) continue;
       this.#remove(process);
       bursts.end(neighbour, this.#nowMs);
     }
@@ -334,7 +339,7 @@ export class ProcessorQueues {
 
   #isSliceOver(processor: number): boolean {
     const isWanted = this.#waiting[processor]?.length !== 0 && !this.#isNeighbours(processor);
-    return isWanted && (this.#usedMs[processor] ?? 0) >= SLICE_MS - TINY_MS;
+    return isWanted && (this.#usedMs[processor] ?? 0) >= SLICE_MS - this.#tinyMs;
   }
 
   /** Returns the worker whose work is done; NO_WORKER if none is. */
@@ -342,7 +347,7 @@ export class ProcessorQueues {
     let done = NO_WORKER;
     for (const worker of this.#current) {
       if (worker === NO_WORKER || worker >= this.#server) continue;
-      if (this.#needsMs(worker) > TINY_MS) continue;
+      if (this.#needsMs(worker) > this.#tinyMs) continue;
       if (done === NO_WORKER || (this.#rank[worker] ?? 0) < (this.#rank[done] ?? 0)) done = worker;
     }
     return done;
@@ -378,5 +383,6 @@ export class ProcessorQueues {
   }
 }
 
-/** Rounding errors of times, ms. */
+/** Rounding errors of durations, ms, and of times relative to them. */
 const TINY_MS = 1e-9;
+const TINY_SHARE = 4 * Number.EPSILON;

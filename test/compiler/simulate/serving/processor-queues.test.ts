@@ -1,6 +1,8 @@
 /** Who gets the processors when there is more work than processors. */
+
 import { describe, expect, test } from "vitest";
 import { Contention } from "../../../../compiler/simulate/serving/contention.ts";
+import { NeighbourBursts } from "../../../../compiler/simulate/serving/neighbour-bursts.ts";
 import {
   NO_WORKER,
   ProcessorQueues,
@@ -157,5 +159,26 @@ test("processors do all work, and are never idle while some waits", () => {
     const [lastMs = 0, beforeMs = 0] = ends.map(([, atMs]) => atMs).toSorted((a, b) => b - a);
     expect(ends.length).toBe(workers);
     expect(lastMs + beforeMs).toBeCloseTo(total, 6);
+  }
+});
+
+test.each([1e5, 1.7e7])("work ends in few turns after %s ms", (fromMs) => {
+  const rng = new Rng(1, 1);
+  const bursts = new NeighbourBursts(0.2, new Rng(2, 2));
+  const curve = new Contention({ contention: [1, 1.032, 1.49], processors: 2 });
+  const queues = new ProcessorQueues(3, curve, bursts);
+  let turns = 0;
+  for (let round = 0; round < 2000; round++) {
+    let nowMs = fromMs + 7.3 * round;
+    for (const worker of [0, 1, 2]) {
+      queues.start(nowMs, worker, 9 * rng.nextFloat() ** 4, 1, 0);
+      nowMs += rng.nextFloat() / 3;
+    }
+    while (queues.length > 0) {
+      const atMs = queues.nextMs;
+      const worker = queues.turn();
+      if (worker !== NO_WORKER) queues.end(atMs, worker);
+      expect(++turns).toBeLessThan(100 * (round + 1));
+    }
   }
 });
