@@ -1,6 +1,6 @@
 /** How slow workers are compared with the profile, and how much of their capacity is left. */
 
-import type { Cluster, ServiceTimes } from "../bundle/schema.ts";
+import type { Cluster, ServiceTimes, ServingPath } from "../bundle/schema.ts";
 import { assert } from "./assert.ts";
 import { KNOT_COUNT, quantileKnots } from "./quantile-distribution.ts";
 import { RATIO_GRID, RatioTracker, TailTracker, UNIT } from "./ratio-tracker.ts";
@@ -21,13 +21,6 @@ const MOST_JUMP_RUNS = 12;
 const STEADY = 1.5;
 /** The correction of a variant and batch size changes no more often than this. */
 const CELL_HOLD = 2;
-/**
- * A batch may take as much longer, ms, whenever its thread waits for a processor: models that are
- * quicker than that say little about what distinguishes a worker from its pool. Half of it is its
- * standard deviation.
- */
-const JITTER_MS = 0.5;
-const JITTER_VARIANCE = (JITTER_MS / 2) ** 2;
 /** The pool is not taken to be faster than this. */
 const FASTEST = 2;
 
@@ -37,6 +30,8 @@ interface MonitorOptions {
   /** Whether expected times are means, so that a pool that takes less is faster. */
   readonly mayBeFaster: boolean;
   readonly beatMs: number;
+  /** Measured path of the server, if it is known. */
+  readonly serving?: Pick<ServingPath, "wakeMs"> | undefined;
 }
 
 /**
@@ -66,6 +61,11 @@ export class PaceMonitor {
   expectedMs = 0;
   readonly #adapts: boolean;
   readonly #beatMs: number;
+  /**
+   * A batch may take as much longer when its thread waits for a processor, ms: models that are
+   * quicker say little about what distinguishes a worker from its pool.
+   */
+  readonly #jitterMs: number;
   readonly #workerCount: number;
   readonly #pool: RatioTracker;
   readonly #workers: RatioTracker;
@@ -90,7 +90,8 @@ export class PaceMonitor {
    * @param cellCount variants times batch sizes, as `cellOf` numbers them.
    */
   constructor(workerCount: number, cellCount: number, options: MonitorOptions) {
-    const { adapt, mayBeFaster, beatMs } = options;
+    const { adapt, mayBeFaster, beatMs, serving } = options;
+    this.#jitterMs = serving?.wakeMs.p95 ?? 0;
     const rules = { holdMs: HOLD * beatMs, stepMs: STEP * beatMs, beatMs };
     this.#beatMs = beatMs;
     this.#tail = new TailTracker(beatMs);
@@ -163,7 +164,8 @@ export class PaceMonitor {
     if (this.#workers.index[worker]! <= this.#median) this.#evenMs[worker] = nowMs;
     const isSteady = nowMs - this.#evenMs[worker]! >= STEADY * this.#beatMs;
     this.#lastRunMs[worker] = nowMs;
-    const profiled = variance * expectedMs * expectedMs + JITTER_VARIANCE;
+    const jitterMs = this.#jitterMs;
+    const profiled = variance * expectedMs * expectedMs + (jitterMs * jitterMs) / 4;
     const spread = profiled / (expectedMs * expectedMs);
     let isChanged = this.#pool.add(0, ranMs, expectedMs * relative, spread, nowMs);
     const beyondMost = isSteady ? relative / RATIO_GRID[this.#median]! : 1;
@@ -172,9 +174,9 @@ export class PaceMonitor {
     if (this.#workerCount > 1 && this.#isUp[worker] === 1) {
       if (this.#setActive(worker, 1)) isChanged = true;
       const before = this.#workers.index[worker]!;
-      const ofPoolMs = expectedMs * pool + JITTER_MS;
+      const ofPoolMs = expectedMs * pool + jitterMs;
       const spreadOfWorker = profiled / (ofPoolMs * ofPoolMs);
-      if (this.#workers.add(worker, ranMs + JITTER_MS, ofPoolMs, spreadOfWorker, nowMs)) {
+      if (this.#workers.add(worker, ranMs + jitterMs, ofPoolMs, spreadOfWorker, nowMs)) {
         const after = this.#workers.index[worker]!;
         this.#upByIndex[before]!--;
         this.#upByIndex[after]!++;

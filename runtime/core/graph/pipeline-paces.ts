@@ -53,6 +53,7 @@ export class PipelinePaces {
       adapt,
       mayBeFaster,
       beatMs: beatMsOf(slo),
+      serving: cluster.serving,
     });
     this.#variant = new Uint32Array(workerCount);
     this.#batch = new Uint32Array(workerCount);

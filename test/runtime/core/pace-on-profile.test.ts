@@ -72,7 +72,8 @@ test("an instance of Themis has pace 1 as profiled", async () => {
 });
 
 test("a worker with a quick model is as fast as the others, whose batches wait as rarely", () => {
-  const monitor = new PaceMonitor(3, 3, { adapt: true, mayBeFaster: true, beatMs: 1000 });
+  const serving = { wakeMs: { p50: 0.15, p95: 0.5, p99: 0.8, mean: 0.2 } };
+  const monitor = new PaceMonitor(3, 3, { adapt: true, mayBeFaster: true, beatMs: 1000, serving });
   for (const worker of [0, 1, 2]) monitor.onReady(worker);
   const rng = new Rng(1, 1);
   let alike = 0;

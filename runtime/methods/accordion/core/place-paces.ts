@@ -77,6 +77,7 @@ export class PlacePaces {
       adapt,
       mayBeFaster,
       beatMs: this.#beatMs,
+      serving: bundle.cluster.serving,
     });
   }
 

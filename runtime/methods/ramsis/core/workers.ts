@@ -186,6 +186,7 @@ export class WorkerPaces {
       adapt,
       mayBeFaster: knowsMeans,
       beatMs: beatMsOf(bundle.slo),
+      serving: bundle.cluster.serving,
     });
     this.#variant = new Uint16Array(workerCount);
     this.#batch = new Uint32Array(workerCount);

@@ -65,6 +65,7 @@ export class InstancePaces {
       adapt,
       mayBeFaster,
       beatMs: beatMsOf(bundle.slo),
+      serving: bundle.cluster.serving,
     });
     // The controller decides the number of instances.
     this.monitor.share(1);
