@@ -23,6 +23,7 @@ export function ramsisCells({ tasks, buckets, cluster, slo }: RamsisBundle): Pro
       return profiledOf(times?.serviceTimes, variant, rows);
     },
     contention: cluster.serving?.contention,
+    jitterMs: cluster.serving?.wakeMs.p95,
   };
 }
 
@@ -51,6 +52,7 @@ export function pooledCells({ cluster, tasks, slo }: PooledBundle): ProfiledCell
     profiled: (variant, rows, kind) =>
       profiledOf(variants[variant]?.profiles[kind]?.serviceTimes, 0, rows),
     contention: cluster.serving?.contention,
+    jitterMs: cluster.serving?.wakeMs.p95,
   };
 }
 
@@ -92,6 +94,7 @@ export function scaledCells(
       return knots === undefined ? time : { ...time, knots: knots.map((one) => one * decisionMs) };
     },
     contention: cluster.serving?.contention,
+    jitterMs: cluster.serving?.wakeMs.p95,
   };
 }
 
@@ -111,6 +114,7 @@ export function stageCells({ tasks, cluster, slo }: AccordionBundle): ProfiledCe
       return stage === undefined ? undefined : stageTimeOf(stage, kind);
     },
     contention: cluster.serving?.contention,
+    jitterMs: cluster.serving?.wakeMs.p95,
   };
 }
 

@@ -127,7 +127,7 @@ export const BLOCK_MS = 5000;
 /** Minimum number of batches in a block, so that its median is meaningful. */
 export const BLOCK_BATCHES = 16;
 
-/** Share above the profiled time that still counts as promised. */
+/** Share above the profiled time that still counts as promised, if it is more than the jitter. */
 export const TIME_TOLERANCE = 0.2;
 /** Share of a block's batches that may take that much longer than decisions are made with. */
 export const LATE_SHARE = 0.25;
@@ -168,10 +168,17 @@ const QUICK_SHARE = 0.1;
 export class VariantBlock {
   readonly #ratios = new TimeSketch();
   readonly #ways = new TimeSketch();
+  readonly #jitterMs: number;
   #wayMs = Number.POSITIVE_INFINITY;
   #sizes = new Map<number, BlockSize>();
+  /** Batches above the profiled median, and above the time of decisions, by more than tolerated. */
+  #slow = 0;
   #late = 0;
   #startMs = Number.NaN;
+
+  constructor(jitterMs = 0) {
+    this.#jitterMs = jitterMs;
+  }
 
   add(batch: BlockBatch, { p50Ms, decisionMs }: ProfiledTime, nowMs: number): void {
     const { insideMs, wayMs, rows } = batch;
@@ -180,7 +187,8 @@ export class VariantBlock {
     const ms = insideMs + (this.#wayMs === Number.POSITIVE_INFINITY ? 0 : this.#wayMs);
     const ratio = ms / p50Ms;
     this.#ratios.add(ratio);
-    if (ms > decisionMs * (1 + TIME_TOLERANCE)) this.#late++;
+    if (ms - p50Ms > Math.max(TIME_TOLERANCE * p50Ms, this.#jitterMs)) this.#slow++;
+    if (ms - decisionMs > Math.max(TIME_TOLERANCE * decisionMs, this.#jitterMs)) this.#late++;
     const size = this.#sizes.get(rows);
     if (size === undefined) this.#sizes.set(rows, { rows, batches: 1 });
     else size.batches++;
@@ -194,7 +202,7 @@ export class VariantBlock {
     const block = {
       batches,
       ratio,
-      isSlow: ratio > 1 + TIME_TOLERANCE || this.#late > LATE_SHARE * batches,
+      isSlow: this.#slow > batches / 2 || this.#late > LATE_SHARE * batches,
       startMs: this.#startMs,
       endMs: nowMs,
       sizes: [...this.#sizes.values()],
@@ -203,6 +211,7 @@ export class VariantBlock {
     this.#ways.clear();
     this.#ratios.clear();
     this.#sizes = new Map();
+    this.#slow = 0;
     this.#late = 0;
     this.#startMs = Number.NaN;
     return block;
@@ -223,6 +232,8 @@ export interface ProfiledCells {
   profiled(variant: number, rows: number, kind: number): ProfiledTime | undefined;
   /** Service time with n busy workers relative to one, at index n − 1. Default: all 1. */
   readonly contention?: readonly number[] | undefined;
+  /** Time by which batches may be slower when their thread waits for a processor. Default: 0. */
+  readonly jitterMs?: number | undefined;
 }
 
 export interface TimedBatch {
@@ -301,7 +312,7 @@ export class ServiceTimes {
     this.#nowMs = nowMs;
     this.#startMs = nowMs();
     this.#bounds = timeBoundsSeconds(profiled.sloMs);
-    this.#blocks = profiled.variants.map(() => new VariantBlock());
+    this.#blocks = profiled.variants.map(() => new VariantBlock(profiled.jitterMs));
   }
 
   get variants(): readonly Labels[] {
@@ -329,7 +340,7 @@ export class ServiceTimes {
     for (const cell of this.#cells.values()) {
       cell.profiled = profiled.profiled(cell.variant, cell.rows, cell.kind);
     }
-    this.#blocks = profiled.variants.map(() => new VariantBlock());
+    this.#blocks = profiled.variants.map(() => new VariantBlock(profiled.jitterMs));
   }
 
   /** The block of a variant that is full, which then begins anew; undefined before. */
