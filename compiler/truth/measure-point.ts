@@ -53,6 +53,8 @@ const DISTURBED_SHARE = 0.05;
 /** Timeout of a request in SLOs, and its minimum. */
 const PATIENCE_SLOS = 5;
 const LEAST_PATIENCE_MS = 10_000;
+/** Processors that V8's threads of the load generator take in bursts, at most. */
+const MOST_BURSTS = 0.07;
 /** Time until the last lines of the access log are written. */
 const LOG_MS = 300;
 
@@ -119,10 +121,11 @@ function lastMs(durationMs: number, { sentMs }: LoadDone["sent"]): number {
   return sentMs.reduce((last, ms) => Math.max(last, ms + 1), durationMs);
 }
 
-/** Includes the load generator's processors if the bundle models contention. */
+/** Includes the bursts of the load generator if the bundle models contention. */
 function stationsBeside({ cluster }: Bundle, { result }: LoadDone): StationOptions {
   if (cluster.serving === undefined) return {};
-  return { neighbours: result.processors.generatorShare * cluster.serving.processors };
+  const used = result.processors.generatorShare * cluster.serving.processors;
+  return { neighbours: Math.min(MOST_BURSTS, used) };
 }
 
 /** Result and observations of a run. */
