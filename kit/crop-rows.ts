@@ -93,7 +93,7 @@ function settingsOf(given: unknown): Settings {
   return settings;
 }
 
-/** @throws RowError for images that cannot be read, and for boxes that are none. */
+/** @throws RowError for images that cannot be read, and for invalid boxes. */
 async function cropsOf(
   inputs: NamedTensors,
   rows: number,
@@ -144,7 +144,7 @@ function drawCrop(pixels: Pixels, quad: Quad, canvas: Canvas, settings: Settings
   writePixels(format, cropped(pixels, seen, at.size), canvas, at.x, at.y);
 }
 
-/** What reads the image of each row, once it is known that something of it is wanted. */
+/** Returns a reader of the image of each row: images without boxes are not decoded. */
 function imagesOf(
   inputs: NamedTensors,
   rows: number,
@@ -157,7 +157,7 @@ function imagesOf(
   });
 }
 
-/** The boxes of each row. @throws RowError for a count of other boxes, or corners that are none. */
+/** Returns the boxes of each row. @throws RowError for a wrong count, or invalid corners. */
 async function quadsOf(
   inputs: NamedTensors,
   rows: number,

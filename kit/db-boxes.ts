@@ -2,7 +2,7 @@
  * `stratagem-kit/db-boxes`: boxes around lines of text, from the map of a detector (DB, PP-OCR).
  *
  * Input `map`, FP32 [1, height, width]: how likely each pixel is text. With the option `original`
- * also `size`, INT64 [2], and `to_original`, FP32 [4], of decode-image: boxes are then told in the
+ * also `size`, INT64 [2], and `to_original`, FP32 [4], of decode-image: boxes are then given in the
  * pixels of the image, and end where it ends; else in those of the map. Outputs `boxes`, FP32 [max,
  * 4, 2]: x and y of the corners, clockwise from the upper left; `scores`, FP32 [max]; `count`,
  * INT64 []: how many of these there are, the rest is zeros. Lines come as they are read, from the
@@ -24,7 +24,7 @@ interface Settings {
   readonly isOriginal: boolean;
 }
 
-/** How a map's points are told in the image, and where that ends. */
+/** How a map's points map to those of the image, and where it ends. */
 interface Image {
   readonly height: number;
   readonly width: number;
@@ -119,7 +119,7 @@ function ordered(boxes: readonly TextBox[], { max, isReadingOrder }: Settings): 
   return isReadingOrder ? asRead(likeliest) : likeliest;
 }
 
-/** As PaddleOCR's sorted_boxes: from the top, then neighbours of one line from the left. */
+/** Sorts like PaddleOCR's sorted_boxes: from the top, then neighbours of one line from the left. */
 function asRead(boxes: readonly TextBox[]): TextBox[] {
   const start = ({ corners: [first] }: TextBox) => first ?? { x: 0, y: 0 };
   const lines = boxes.toSorted((a, b) => start(a).y - start(b).y || start(a).x - start(b).x);

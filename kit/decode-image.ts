@@ -4,9 +4,9 @@
  * Input `image`, BYTES []: a file of JPEG, PNG, WebP, GIF, TIFF or AVIF; of several pictures the
  * first. Outputs `pixels`, FP32 or UINT8 [channels, height, width] or [height, width, channels];
  * `size`, INT64 [2], height and width of the image as it is seen; `to_original`, FP32 [4], how
- * points of the tensor are told in the image (`images/placing.ts`). Transparent pixels are seen on
- * white. Decoding, colours and resizing are sharp's (libvips); its kernels look at every pixel also
- * where an image becomes smaller, as those of Pillow do and OpenCV's do not.
+ * points of the tensor map to those of the image (`images/placing.ts`). Transparent pixels are seen
+ * on white. Decoding, colours and resizing are sharp's (libvips); its kernels look at every pixel
+ * also where an image becomes smaller, as those of Pillow do and OpenCV's do not.
  */
 import { type Decoder, KERNELS, type Kernel, openImage, useCores } from "./images/decoder.ts";
 import { decoderOf } from "./images/decoder-options.ts";

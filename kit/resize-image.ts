@@ -3,7 +3,7 @@
  *
  * Input `image`, a tensor as the option `image` says: its size, layout, order of channels and how
  * its pixels are normalised. Outputs `pixels`, FP32 or UINT8 [channels, height, width] or [height,
- * width, channels]; `to_original`, FP32 [4], how points of the one are told in the other
+ * width, channels]; `to_original`, FP32 [4], how points of the one map to the other
  * (`images/placing.ts`). Values are of 8 bits in between. Resizing is sharp's.
  */
 import { KERNELS, type Kernel, resizedPixels, useCores } from "./images/decoder.ts";

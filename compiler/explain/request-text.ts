@@ -39,7 +39,7 @@ const PLACES: Readonly<Record<Reason["step"], string>> = {
   compute: "computing",
   "to the worker and back": "between server and worker",
   answering: "after its last batch",
-  untold: "not attributed by the log",
+  unattributed: "not attributed by the log",
 };
 
 export function requestText(explained: ExplainedRequest, reasons: readonly Reason[]): string {
@@ -71,7 +71,7 @@ export function item(text: string): string {
 }
 
 function stepTable({ steps, latencyMs }: ExplainedRequest): string {
-  const shown = STEPS.filter((name) => name !== "untold" || steps.untold >= 0.001);
+  const shown = STEPS.filter((name) => name !== "unattributed" || steps.unattributed >= 0.001);
   return explainedTable([
     ["step", "ms", "share"],
     ...shown.map((name) => [labelOf(name), rounded(steps[name]), percent(steps[name] / latencyMs)]),

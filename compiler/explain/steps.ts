@@ -10,7 +10,7 @@ export const STEPS = [
   "compute",
   "to the worker and back",
   "answering",
-  "untold",
+  "unattributed",
 ] as const;
 
 export type StepName = (typeof STEPS)[number];
@@ -18,7 +18,7 @@ export type StepTimes = Readonly<Record<StepName, number>>;
 
 /** Returns the name of a step for people. */
 export function labelOf(name: StepName): string {
-  return name === "untold" ? "not attributed" : name;
+  return name === "unattributed" ? "not attributed" : name;
 }
 
 /** Two readings of one clock differ by less, between the end of a task and what follows it. */
@@ -63,7 +63,7 @@ function waitedFromMs(run: LoggedRun, runs: readonly LoggedRun[]): number | null
 
 /**
  * Splits the time from arrival to end. Time that old logs, and requests without an answer, do not
- * attribute to a step is `untold`.
+ * attribute to a step is `unattributed`.
  */
 export function stepsOf(request: LoggedRequest): StepTimes {
   const { lagMs, totalMs, failedMs, readMs } = request;
@@ -83,7 +83,7 @@ export function stepsOf(request: LoggedRequest): StepTimes {
     steps.answering = Math.max(0, totalMs - last.doneMs);
   }
   const attributedMs = STEPS.reduce((sum, name) => sum + steps[name], 0);
-  steps.untold = Math.max(0, lagMs + totalMs - attributedMs);
+  steps.unattributed = Math.max(0, lagMs + totalMs - attributedMs);
   return steps;
 }
 

@@ -68,7 +68,7 @@ export function replayJson(
     }),
     requests,
     decisions: { reproduced: same, different, notSettled: open },
-    events: { told: events, commands, different: differentEvents, skipped: skippedEvents },
+    events: { recorded: events, commands, different: differentEvents, skipped: skippedEvents },
     differences,
     reasons: Object.fromEntries(reasons),
     requestsByRevision: Object.fromEntries(requestsByRevision),

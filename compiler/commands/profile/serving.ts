@@ -266,7 +266,7 @@ async function workerSamples(
   const wanted = urls?.length ?? Math.max(own, processors + 1);
   const width = Math.min(effort.mostWorkers, wanted);
   const { pool } = surroundings;
-  const asked = { ...effort.workers, width, processors, woken };
+  const asked = { ...effort.workers, width, woken };
   const ran = await measureWorkers(plan, plannedInputsOf(plan), asked, {
     ...surroundings,
     gapMs: gapsOf(effort, surroundings),

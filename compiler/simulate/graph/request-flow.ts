@@ -96,7 +96,7 @@ export class RequestFlow {
     this.#sloMs = sloMs;
     this.#decisionSloMs = decisionSloMs(cluster, sloMs);
     this.#server = stations.server;
-    this.#gate = stations.server === null ? null : new ServerGate(cluster, sloMs, slotCount);
+    this.#gate = stations.server && new ServerGate(cluster, sloMs, slotCount);
     this.#toServerMs = stations.toServerMs;
     this.#toClientMs = stations.toClientMs;
     this.#hopMs = cluster.communicationLatencyMs;

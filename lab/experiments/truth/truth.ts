@@ -26,7 +26,7 @@ const EXIT_NOT_VERIFIED = 3;
 const points: Experiment = {
   name: "points",
   about: "seven applications, three loads each, three runs: what was promised beside measured",
-  takes: "about 40 minutes, on a machine that does nothing else",
+  takes: "about 45 minutes, on a machine that does nothing else",
   options: {
     app: `${APPLICATIONS.map(({ name }) => name).join(", ")}; all`,
     folder: `keeps what is found, and goes on from what it has; ${FOLDER}`,

@@ -103,7 +103,7 @@ test("says where the time went, what ran before, and what the table decided", as
     verdict: "late",
     latencyMs: 105,
     sloMs: 100,
-    steps: { queue: 50, compute: 55, "to the worker and back": 0, answering: 0, untold: 0 },
+    steps: { queue: 50, compute: 55, "to the worker and back": 0, answering: 0, unattributed: 0 },
     runs: [
       {
         ...{ variant: "large", batch: 1, level: 0, queued: 1, slackMs: 50, worker: 0 },

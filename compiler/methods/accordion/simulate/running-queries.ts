@@ -23,7 +23,7 @@ export class RunningQueries {
   readonly #shape: Uint16Array;
   /**
    * Start of the run, which is the part of the query on the same places; instances finished before
-   * it and in it, and those of it that have left the pipeline, finished or not.
+   * it and in it, and those that have left the pipeline, finished or not.
    */
   readonly #runMs: Float64Array;
   readonly #doneBefore: Uint32Array;

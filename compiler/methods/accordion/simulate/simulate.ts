@@ -192,7 +192,7 @@ class PlaceSimulation {
     this.#tally = new AccordionTally(queries, bundle, options);
     this.#timeline = new PlaceTimeline(timelineStepMs);
     this.#latencyMs = options.withLatencies === true ? new Float64Array(count).fill(NaN) : null;
-    this.#gate = server === null ? null : new ServerGate(cluster, bundle.slo.latencyMs, slotCount);
+    this.#gate = server && new ServerGate(cluster, bundle.slo.latencyMs, slotCount);
     this.#queryBySlot = new Uint32Array(slotCount);
     // The lowest slot is on top.
     this.#freeSlots = Uint32Array.from({ length: slotCount }, (_, at) => slotCount - 1 - at);

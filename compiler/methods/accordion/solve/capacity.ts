@@ -21,7 +21,7 @@ interface Occupation {
  * price p_k for each ms; a query takes the shape that is cheapest for its model. All places
  * together earn no more than their number times their prices, so the load is at most Σ n_k p_k over
  * the mean cost of a query: the dual of the linear programme that divides places among queries.
- * With one pool the price cancels, and if no pipeline is more than n times as fast on n places,
+ * The price cancels with one pool, and if no pipeline is more than n times as fast on n places,
  * every query runs on one place.
  */
 export function capacityQps(frame: AccordionFrame): number {

@@ -192,11 +192,8 @@ class PipelineSimulation {
     this.#accuracy = new RequestAccuracy(bundle, requestCapacity);
     this.#sloMs = bundle.slo.latencyMs;
     this.#decisionSloMs = decisionSloMs(bundle.cluster, bundle.slo.latencyMs);
-    const { cluster, slo } = bundle;
-    this.#gate =
-      this.#stations.server === null
-        ? null
-        : new ServerGate(cluster, slo.latencyMs, requestCapacity);
+    const { server } = this.#stations;
+    this.#gate = server && new ServerGate(bundle.cluster, this.#sloMs, requestCapacity);
     this.#hopMs = bundle.cluster.communicationLatencyMs;
     this.#loadMs = bundle.policy.modelLoadMs;
     this.#maxBatch = Math.max(...shape.maxBatch);
@@ -278,6 +275,7 @@ class PipelineSimulation {
   #takeUp(sentMs: number, nowMs: number): void {
     const tally = this.#tally;
     tally.countRequest(sentMs);
+    // A request that the gate rejects counts as demand.
     const isAdmitted = this.#dispatcher.onRequest(nowMs) && this.#gate?.isShut !== true;
     const deadlineMs = nowMs + this.#decisionSloMs;
     const request = isAdmitted ? this.#requests.open(sentMs, deadlineMs) : NONE;

@@ -23,9 +23,9 @@ export interface FluidBound {
  * any number of drops. If service times are random, l is their mean and accuracy counts as often as
  * the SLO is met.
  *
- * With h the upper concave hull of (cost, accuracy), cost being l / b, a policy that serves a share
- * y of the queries has at most y · h(K / (λ y)). Serving fewer is better only below the cost at
- * which accuracy per time is greatest, where the line from the origin touches the hull.
+ * Let h be the upper concave hull of (cost, accuracy), cost being l / b: a policy that serves a
+ * share y of the queries has at most y · h(K / (λ y)). Serving fewer is better only below the cost
+ * at which accuracy per time is greatest, where the line from the origin touches the hull.
  *
  * @param maxViolationRate ε, in [0, 1].
  */

@@ -29,7 +29,7 @@ export function joinShortestQueue(problem: WorkerProblem): WorkerProblem {
 
 /**
  * max l(m, 1) over the variants of which some batch takes at most SLO / 2 and carries `shareOfOne`;
- * of the fastest variant if there is none.
+ * of the fastest variant without one.
  */
 function slowestServiceMs(problem: WorkerProblem, shareOfOne: number): number {
   const { candidates, maxQueue, slackMs } = problem;

@@ -125,7 +125,7 @@ interface CellTail {
   readonly probability: Float64Array;
 }
 
-/** @param cellMs length of interval C: the whole cell, or the part of it that the batch covers. */
+/** @param cellMs length of interval C: the whole cell, or its part that the batch covers. */
 function cellTail(
   problem: WorkerProblem,
   counts: ArrivalCounts,

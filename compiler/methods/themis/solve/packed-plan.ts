@@ -10,7 +10,7 @@ const MAX_TRIED = 128;
 /** Plans that share a prefix with a tried plan, and differ after it. */
 interface Open {
   readonly plan: ScalingPlan;
-  /** The first `fixed` tasks are those of the plan; the next is none of `except`. */
+  /** The first `fixed` tasks are those of the plan; the next is not in `except`. */
   readonly fixed: number;
   readonly except: readonly InstancesOf[];
 }

@@ -9,8 +9,8 @@ import { LATENCY_ROUNDING, type SlotModel } from "./slots.ts";
 import { fewestServers, flowThrough, mostAccuratePlan, rootOf, type StepResult } from "./step.ts";
 
 /**
- * With more assignments than this, only those that the first nodes of branch and price generate are
- * used.
+ * Most assignments that are used all; of more, only those that the first nodes of branch and price
+ * generate are.
  */
 const MAX_COLUMNS = 3000;
 const FIRST_NODES = 60;

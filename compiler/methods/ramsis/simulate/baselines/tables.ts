@@ -117,8 +117,8 @@ export type ResponseLatencyProfiler = (cluster: RamsisBundle, loadQps: number) =
 
 /**
  * ModelSwitching as a bundle: at each load the most accurate variant whose 99th percentile response
- * latency, measured beforehand on this cluster at this load, is within the SLO; the last resort if
- * there is none. The largest batch it runs takes half the SLO, as with Jellyfish+.
+ * latency, measured beforehand on this cluster at this load, is within the SLO; the last resort
+ * without one. The largest batch it runs takes half the SLO, as with Jellyfish+.
  *
  * The loads are profiled upwards, each from the variant of the load before: one whose response
  * latency is too long at a load is not tried at a higher one. Source: RAMSIS §7; Zhang et al.,

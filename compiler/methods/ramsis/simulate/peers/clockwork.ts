@@ -139,7 +139,7 @@ class ClockworkDispatcher implements SimulatedDispatcher {
 
   /**
    * Finds the worker that is free first among those with nothing to run next; ties go to the first,
-   * −1 if there is none.
+   * −1 without one.
    */
   #nextFree(): number {
     let best = -1;
@@ -175,8 +175,8 @@ class ClockworkDispatcher implements SimulatedDispatcher {
   }
 
   /**
-   * Position of the first query whose deadline is not before a time; the length of the queue if
-   * there is none.
+   * Position of the first query whose deadline is not before a time; the length of the queue
+   * without one.
    */
   #firstInTime(endMs: number): number {
     let low = 0;

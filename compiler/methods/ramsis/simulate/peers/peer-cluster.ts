@@ -93,7 +93,7 @@ export function timelyVariants(cluster: PeerCluster): readonly PeerVariant[] {
 /**
  * The variant that an operator chooses for a system which serves just one: the most accurate that
  * carries the load with a small reserve in batches of half the SLO, or the one of the highest
- * throughput if there is none. Ties go to the first.
+ * throughput without one. Ties go to the first.
  */
 export function variantForLoad(cluster: PeerCluster): PeerVariant {
   const { workerCount, sloMs, sizingQps } = cluster;

@@ -15,7 +15,7 @@
  * free A grows and a Poisson number joins. With an empty queue, the next state is one query of age
  * 0, 1/λ later.
  *
- * With one worker this is the process itself, except for the grid and the few points that represent
+ * For one worker this is the process itself, except for the grid and the few points that represent
  * arrivals; small ones are solved without either (`one-worker.ts`). With many it has their capacity
  * and the latency of each batch, but workers become free at even intervals; the few numbers tuned
  * by simulation correct for that (`policy-search.ts`). As K grows with λ / K fixed, the noise of

@@ -118,7 +118,7 @@ const PATIENCES = [0, 0.05, 0.2];
 /** The exact solution, which may drop queries that it could serve in time, and one that may not. */
 const EXACT_PATIENCES = [0, 1e-9];
 /**
- * With several workers the process is not exact, so one solution is for accuracy, with this factor
+ * The process is not exact for several workers, so one solution is for accuracy, with this factor
  * of the safe price, and another for latency: with this factor of the price, and longer times,
  * which leaves reserves. Found on ImageNet with 60 workers, of prices from 0.0002 to 0.01 and
  * stretches from 1 to 1.4.
