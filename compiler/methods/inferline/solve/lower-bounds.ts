@@ -106,7 +106,7 @@ function boundOf(
 /** Queries of a trace that reach a task. */
 interface Queries {
   readonly releaseMs: Float64Array;
-/** Allowed misses among its queries: those of the requests that are allowed to miss the SLO. */
+  /** Allowed misses among its queries: those of the requests that are allowed to miss the SLO. */
   readonly allowedMisses: number;
 }
 
