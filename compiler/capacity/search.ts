@@ -26,6 +26,8 @@ export interface Trial {
   readonly loadQps: number;
   /** True while the capacity is only looked for. */
   readonly isBrief: boolean;
+  /** True at a load that failed before: the server gets time to adapt to it. */
+  readonly isAgain: boolean;
 }
 
 export interface TriedLoad {
@@ -76,21 +78,36 @@ export function* searchCapacity(options: SearchOptions): Search {
 
 type Part<T> = Generator<Trial, T, readonly Window[] | null>;
 
-/** Returns about the capacity; null if it was not bracketed. */
+/**
+ * Returns about the capacity; null if it was not bracketed. A load that failed is tried again
+ * before it counts: servers adapt to a load that is new to them.
+ */
 function* bracketed(
-  { startQps, belowQps, limit, step }: SearchOptions,
+  { startQps, belowQps, limit, step, confidence }: SearchOptions,
   tried: TriedLoad[],
 ): Part<number | null> {
+  const failedTwice = new Set([belowQps]);
   let [below, above] = [0, belowQps];
   let growth = FIRST_GROWTH;
   let loadQps = rounded(startQps);
-  while (above > below * step) {
+  while (above > below * step || !failedTwice.has(above)) {
+    const isAgain = above <= below * step;
+    if (isAgain) loadQps = above;
     if (loadQps > startQps * MOST_FACTOR || loadQps < startQps / MOST_FACTOR) return null;
-    const windows = yield { loadQps, isBrief: true };
-    if (windows === null) return null;
-    record(tried, loadQps, windows);
-    if (rateOf(windows, "late") > limit) above = loadQps;
-    else below = loadQps;
+    const windows = yield { loadQps, isBrief: true, isAgain };
+    if (windows === null) break;
+    const isFailing = rateOf(windows, "late") > limit;
+    if (isAgain && !isFailing) forgetContradicted(tried, loadQps, limit, 1 - confidence);
+    const all = record(tried, loadQps, windows);
+    if (isAgain) {
+      failedTwice.add(loadQps);
+      growth = FIRST_GROWTH;
+    }
+    if (rateOf(all, "late") > limit) above = loadQps;
+    else {
+      below = loadQps;
+      if (isAgain) above = leastAbove(loadQps, tried, limit) ?? belowQps;
+    }
     const isOpen = below === 0 || above === Number.POSITIVE_INFINITY;
     if (!isOpen) loadQps = rounded(Math.sqrt(below * above));
     else {
@@ -98,7 +115,27 @@ function* bracketed(
       growth = Math.min(MOST_GROWTH, growth ** 2);
     }
   }
+  if (below === 0 || above === Number.POSITIVE_INFINITY) return null;
   return crossing(tried, limit) ?? rounded(Math.sqrt(below * above));
+}
+
+/** Drops what was tried at a load and above if it proves that the load fails, which now holds. */
+function forgetContradicted(
+  tried: TriedLoad[],
+  loadQps: number,
+  limit: number,
+  risk: number,
+): void {
+  const before = tried.find((one) => one.loadQps === loadQps);
+  if (before === undefined || verdictOf(before.windows, limit, risk) !== "fails") return;
+  tried.splice(0, tried.length, ...tried.filter((one) => one.loadQps < loadQps));
+}
+
+function leastAbove(loadQps: number, tried: readonly TriedLoad[], limit: number): number | null {
+  const failed = tried.filter(
+    (one) => one.loadQps > loadQps && rateOf(one.windows, "late") > limit,
+  );
+  return failed.length === 0 ? null : Math.min(...failed.map((one) => one.loadQps));
 }
 
 type Ends = Pick<Capacity, "holdsQps" | "failsQps">;
@@ -115,7 +152,7 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
     for (const end of ends) {
       if (!end.isOpen) continue;
       const { loadQps } = end;
-      const windows = yield { loadQps, isBrief: false };
+      const windows = yield { loadQps, isBrief: false, isAgain: false };
       if (windows === null) {
         // The load that fails first limits the one that holds: they never contradict each other.
         const fails = ends[1].firstOf(tried, ends[0].provenQps ?? 0);
@@ -207,10 +244,17 @@ class End {
   }
 }
 
-function record(tried: TriedLoad[], loadQps: number, windows: readonly Window[]): void {
+/** Returns all windows of the load. */
+function record(
+  tried: TriedLoad[],
+  loadQps: number,
+  windows: readonly Window[],
+): readonly Window[] {
   const at = tried.findIndex((one) => one.loadQps === loadQps);
+  const all = [...(tried[at]?.windows ?? []), ...windows];
   if (at < 0) tried.push({ loadQps, windows });
-  else tried[at] = { loadQps, windows: [...(tried[at]?.windows ?? []), ...windows] };
+  else tried[at] = { loadQps, windows: all };
+  return all;
 }
 
 /** Requests were late because they were sent late. */

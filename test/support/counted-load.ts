@@ -1,6 +1,7 @@
 /** Clients that ask one front end, one request after the other, and count what became of each. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { EdgeServers } from "./edge-servers.ts";
+import { untilTrue } from "./until-true.ts";
 
 /** Of one load, each with one request of one row at a time. */
 export const CLIENTS = 4;
@@ -14,7 +15,6 @@ export class CountedLoad {
   readonly failures: string[] = [];
   readonly #clients: Promise<void>[];
   #isOver = false;
-  #onAnswer: (() => void) | undefined;
 
   constructor(edge: EdgeServers, url: string, width: number, clients = CLIENTS) {
     this.#clients = Array.from({ length: clients }, () => this.#ask(edge, url, width));
@@ -23,11 +23,11 @@ export class CountedLoad {
   /** Once so many more were answered. */
   async answeredMore(count: number): Promise<void> {
     const goal = this.answered + count;
-    while (this.answered < goal) {
-      await new Promise<void>((resolve) => {
-        this.#onAnswer = resolve;
-      });
-    }
+    await untilTrue(`${count} more answers`, () => this.answered >= goal).catch((error: Error) => {
+      const { answered, sent, failures } = this;
+      const last = failures.slice(-3).join(", ");
+      throw new Error(`${error.message}; ${answered} of ${sent} answered, last failures: ${last}`);
+    });
   }
 
   /** Once all that were sent have an answer, or an error. */
@@ -42,7 +42,6 @@ export class CountedLoad {
       const status = await edge.answered(url, width).catch((error: unknown) => String(error));
       if (status === 200) {
         this.answered++;
-        this.#onAnswer?.();
       } else {
         this.failures.push(String(status));
         await pause(REFUSED_MS);

@@ -1,15 +1,14 @@
 /** Front ends and worker agents of a cluster as processes, and what they say of themselves. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { setTimeout as pause } from "node:timers/promises";
 import { ClusterSite } from "./cluster-site.ts";
 import { EdgeServers } from "./edge-servers.ts";
 import { urlOf } from "./run-cli.ts";
+import { untilTrue } from "./until-true.ts";
 
 /** Numbers of a row. */
 export const WIDTH = 3;
 const WORKERS = ["w1", "w2", "w3"];
-const POLL_MS = 50;
 const OWN_WORKERS = ["stratagem_cluster_workers", 'share="own"'] as const;
 
 export class FrontEndSite {
@@ -41,7 +40,9 @@ export class FrontEndSite {
   }
 
   async untilAnswered(url: string): Promise<void> {
-    while ((await this.edge.answered(url, WIDTH)) !== 200) await pause(POLL_MS);
+    await untilTrue("a front end answers", async () => {
+      return (await this.edge.answered(url, WIDTH)) === 200;
+    });
   }
 
   /** Ends all processes and NATS. */
@@ -76,7 +77,9 @@ export function ownWorkers(url: string): Promise<number> {
 
 /** Asks until a front end has so many of the workers: what moves them are other processes. */
 export async function untilShare(url: string, workers: number): Promise<void> {
-  while ((await ownWorkers(url)) !== workers) await pause(POLL_MS);
+  await untilTrue(`a front end has ${workers} workers`, async () => {
+    return (await ownWorkers(url)) === workers;
+  });
 }
 
 /** Rows that agents have run, and batches that were shown to one twice. */

@@ -1,9 +1,8 @@
 /** Three nats-servers of this machine that are one cluster, and what they say of a bucket. */
-import { setTimeout as pause } from "node:timers/promises";
 import { freePort, NatsServer } from "./nats-server.ts";
+import { untilTrue } from "./until-true.ts";
 
 const NAMES = ["n1", "n2", "n3"];
-const POLL_MS = 100;
 
 interface Member {
   readonly name: string;
@@ -47,13 +46,15 @@ export class NatsTrio {
 
   /** Asks those that live until one knows the leader of a bucket, other than a name. */
   async leader(bucket: string, other?: string): Promise<BucketTold & { readonly leader: string }> {
-    for (;;) {
+    let found = { leader: "", replicas: 0 };
+    await untilTrue(`a leader of the bucket ${bucket} other than ${other}`, async () => {
       for (const { monitorPort } of this.#members) {
         const { leader, replicas } = await bucketTold(monitorPort, bucket);
-        if (leader !== undefined && leader !== other) return { leader, replicas };
+        if (leader !== undefined && leader !== other) found = { leader, replicas };
       }
-      await pause(POLL_MS);
-    }
+      return found.leader !== "";
+    });
+    return found;
   }
 
   async killOne(name: string): Promise<void> {

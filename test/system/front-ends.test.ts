@@ -15,13 +15,12 @@ import {
   WIDTH,
 } from "../support/front-end-site.ts";
 import { HAS_NATS_SERVER } from "../support/nats-server.ts";
+import { untilTrue } from "../support/until-true.ts";
 import { testWith } from "./needs.ts";
 
 const packages = await clusterPackages("test").catch(() => null);
 const parts = "nats-server and the packages @nats-io/transport-node, jetstream, kv and obj";
 const test = testWith(parts, HAS_NATS_SERVER && packages !== null);
-
-const POLL_MS = 50;
 
 const house = new FrontEndSite();
 const { site, edge } = house;
@@ -98,7 +97,9 @@ test("a front end whose line to NATS is cut goes on with its workers while it se
   expect(told).toMatchObject({ ready: true, frontEnd: expect.stringMatching(/^one-/) });
   const loads = [one, two].map(({ url }) => new CountedLoad(edge, url, WIDTH));
   line.cut();
-  while ((await metric(one.url, "stratagem_cluster_away")) !== 1) await pause(POLL_MS);
+  await untilTrue("a front end says that NATS is away", async () => {
+    return (await metric(one.url, "stratagem_cluster_away")) === 1;
+  });
   // Longer than a lease, and all the while both are asked.
   await pause(5000);
   for (const load of loads) await load.answeredMore(100);
