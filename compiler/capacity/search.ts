@@ -83,7 +83,7 @@ type Part<T> = Generator<Trial, T, readonly Window[] | null>;
  * before it counts: servers adapt to a load that is new to them.
  */
 function* bracketed(
-  { startQps, belowQps, limit, step, confidence }: SearchOptions,
+  { startQps, belowQps, limit, step }: SearchOptions,
   tried: TriedLoad[],
 ): Part<number | null> {
   const failedTwice = new Set([belowQps]);
@@ -96,18 +96,16 @@ function* bracketed(
     if (loadQps > startQps * MOST_FACTOR || loadQps < startQps / MOST_FACTOR) return null;
     const windows = yield { loadQps, isBrief: true, isAgain };
     if (windows === null) break;
-    const isFailing = rateOf(windows, "late") > limit;
-    if (isAgain && !isFailing) forgetContradicted(tried, loadQps, limit, 1 - confidence);
-    const all = record(tried, loadQps, windows);
     if (isAgain) {
+      // Trials before the server adapted say nothing.
+      tried.splice(0, tried.length, ...tried.filter((one) => one.loadQps < loadQps));
       failedTwice.add(loadQps);
+      above = belowQps;
       growth = FIRST_GROWTH;
     }
-    if (rateOf(all, "late") > limit) above = loadQps;
-    else {
-      below = loadQps;
-      if (isAgain) above = leastAbove(loadQps, tried, limit) ?? belowQps;
-    }
+    record(tried, loadQps, windows);
+    if (rateOf(windows, "late") > limit) above = loadQps;
+    else below = loadQps;
     const isOpen = below === 0 || above === Number.POSITIVE_INFINITY;
     if (!isOpen) loadQps = rounded(Math.sqrt(below * above));
     else {
@@ -117,25 +115,6 @@ function* bracketed(
   }
   if (below === 0 || above === Number.POSITIVE_INFINITY) return null;
   return crossing(tried, limit) ?? rounded(Math.sqrt(below * above));
-}
-
-/** Drops what was tried at a load and above if it proves that the load fails, which now holds. */
-function forgetContradicted(
-  tried: TriedLoad[],
-  loadQps: number,
-  limit: number,
-  risk: number,
-): void {
-  const before = tried.find((one) => one.loadQps === loadQps);
-  if (before === undefined || verdictOf(before.windows, limit, risk) !== "fails") return;
-  tried.splice(0, tried.length, ...tried.filter((one) => one.loadQps < loadQps));
-}
-
-function leastAbove(loadQps: number, tried: readonly TriedLoad[], limit: number): number | null {
-  const failed = tried.filter(
-    (one) => one.loadQps > loadQps && rateOf(one.windows, "late") > limit,
-  );
-  return failed.length === 0 ? null : Math.min(...failed.map((one) => one.loadQps));
 }
 
 type Ends = Pick<Capacity, "holdsQps" | "failsQps">;
@@ -244,17 +223,10 @@ class End {
   }
 }
 
-/** Returns all windows of the load. */
-function record(
-  tried: TriedLoad[],
-  loadQps: number,
-  windows: readonly Window[],
-): readonly Window[] {
+function record(tried: TriedLoad[], loadQps: number, windows: readonly Window[]): void {
   const at = tried.findIndex((one) => one.loadQps === loadQps);
-  const all = [...(tried[at]?.windows ?? []), ...windows];
   if (at < 0) tried.push({ loadQps, windows });
-  else tried[at] = { loadQps, windows: all };
-  return all;
+  else tried[at] = { loadQps, windows: [...(tried[at]?.windows ?? []), ...windows] };
 }
 
 /** Requests were late because they were sent late. */
