@@ -45,9 +45,6 @@ const BRIEF_PART = 1 / 48;
 const TRIAL_PART = 1 / 30;
 /** Uncounted part before a trial, for the queue and the level of the server to settle. */
 const LEAD_IN_PART = 0.3;
-/** Uncounted part before a load is tried again: the server may be computing a level for it. */
-const ADAPT_PART = 1 / 12;
-const ADAPT_MS = 10_000;
 /** Load before the first trial: a full one would leave a queue, and workers that seem slow. */
 const WARM_UP_MS = 3000;
 const WARM_UP_PART = 0.5;
@@ -102,14 +99,12 @@ async function searched(
   let step = search.next();
   // The seed after each is that of its lead-in.
   for (let seed = 1; !step.done; seed += 2) {
-    const { loadQps, isBrief, isAgain } = step.value;
+    const { loadQps, isBrief } = step.value;
     const ofMs = durationMs * (isBrief ? BRIEF_PART : TRIAL_PART);
     const elapsedMs = nowMs() - startMs;
     const total = Math.ceil(durationMs / 1000);
     onProgress(Math.floor(elapsedMs / 1000), total, `${loadQps} requests/s`);
-    const usual = order(loadQps, ofMs);
-    const adaptMs = Math.min(ADAPT_MS, ADAPT_PART * durationMs);
-    const asked = { ...usual, seed, leadInMs: isAgain ? adaptMs : usual.leadInMs };
+    const asked = { ...order(loadQps, ofMs), seed };
     const isOver = elapsedMs + asked.leadInMs + ofMs > durationMs;
     const done = isOver ? null : await load.send(asked, () => {}).catch(nullIf(signal));
     const windows = done === null ? null : windowsOf(done.sent, ofMs, sloMs);

@@ -26,8 +26,6 @@ export interface Trial {
   readonly loadQps: number;
   /** True while the capacity is only looked for. */
   readonly isBrief: boolean;
-  /** True at a load that failed before: the server gets time to adapt to it. */
-  readonly isAgain: boolean;
 }
 
 export interface TriedLoad {
@@ -78,31 +76,18 @@ export function* searchCapacity(options: SearchOptions): Search {
 
 type Part<T> = Generator<Trial, T, readonly Window[] | null>;
 
-/**
- * Returns about the capacity; null if it was not bracketed. A load that failed is tried again
- * before it counts: servers adapt to a load that is new to them.
- */
+/** Returns about the capacity; null if it was not bracketed. */
 function* bracketed(
   { startQps, belowQps, limit, step }: SearchOptions,
   tried: TriedLoad[],
 ): Part<number | null> {
-  const failedTwice = new Set([belowQps]);
   let [below, above] = [0, belowQps];
   let growth = FIRST_GROWTH;
   let loadQps = rounded(startQps);
-  while (above > below * step || !failedTwice.has(above)) {
-    const isAgain = above <= below * step;
-    if (isAgain) loadQps = above;
+  while (above > below * step) {
     if (loadQps > startQps * MOST_FACTOR || loadQps < startQps / MOST_FACTOR) return null;
-    const windows = yield { loadQps, isBrief: true, isAgain };
-    if (windows === null) break;
-    if (isAgain) {
-      // Trials before the server adapted say nothing.
-      tried.splice(0, tried.length, ...tried.filter((one) => one.loadQps < loadQps));
-      failedTwice.add(loadQps);
-      above = belowQps;
-      growth = FIRST_GROWTH;
-    }
+    const windows = yield { loadQps, isBrief: true };
+    if (windows === null) return null;
     record(tried, loadQps, windows);
     if (rateOf(windows, "late") > limit) above = loadQps;
     else below = loadQps;
@@ -113,7 +98,6 @@ function* bracketed(
       growth = Math.min(MOST_GROWTH, growth ** 2);
     }
   }
-  if (below === 0 || above === Number.POSITIVE_INFINITY) return null;
   return crossing(tried, limit) ?? rounded(Math.sqrt(below * above));
 }
 
@@ -131,7 +115,7 @@ function* provenAround(aboutQps: number, options: SearchOptions, tried: TriedLoa
     for (const end of ends) {
       if (!end.isOpen) continue;
       const { loadQps } = end;
-      const windows = yield { loadQps, isBrief: false, isAgain: false };
+      const windows = yield { loadQps, isBrief: false };
       if (windows === null) {
         // The load that fails first limits the one that holds: they never contradict each other.
         const fails = ends[1].firstOf(tried, ends[0].provenQps ?? 0);
