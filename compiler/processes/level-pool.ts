@@ -6,6 +6,7 @@
  * down a server that solves a level online.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import type {
   Bundle,
@@ -51,6 +52,8 @@ export interface LevelPoolOptions {
   readonly signal: AbortSignal;
   /** Called when the first process starts, and when the last has ended. */
   readonly onBusy?: (isBusy: boolean) => void;
+  /** Whether they take only the processor time that a server leaves them; default: false. */
+  readonly isInBackground?: boolean;
 }
 
 /**
@@ -169,7 +172,11 @@ export class LevelWorkers<L extends Level = Level> {
       const isOfMemory = code === ABORTED_CODE || OUT_OF_MEMORY.includes(signal ?? "");
       this.#fail(isOfMemory ? new SolverMemoryError(ended) : new Error(`${ENDED} with ${ended}`));
     });
-    if (worker.pid !== undefined) worker.send(this.#frame);
+    if (worker.pid !== undefined) {
+      // Before it has threads, which begin with its priority.
+      if (this.#options.isInBackground) setPriority(worker.pid, constants.priority.PRIORITY_LOW);
+      worker.send(this.#frame);
+    }
     this.#workers.push(worker);
   }
 }
@@ -213,7 +220,7 @@ export async function solveInProcess<L extends Level>(
   loadQps: number,
   signal: AbortSignal,
 ): Promise<L> {
-  const options = { jobs: 1, onProgress: () => {}, signal };
+  const options = { jobs: 1, onProgress: () => {}, signal, isInBackground: true };
   const [reply] = await runInWorkers<L>(frame, [{ kind: "solve", loadQps }], options);
   if (reply?.kind !== "solved") throw new TypeError("expected a level in reply to a solve request");
   return reply.level;

@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { constants, getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { ramsisMethod as method } from "../../../compiler/methods/ramsis/ramsis.ts";
 import { loadApplication } from "../../../compiler/spec/load-application.ts";
@@ -9,6 +10,12 @@ import { ofMethod } from "../../support/of-method.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "stratagem-pool-"));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+const CHILDREN = `/proc/self/task/${process.pid}/children`;
+
+function children(): number[] {
+  return readFileSync(CHILDREN, "utf8").split(" ").filter(Boolean).map(Number);
+}
 
 /** As it ships: its workers are files of dist/. */
 async function shipped(): Promise<typeof import("../../../compiler/processes/level-pool.ts")> {
@@ -43,6 +50,24 @@ test("one more level, solved in its own process, is what compile would have made
   const { solveLevelOf } = await shipped();
   expect(await solveLevelOf(bundle, 120, new AbortController().signal)).toEqual(expected);
 });
+
+test.skipIf(!existsSync(CHILDREN))(
+  "a level of a running server takes only the processor time that it leaves",
+  async () => {
+    const { bundle } = await compiled();
+    const { solveLevelOf } = await shipped();
+    const before = new Set(children());
+    const running = solveLevelOf(bundle, 120, new AbortController().signal);
+    // The process is forked once the module is there, a few turns later.
+    let solver: number | undefined;
+    while (solver === undefined) {
+      await turn();
+      solver = children().find((pid) => !before.has(pid));
+    }
+    expect(getPriority(solver)).toBe(constants.priority.PRIORITY_LOW);
+    await running;
+  },
+);
 
 test("an aborted one rejects with the reason, before it begins and while it runs", async () => {
   const { bundle } = await compiled();
