@@ -4,7 +4,7 @@ import { stratagemJson } from "../harness/cli.ts";
 import type { Experiment, Run } from "../harness/experiment.ts";
 import { machineLines, startServe, withServer } from "../harness/live.ts";
 
-const APPLICATION = "letters";
+const BUNDLE = join("policies", "letters", "bundle.msgpack");
 const MODELS = join("models", "image-classification");
 const RUNS = 10;
 const SECONDS = 90;
@@ -26,7 +26,7 @@ export const capacity: Experiment = {
   takes: "about 15 minutes, on a machine that does nothing else",
   isExtra: true,
   options: {
-    app: `folder of policies; ${APPLICATION}`,
+    bundle: `policy bundle to serve; ${BUNDLE}`,
     models: `folder of its models; ${MODELS}`,
     runs: `how often; ${RUNS}`,
     seconds: `of load in a run; ${SECONDS}`,
@@ -37,7 +37,7 @@ export const capacity: Experiment = {
 
 /** Ends with 3 unless the intervals of nine in ten cover the median of all estimates. */
 async function tryAll({ page, flags }: Run): Promise<void> {
-  const bundle = join("policies", flags.text("app") ?? APPLICATION, "bundle.msgpack");
+  const bundle = flags.text("bundle") ?? BUNDLE;
   const models = flags.text("models") ?? MODELS;
   const inputs = flags.text("inputs");
   const runs = flags.number("runs") ?? RUNS;
