@@ -99,7 +99,7 @@ export class PaceMonitor {
     const lowest = mayBeFaster ? FASTEST : UNIT;
     // Runs of many workers in turn may all be slow by chance.
     const jumpRuns = Math.min(MOST_JUMP_RUNS, 2 + Math.floor(workerCount / WORKERS_PER_RUN));
-    this.#pool = new RatioTracker(1, { ...rules, lowest, jumpRuns, mayOverlap: true });
+    this.#pool = new RatioTracker(1, { ...rules, lowest, jumpRuns });
     this.#workerCount = workerCount;
     this.#wanted = workerCount;
     this.#workers = new RatioTracker(workerCount, rules);

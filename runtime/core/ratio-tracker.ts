@@ -28,14 +28,9 @@ const RISE_SIGMAS = Float64Array.of(4, 3.5, 3);
 const WINDOWS = 3;
 /** Standard deviations of a single run above which a few in turn refute the value. */
 const JUMP_SIGMAS = 4;
-/**
- * Runs in turn that refute a value, of which the last began after the first had ended; one more if
- * the profile's variance over mean² is high.
- */
+/** Runs in turn that refute a value; one more if the profile's variance over mean² is high. */
 const JUMP_RUNS = 2;
 const NOISY_VARIANCE = 0.02;
-/** Part of a run that the rounding of its times does not reach. */
-const ROUNDING = 1e-6;
 /** A single run counts as at most this many times its expected time. */
 const MOST_RATIO = 32;
 /** Falls consider the last 16 runs, and at least this many beats. */
@@ -69,8 +64,6 @@ interface RatioRules {
   readonly jumpRuns?: number;
   /** Whether only the longest window counts, for values that hardly ever change. */
   readonly isSlow?: boolean;
-  /** Whether runs of a series may overlap, so that one disturbance may slow several. */
-  readonly mayOverlap?: boolean;
 }
 
 /**
@@ -96,19 +89,16 @@ export class RatioTracker {
   /** Runs in turn that refuted the value, and the lowest ratio of them. */
   readonly #streak: Uint32Array;
   readonly #least: Float64Array;
-  /** When the first of them ended. */
-  readonly #streakMs: Float64Array;
   readonly #lastMs: Float64Array;
   readonly #mayFallMs: Float64Array;
 
   constructor(count: number, rules: RatioRules) {
-    this.#rules = { lowest: 0, isSlow: false, jumpRuns: JUMP_RUNS, mayOverlap: false, ...rules };
+    this.#rules = { lowest: 0, isSlow: false, jumpRuns: JUMP_RUNS, ...rules };
     this.index = new Uint8Array(count).fill(UNIT);
     this.#runs = new Uint32Array(count);
     this.#sums = new Float64Array(count * (WINDOWS + 1) * SUMS);
     this.#streak = new Uint32Array(count);
     this.#least = new Float64Array(count);
-    this.#streakMs = new Float64Array(count);
     this.#lastMs = new Float64Array(count);
     this.#mayFallMs = new Float64Array(count).fill(Number.NEGATIVE_INFINITY);
   }
@@ -163,7 +153,7 @@ export class RatioTracker {
       );
     }
     return (
-      this.#jump(series, ran / expectedMs, variance, nowMs - (1 - ROUNDING) * measuredMs, nowMs) ||
+      this.#jump(series, ran / expectedMs, variance, nowMs) ||
       this.#rise(series, nowMs) ||
       this.#fall(series, nowMs)
     );
@@ -180,13 +170,7 @@ export class RatioTracker {
   }
 
   /** The last runs are all slower by more than chance explains: only they count from now on. */
-  #jump(
-    series: number,
-    ratio: number,
-    variance: number,
-    startMs: number,
-    nowMs: number,
-  ): boolean {
+  #jump(series: number, ratio: number, variance: number, nowMs: number): boolean {
     const value = this.valueOf(series);
     if (ratio <= value * (1 + JUMP_SIGMAS * Math.sqrt(variance))) {
       this.#streak[series] = 0;
@@ -195,8 +179,6 @@ export class RatioTracker {
     const streak = ++this.#streak[series]!;
     const least = streak === 1 ? ratio : Math.min(ratio, this.#least[series]!);
     this.#least[series] = least;
-    if (streak === 1) this.#streakMs[series] = nowMs;
-    if (this.#rules.mayOverlap && startMs < this.#streakMs[series]!) return false;
     if (streak < this.#rules.jumpRuns + (variance > NOISY_VARIANCE ? 1 : 0)) return false;
     if (!this.#riseTo(series, nearest(least), nowMs)) return false;
     for (let window = 0; window <= WINDOWS; window++) {

@@ -15,14 +15,6 @@ test("two equally slow runs raise the value, and one does not", () => {
   expect(tracked([1.5, 1.5]).valueOf(0)).toBe(1.5);
 });
 
-test("one disturbance that slows runs of two workers raises nothing, a second slow run does", () => {
-  const rules = { holdMs: 500, stepMs: 100, beatMs: 1000, mayOverlap: true };
-  const tracker = new RatioTracker(1, rules);
-  expect(tracker.add(0, 6, 2, 0.001, 100)).toBe(false);
-  expect(tracker.add(0, 6, 2, 0.001, 101)).toBe(false);
-  expect(tracker.add(0, 6, 2, 0.001, 106)).toBe(true);
-});
-
 test("a change of all runs from 1 to 2 is seen within eight runs", () => {
   const tracker = tracked([...new Array(100).fill(1), ...new Array(8).fill(2)]);
   expect(tracker.valueOf(0)).toBeGreaterThanOrEqual(1.75);
