@@ -24,7 +24,7 @@ const MOST_NAMING = 3;
 /** Goal: 45 settings of serve, beside --config and --print-config. */
 const SERVE_OPTIONS = 40;
 /** Goal: 140,000. */
-const PRODUCT_LINES = 174_719;
+const PRODUCT_LINES = 174_755;
 /** Goal: 15. */
 const SLIVERS = 9;
 /** Lines of sources that open a comment without its subject, or use words that style forbids. */

@@ -73,6 +73,9 @@ const WORKER_SHARES = [1, 0.75, 0.5, 0.25];
 /** Accuracy whose cost is stated, and the least that is worth a statement. */
 const POINT = 0.01;
 const LEAST_ACCURACY = 0.001;
+const MIDDLE_DIGITS = 3;
+/** The search is for loads below the first of them. */
+const MOST_MISSED = 4;
 const HALVINGS = 6;
 
 /**
@@ -115,14 +118,25 @@ export async function simulatedCapacities(
     );
   try {
     const machines = missing.map((lost) => new Machine(bundle, method, limits, lost));
-    const rowsOf = async (loads: readonly number[]): Promise<(readonly LoadRow[])[]> => {
-      const cells = machines.flatMap((machine) => loads.map((loadQps) => machine.row(loadQps)));
+    const rowsOf = async (
+      loads: readonly number[],
+      hasHeadroom = true,
+    ): Promise<(readonly LoadRow[])[]> => {
+      const cells = machines.flatMap((machine) => {
+        return loads.map((loadQps) => machine.row(loadQps, hasHeadroom));
+      });
       const rows = await run(cells, "table");
       return machines.map((_, at) => {
         return rows.slice(at * loads.length, (at + 1) * loads.length).flatMap((row) => row ?? []);
       });
     };
-    const rows = await rowsOf(rowLoads);
+    const stated = await rowsOf(rowLoads);
+    const missed = missedLoads(bundle, method, limits.limit ?? violationCeiling(bundle.slo));
+    const between = await rowsOf([...middlesOf(rowLoads), ...missed], false);
+    const rows = machines.map((machine, at) => {
+      const failing = (between[at] ?? []).filter((row) => machine.fails(row));
+      return [...(stated[at] ?? []), ...failing].toSorted((a, b) => a.loadQps - b.loadQps);
+    });
     const searches = machines.map((machine, at) => machine.search(rows[at] ?? []));
     const found = await run(searches, "capacity");
     const holdsQps = found[0]?.holdsQps ?? null;
@@ -138,6 +152,23 @@ export async function simulatedCapacities(
   } finally {
     await processes.close();
   }
+}
+
+/** Returns loads between these: there plans of one level give way to those of the next. */
+function middlesOf(loads: readonly number[]): number[] {
+  return loads.slice(1).map((high, at) => {
+    return Number(Math.sqrt((loads[at] ?? high) * high).toPrecision(MIDDLE_DIGITS));
+  });
+}
+
+/** Returns loads whose own levels state that they miss the ceiling. */
+function missedLoads(bundle: Bundle, method: CompilerMethod, limit: number): number[] {
+  const levels: readonly Level[] = bundle.levels;
+  const promised = levels.map((level) => method.promises(bundle, level));
+  const missing = promised.filter(({ feasible, figures: { violations = 0 } }) => {
+    return !feasible || (violations ?? 0) > limit;
+  });
+  return missing.slice(0, MOST_MISSED).map(({ loadQps }) => loadQps);
 }
 
 const FIRST = { loadQps: 1 };
@@ -207,7 +238,7 @@ class Machine {
     const limit = this.#limit;
     // No load is answered in time where the lowest is not.
     if (rows[0]?.violationRate === 1) return NOTHING;
-    const failing = rows.findIndex(({ violationRate }) => violationRate > limit);
+    const failing = rows.findIndex((row) => this.fails(row));
     const startQps = (rows.at(failing < 0 ? -1 : Math.max(0, failing - 1)) ?? FIRST).loadQps;
     const belowQps = rows[failing]?.loadQps ?? Number.POSITIVE_INFINITY;
     const { confidence } = this.#limits;
@@ -222,7 +253,12 @@ class Machine {
     return step.value;
   }
 
-  *row(loadQps: number): Job<LoadRow | null> {
+  fails({ violationRate }: LoadRow): boolean {
+    return violationRate > this.#limit;
+  }
+
+  /** @param hasHeadroom false where it is not searched for. */
+  *row(loadQps: number, hasHeadroom: boolean): Job<LoadRow | null> {
     const loads = yield this.#runs(loadQps, BRIEF_PARTS);
     if (loads === null) return null;
     const violationRate = rateOf(
@@ -239,7 +275,7 @@ class Machine {
       violationRate,
       p50Ms: meanOf(loads.map(({ p50Ms }) => p50Ms)),
       p99Ms: meanOf(loads.map(({ p99Ms }) => p99Ms)),
-      headroom: violationRate > this.#limit ? null : yield* this.#headroom(loadQps),
+      headroom: violationRate <= this.#limit && hasHeadroom ? yield* this.#headroom(loadQps) : null,
     };
   }
 

@@ -1,9 +1,10 @@
 /** `capacity` by simulation: what it prints, and what it refuses. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
+import type { RamsisBundle } from "../../runtime/bundle/schema.ts";
+import { decodeBundle, encodeBundle } from "../../runtime/bundles/checked-bundle.ts";
 import { stratagemHere } from "../support/cli-here.ts";
 import { tinyBundle } from "../support/tiny-bundle.ts";
 
@@ -28,6 +29,20 @@ test("states an interval with its confidence, and a table of loads and workers",
     }
   }
 }, 30_000);
+
+test("a level between those of the table ends the capacity where its plan fails", async () => {
+  const file = join("policies", "image-classification", "bundle.msgpack");
+  const whole = decodeBundle(readFileSync(file)) as RamsisBundle;
+  const [lowest, sixth] = [whole.levels[0], whole.levels[6]];
+  if (lowest === undefined || sixth === undefined) throw new Error("expected seven levels");
+  const expected = { ...sixth.expected, violationRate: 0.5 };
+  const failing = { ...lowest, loadQps: sixth.loadQps, feasible: false, expected };
+  const levels = whole.levels.map((level, at) => (at === 6 ? failing : level));
+  const holed = join(folder, "holed.msgpack");
+  writeFileSync(holed, encodeBundle({ ...whole, levels }));
+  const { stdout } = await stratagemHere("capacity", holed, "--json");
+  expect(JSON.parse(stdout).holdsQps).toBeLessThan(sixth.loadQps);
+}, 60_000);
 
 test.each([
   ["--late", "0"],
